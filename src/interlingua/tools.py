@@ -11,9 +11,11 @@ from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolObserver
 from interlingua.api.tools.tool import FunctionTool, ToolAnnotations
 from interlingua.api.types import convert, schema_of
+from interlingua.spec.request import Grammar
 
 __all__ = [
     "FunctionTool",
+    "Grammar",
     "ToolAnnotations",
     "ToolContext",
     "ToolLoop",

@@ -97,7 +97,9 @@ WRONG = [
     told(asked(Image(url=5)), f"{PART}.url must be a string"),
     told(asked(ToolCall(id=5, name="f")), f"{PART}.id must be a string"),
     told(asked(ToolCall(id="c", name=None)), f"{PART}.name must be a string"),
-    told(asked(ToolCall(id="c", name="f", type="x")), f"{PART}.type must be 'function' or"),
+    told(
+        asked(ToolCall(id="c", name="f", type="x")), f"{PART}.type must be 'function', 'custom' or"
+    ),
     told(asked(ToolCall(id="c", name="f", arguments=[])), f"{PART}.arguments must be"),
     told(
         asked(ToolCall(id="c", name="f", arguments={"a": [{"b": NAN}]})),

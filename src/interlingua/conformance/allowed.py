@@ -21,6 +21,7 @@ from interlingua.spec.content import (
     Document,
     Image,
     Json,
+    Opaque,
     Part,
     Refusal,
     Text,
@@ -28,10 +29,11 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import BuiltinTool, Request, ToolSpec
+from interlingua.spec.request import BuiltinTool, Request, ToolDefinition, ToolSpec
 from interlingua.spec.response import Warning
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import parse_data_url
+from interlingua.wire.tool_names import flat_name
 
 UNLINKED = -1
 """The number of the call for a result without a call."""
@@ -463,6 +465,40 @@ def _offer_function(expected: Expected, warning: Warning) -> None:
     tool = expected.offered.get(warning.path or "")
     if tool is not None:
         tool["parameters"] = FREE_TEXT
+        if tool.pop("grammar", None) is not None:
+            tool["description"] = ANYTHING
+
+
+def _rename_namespaced(expected: Expected, warning: Warning) -> None:
+    """A tool of a namespace has another name, in its definition and in calls."""
+    tool = expected.offered.get(warning.path or "")
+    if tool is not None:
+        tool["name"] = ANYTHING
+    for one in expected.at(warning.path, "call"):
+        one.name = ANYTHING
+
+
+def _withhold(expected: Expected, _: Warning) -> None:
+    """Deferred tools that no result has named, and that were not called, are absent."""
+    parts = [part for message in expected.request.messages for part in message.content]
+    inner = [each for part in parts if isinstance(part, ToolResult) for each in part.parts or ()]
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    loaded = {flat_name(call.namespace, call.name) for call in calls}
+    for part in (*parts, *inner):
+        loaded.update(part.loaded_tools if isinstance(part, Opaque) else ())
+    for i, tool in enumerate(expected.request.tools):
+        if not isinstance(tool, ToolDefinition) or tool.deferred != "client":
+            continue
+        if flat_name(tool.namespace, tool.name) not in loaded:
+            expected.offered.pop(f"tools[{i}]", None)
+
+
+def _name_tools(expected: Expected, warning: Warning) -> None:
+    """A text in a result names the tools, in place of a reference."""
+    place = (warning.path or "").rpartition(".content[")[0]
+    for one in expected.at(place, "result"):
+        one.shown = [inner for inner in one.shown if inner.path != warning.path]
+        one.text = ANYTHING
 
 
 def _narrow_tools(expected: Expected, _: Warning) -> None:
@@ -524,6 +560,9 @@ _CHANGES: dict[str, _Change] = {
     "tool_text_as_user": _fold,
     "developer_as_system": _as_system,
     "custom_tool_as_function": _offer_function,
+    "deferred_tools_withheld": _withhold,
+    "namespace_as_name": _rename_namespaced,
+    "tool_reference_as_text": _name_tools,
     "allowed_tools_narrowed": _narrow_tools,
     "json_mode_as_instruction": _instruct_json,
     "structured_output_fallback": _instruct_schema,
@@ -551,4 +590,5 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.parameters or NO_INPUT,
+        **({} if tool.grammar is None else {"grammar": msgspec.to_builtins(tool.grammar)}),
     }

@@ -22,7 +22,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
+from interlingua.spec.request import Grammar, Request, ResponseFormat, ToolChoice, ToolDefinition
 from interlingua.spec.response import FinishReason, Response, Usage
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -148,6 +148,24 @@ _settings: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+_rarely = st.sampled_from([False, False, False, True])
+_namespaces = st.sampled_from([None, None, "crm", "mail"])
+_grammars = st.none() | st.builds(
+    Grammar, syntax=st.sampled_from(["lark", "regex"]), definition=words
+)
+
+
+def _custom_tools(name: str) -> st.SearchStrategy[ToolDefinition]:
+    return st.builds(
+        ToolDefinition,
+        name=st.just(name),
+        description=words,
+        type=st.just("custom"),
+        grammar=_grammars,
+        namespace=_namespaces,
+    )
+
+
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
     """Any request, with settings that not every provider supports."""
@@ -157,7 +175,14 @@ def requests(draw: st.DrawFn) -> Request:
         model=draw(names),
         messages=draw(_conversations),
         tools=tuple(
-            ToolDefinition(name=name, description=draw(words), parameters=draw(schemas))
+            draw(_custom_tools(name))
+            if draw(_rarely)
+            else ToolDefinition(
+                name=name,
+                description=draw(words),
+                parameters=draw(schemas),
+                namespace=draw(_namespaces),
+            )
             for name in tools
         )
         or None,

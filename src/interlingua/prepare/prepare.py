@@ -12,6 +12,7 @@ from interlingua.prepare.history.rules import apply_rules, rules_for
 from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
+from interlingua.prepare.tool_forms import adapt_tools, has_special_tools
 from interlingua.spec.content import Text
 from interlingua.spec.contracts import Prepared, Profile
 from interlingua.spec.facts import Facts
@@ -44,13 +45,17 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     options = options_for(request, facts.name)
     if options and profile.dialect:  # the codec alone says again what it was told
         check_options(options, facts, warnings)
-    if request.messages is not history or not is_plain_conversation(
+    is_plain = request.messages is history and is_plain_conversation(
         history, profile.system_prompt, profile.prefill
-    ):
+    )
+    is_special = bool(request.tools) and has_special_tools(request.tools)
+    if is_special or not is_plain:
         rules = rules_for(facts, request, profile, options)
         messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
         if messages is not request.messages:
             request = replace(request, messages=messages)
+        if is_special:
+            request = adapt_tools(request, history, facts, rules, warnings)
     form = request.response_format
     if form is not None and form.type != "text":
         request = _instruct_format(request, form, profile, facts, warnings)

@@ -210,7 +210,7 @@ class Simulator(Application):
             return turn, _spoiled(_refusal(exchange, incoming, failure), turn)
         response = make_response(turn, request, incoming.dialect, exchange.number, self._cache)
         if not is_stream:
-            reply = json_reply(incoming, dialect.encode_response(response))
+            reply = json_reply(incoming, dialect.encode_response(response, request))
             return turn, _spoiled(reply, turn)
         frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
         if incoming.wants_array:

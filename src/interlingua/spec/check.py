@@ -172,6 +172,7 @@ def _is_usual_call(call: ToolCall) -> bool:
         and type(call.arguments) is dict
         and (raw is None or type(raw) is str)
         and call.type == "function"
+        and call.namespace is None
     )
 
 

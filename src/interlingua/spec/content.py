@@ -22,7 +22,12 @@ A `Thinking` part or a response that was decoded from a dialect always has the k
 even with an empty value: `dialect in extra` shows its origin.
 """
 
-ToolType: TypeAlias = Literal["function", "custom"]
+ToolType: TypeAlias = Literal["function", "custom", "search"]
+"""
+A `custom` tool takes free text. A `search` tool, which the caller runs, finds deferred tools.
+
+Dialects without them get functions; the calls of these come back as calls of the declared tools.
+"""
 
 
 class Record(
@@ -188,6 +193,8 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     """The original text; `arguments` is its parsed value. Dialects with text send it unchanged."""
     type: ToolType = "function"
     """A `custom` tool takes free text in `raw_arguments`; `arguments` is then empty."""
+    namespace: str | None = None
+    """The group of tools that the called one belongs to, as in `ToolDefinition`."""
 
     if TYPE_CHECKING:  # as in `Image`
 
@@ -199,6 +206,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
             arguments: dict[str, Any] | str = ...,
             raw_arguments: str | None = None,
             type: ToolType = "function",  # noqa: A002 -- the field's name
+            namespace: str | None = None,
             extra: Extra = ...,
         ) -> None: ...
 
@@ -281,6 +289,8 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     kind: ClassVar[Literal["opaque"]] = "opaque"
     dialect: str
     data: Json = None
+    loaded_tools: tuple[str, ...] = ()
+    """The deferred tools that the block makes available, by the names that other dialects get."""
 
 
 Part: TypeAlias = (

@@ -132,6 +132,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """`tool_choice` may be sent without tools."""
     parallel_tool_calls: bool | None = None
     """Parallel tool calls are supported, and so is the setting that disables them."""
+    custom_tools: bool | None = None
+    """Tools that take free text are supported; if not, they are sent as functions."""
     strict_tools: bool | None = None
     """Strict tools are supported: the arguments of a call must match the schema."""
     max_strict_tools: int | None = None
@@ -406,7 +408,7 @@ class Dialect(Protocol):
     ) -> Response:
         """The response that a client received."""
 
-    def encode_response(self, response: Response) -> Json:
+    def encode_response(self, response: Response, request: Request | None = None) -> Json:
         """The body that a server sends."""
 
     def stream_decoder(

@@ -139,6 +139,7 @@ class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_sta
     tool_call_id: str
     name: str
     tool_type: ToolType = "function"
+    namespace: str | None = None
     extra: Extra = {}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json, Record
+from interlingua.spec.content import Json, Record, ToolType
 
 Framing: TypeAlias = Literal["sse", "json-array"]
 """How a stream is split into frames: server-sent events, or a sequence of JSON objects."""
@@ -36,6 +36,12 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     # calls
     tools: bool = True
     """Calls and results are accepted; if not, they are sent as text."""
+    tool_types: tuple[ToolType, ...] = ("function", "custom", "search")
+    """The types of tools that there are; the others are sent as functions."""
+    namespaces: bool = True
+    """Tools may be in namespaces; if not, they get names of their own."""
+    tool_names: Mapping[tuple[str | None, str], str] = {}
+    """These names: of the tools of the request, by namespace and name."""
     paired_calls: bool = False
     """Every call must have exactly one result, and every result must have its call."""
     stored: bool = False
@@ -237,6 +243,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON Schema rules for strict tools and formats; None if everything is accepted."""
     options: frozenset[str] | None = None
     """The known keys of its provider options; None if they are not known."""
+    defers: str = ""
+    """The field of its tools that defers them; empty if there is none."""
     json_mode: bool = True
     """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
     only_strict_formats: bool = False

@@ -18,8 +18,17 @@ if TYPE_CHECKING:
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]
+DeferredBy: TypeAlias = Literal["client", "server"]
 OnLoss: TypeAlias = Literal["content", "strict", "warn"]
 """What to do when the target cannot express all of a request; see `Request.on_loss`."""
+
+
+class Grammar(Record, frozen=True, kw_only=True):
+    """The grammar of the text that a `custom` tool takes."""
+
+    syntax: str
+    """`lark` or `regex`."""
+    definition: str
 
 
 class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="function"):
@@ -31,6 +40,17 @@ class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="f
     """A JSON Schema of type object; None for a tool without input and for a `custom` tool."""
     strict: bool | None = None
     type: ToolType = "function"
+    grammar: Grammar | None = None
+    """What the text of a `custom` tool must match."""
+    namespace: str | None = None
+    """The group of tools that it belongs to; within it the name is unique."""
+    deferred: DeferredBy | None = None
+    """
+    Who loads the tool when it is needed: a search of the caller, or one of the provider.
+
+    Providers that cannot defer get a tool of a caller's search once a result has named it
+    (`Opaque.loaded_tools`), and a tool of a provider's search at once.
+    """
     extra: Extra = {}
 
 
@@ -42,6 +62,11 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
 
 
 ToolSpec: TypeAlias = ToolDefinition | BuiltinTool
+
+
+def tool_key(tool: ToolSpec) -> tuple[str | None, str]:
+    """The namespace and the name of a tool that the caller runs; no name for another."""
+    return (tool.namespace, tool.name) if isinstance(tool, ToolDefinition) else (None, "")
 
 
 class ToolChoice(Record, frozen=True, kw_only=True):

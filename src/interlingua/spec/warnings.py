@@ -217,6 +217,12 @@ _NOTES = {
     "custom_tool_as_function": (
         "{target} does not support free-text tools; a function with one text was sent."
     ),
+    "deferred_tools_sent": (
+        "{target} cannot search for tools; {count} deferred tools were sent: {names}."
+    ),
+    "deferred_tools_withheld": (
+        "{count} deferred tools were not sent, because no result has named them yet: {names}."
+    ),
     "developer_as_system": "{target} has no developer role; a system message was sent.",
     "document_as_plain_text": (
         "{target} knows only plain text documents; the {media_type} document was sent as one."
@@ -226,11 +232,14 @@ _NOTES = {
         "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent."
     ),
     "foreign_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "namespace_as_name": "{target} has no namespaces; the tool {tool!r} was sent as {sent!r}.",
     "option_unknown": "{name!r} is no known option of {owner}{hint}; it was sent unchanged.",
     "media_type_guessed": "{target} requires a media type for a URL; {media_type} was sent.",
     "refusal_as_text": "{target} does not support a refusal in this place; text was sent.",
     "stale_thinking_as_text": "{reason}; the thinking was sent as text.",
     "tool_error_as_text": "{target} has no error flag; the text of the result says it failed.",
+    "tool_reference_as_text": "{target} has no references to tools; a text names them: {names}.",
+    "tool_search_as_function": "{target} has no searches for tools; a function was sent.",
     "tools_withheld": (
         "{target} does not support tool choice 'none'{when}; the tools were not sent."
     ),

@@ -217,7 +217,12 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
         delta = ReasoningDelta(id=segment.id, index=index, delta=part.text)
     elif isinstance(part, ToolCall):
         segment = ToolCallSegment(
-            index, call_id=part.id, name=part.name, tool_type=part.type, extra=part.extra
+            index,
+            call_id=part.id,
+            name=part.name,
+            tool_type=part.type,
+            namespace=part.namespace,
+            extra=part.extra,
         )
         raw = part.raw_arguments
         raw = dump_text(part.arguments) if raw is None else raw

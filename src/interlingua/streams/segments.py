@@ -104,6 +104,7 @@ class ToolCallSegment:
         "id",
         "index",
         "name",
+        "namespace",
         "pieces",
         "tool_type",
     )
@@ -115,6 +116,7 @@ class ToolCallSegment:
         call_id: str,
         name: str,
         tool_type: ToolType = "function",
+        namespace: str | None = None,
         extra: Extra | None = None,
     ) -> None:
         self.id: str = f"tool_call_{index}"
@@ -122,6 +124,7 @@ class ToolCallSegment:
         self.call_id: str = call_id
         self.name: str = name
         self.tool_type = tool_type
+        self.namespace = namespace
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
         self._partial: PartialJSON | None = None
@@ -134,6 +137,7 @@ class ToolCallSegment:
             tool_call_id=self.call_id,
             name=self.name,
             tool_type=self.tool_type,
+            namespace=self.namespace,
             extra=self.extra,
         )
 
@@ -177,6 +181,7 @@ class ToolCallSegment:
             arguments=arguments,
             raw_arguments=raw,
             type=self.tool_type,
+            namespace=self.namespace,
             extra=self.extra,
         )
         return ToolCallEnd(id=self.id, index=self.index, tool_call=call)
@@ -205,6 +210,7 @@ def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
             call_id=event.tool_call_id,
             name=event.name,
             tool_type=event.tool_type,
+            namespace=event.namespace,
             extra=event.extra,
         )
     segment.id = event.id

@@ -16,7 +16,7 @@ _skip_white_space = re.compile(r"[ \t\r\n]*+").match
 #
 # The content of a string. The first half of a surrogate pair is not read at the end of the text:
 # alone it is a different character from the one that the pair will be.
-_skip_string_text = re.compile(
+skip_string_text = re.compile(
     r"""
     (?: [^"\\\x00-\x1f]++
       | \\ ["\\/bfnrt]
@@ -246,7 +246,7 @@ def _end_of_string(text: str, quote: int) -> int:
     """Where the readable content of the string that opens at `quote` ends."""
     position = quote + 1
     while True:
-        end = _end_of(_skip_string_text, text, position)
+        end = _end_of(skip_string_text, text, position)
         if end == position or text.startswith('"', end):
             return end
         position = end

@@ -7,6 +7,7 @@ text that is not a JSON object. Many clients parse the text and require an objec
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import Any
 
@@ -15,7 +16,11 @@ import msgspec
 from interlingua.spec.content import ToolCall
 from interlingua.spec.contracts import NewId
 from interlingua.spec.messages import Message
-from interlingua.wire.json_text import dump_text
+from interlingua.wire.json_text import dump_text, loads
+
+_match_input = re.compile(r'\s*\{\s*"input"\s*:\s*"').match
+_LONGEST_START = 64
+"""Characters before the text of `input`, if it is the first argument."""
 
 
 def counting_ids() -> NewId:
@@ -98,3 +103,87 @@ class ArgumentText:
             return ""
         raw = plain_call(call).raw_arguments
         return dump_text(input_object(call)) if self._wrap or raw is None else raw
+
+
+# The text of a custom tool, in the arguments of the function that was sent in its place.
+
+
+def text_argument(call: ToolCall) -> str:
+    """
+    The text in the arguments: that of `input`, or else of the only argument.
+
+    Of arguments that do not parse, it is what can be read. A model that ignores the schema may
+    send anything: then it is the whole argument text.
+    """
+    from interlingua.wire.partial_json import parse_partial
+
+    raw = call.raw_arguments
+    arguments = call.arguments
+    if not arguments and raw is not None:
+        partial = parse_partial(raw)
+        arguments = partial if isinstance(partial, dict) else {}
+    value = arguments.get("input")
+    if not isinstance(value, str) and len(arguments) == 1:
+        value = next(iter(arguments.values()))
+    if isinstance(value, str):
+        return value
+    return dump_text(arguments) if raw is None else raw
+
+
+class TextArgument:
+    """
+    The text of the argument `input` of a call that is being streamed.
+
+    It is passed on as it arrives if `input` is the first argument, else at the end. In `text` is
+    what was passed on.
+    """
+
+    __slots__ = ("_pieces", "_rest", "_state")
+
+    def __init__(self) -> None:
+        self._state = "before"
+        self._rest = ""  # not yet read
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._pieces)
+
+    def feed(self, fragment: str) -> str:
+        """The text that this fragment of the arguments adds."""
+        if self._state == "after":
+            return ""
+        self._rest += fragment
+        if self._state == "before":
+            match = _match_input(self._rest)
+            if match is None:
+                if len(self._rest) > _LONGEST_START:
+                    self._state = "after"
+                return ""
+            self._rest = self._rest[match.end() :]
+            self._state = "within"
+        return self._pass(self._read())
+
+    def end(self, call: ToolCall) -> str:
+        """The text that was not passed on yet."""
+        self._state = "after"
+        whole, sent = text_argument(call), self.text
+        return self._pass(whole[len(sent) :]) if whole.startswith(sent) else ""
+
+    def _pass(self, text: str) -> str:
+        if text:
+            self._pieces.append(text)
+        return text
+
+    def _read(self) -> str:
+        from interlingua.wire.partial_json import skip_string_text
+
+        text, end = self._rest, 0
+        while (match := skip_string_text(text, end)) is not None and match.end() > end:
+            end = match.end()
+        self._rest = text[end:]
+        if self._rest[:1] not in ("", "\\"):  # the closing quote, or what no JSON string contains
+            self._state = "after"
+        piece: str = loads(f'"{text[:end]}"')
+        return piece

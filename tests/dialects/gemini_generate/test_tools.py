@@ -170,8 +170,8 @@ def test_tools_of_others():
         },
     ]
     assert [(w.code, w.path) for w in call.warnings] == [
-        ("builtin_tool_dropped", "tools[0]"),
         ("custom_tool_as_function", "tools[2]"),
+        ("builtin_tool_dropped", "tools[0]"),
     ]
 
 

@@ -56,7 +56,12 @@ def say(**fields):
         ),
         (
             {"type": "function", "name": "f", "parameters": SCHEMA, "defer_loading": True},
-            ToolDefinition(name="f", parameters=SCHEMA, extra={NAME: {"defer_loading": True}}),
+            ToolDefinition(
+                name="f",
+                parameters=SCHEMA,
+                deferred="server",
+                extra={NAME: {"defer_loading": True}},
+            ),
         ),
         (
             {"type": "custom", "name": "c", "description": "d", "format": {"type": "text"}},

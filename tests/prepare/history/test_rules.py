@@ -208,7 +208,14 @@ def about_content(message, target):
     if message.role not in ("system", "developer"):
         if not (message.content or target.empty_messages):
             yield "empty message"
-        blank = (p for p in flat(message) if isinstance(p, Text | Refusal) and not p.text.strip())
+        own = message.role == "assistant"  # the target accepts blanks that it wrote itself
+        blank = (
+            part
+            for part in flat(message)
+            if isinstance(part, Text | Refusal)
+            and not part.text.strip()
+            and not (own and target.dialect in part.extra)
+        )
         if any(blank) and not target.empty_text:
             yield "blank text"
     kinds = [type(part) for part in message.content]

@@ -56,10 +56,21 @@ def decode_part(block: Json, path: str = "") -> Part:
     kind = block.get("type")
     decode = _DECODERS.get(kind) if isinstance(kind, str) else None
     if decode is None:
-        return Opaque(dialect=NAME, data=block)
+        return Opaque(dialect=NAME, data=block, loaded_tools=_loaded_tools(block))
     fields = Fields(block, path)
     del fields.left["type"]
     return decode(fields) or Opaque(dialect=NAME, data=block)
+
+
+def _loaded_tools(block: Block) -> tuple[str, ...]:
+    """The deferred tools that a search has found, or that a result of the caller refers to."""
+    match block:
+        case {"type": "tool_reference", "tool_name": str(name)}:
+            return (name,)
+        case {"type": "tool_search_tool_result", "content": {"tool_references": list(references)}}:
+            blocks = [each for each in references if isinstance(each, dict)]
+            return tuple(name for each in blocks for name in _loaded_tools(each))
+    return ()
 
 
 def read_part(block: Json) -> Part:

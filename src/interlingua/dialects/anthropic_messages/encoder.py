@@ -29,6 +29,7 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.request import Request
+from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
@@ -177,6 +178,6 @@ def _frame(data: dict[str, Json]) -> Frame:
     return json_frame(data, data["type"])
 
 
-def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
+def stream_encoder(request: Request | None = None) -> StreamEncoder:
     """An encoder for the stream that a server sends."""
-    return Encoder()
+    return declared_encoder(Encoder(), request)

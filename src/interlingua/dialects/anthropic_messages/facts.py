@@ -72,6 +72,8 @@ def _normal_content(content: Json) -> Json:
 
 HISTORY = HistoryRules(
     dialect=NAME,
+    tool_types=("function",),
+    namespaces=False,
     paired_calls=True,
     call_id=r"[A-Za-z0-9_-]{1,64}",
     call_name=r"[A-Za-z0-9_-]{1,128}",
@@ -143,6 +145,7 @@ FACTS = Facts(
     history=HISTORY,
     options=OPTIONS.union(BETAS),
     schema=STRICT_SCHEMA,
+    defers="defer_loading",
     json_mode=False,
     only_strict_formats=True,
     cache=CACHE,

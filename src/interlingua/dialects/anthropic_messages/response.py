@@ -9,8 +9,10 @@ from interlingua.dialects.anthropic_messages.facts import NAME
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -79,11 +81,16 @@ def decode_response(
     )
 
 
-def encode_response(response: Response) -> Json:
-    """The body that a server sends."""
+def encode_response(response: Response, request: Request | None = None) -> Json:
+    """
+    The body that a server sends.
+
+    With the request that it answers, calls are those of the tools that the request declares.
+    """
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    response = declared_response(response, request)
     native = NAME in response.extra
     content = (encode_answer_part(part, native=native) for part in response.message.content)
     body: dict[str, Json] = {

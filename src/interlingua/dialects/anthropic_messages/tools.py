@@ -7,12 +7,18 @@ from typing import Any
 from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, extra_for
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
-from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
+from interlingua.spec.request import (
+    BuiltinTool,
+    DeferredBy,
+    Request,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+)
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
-_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 _MODE_NAMES = {ours: theirs for theirs, ours in _MODES.items()}
 
@@ -35,7 +41,10 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     tools = fields.items("tools")
     if tools:
-        settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
+        by: DeferredBy = "server" if any(map(_searches_tools, tools)) else "client"
+        settings["tools"] = tuple(
+            _decode_tool(tool, f"tools[{i}]", by) for i, tool in enumerate(tools)
+        )
     choice = fields.fields("tool_choice")
     if choice is not None:
         mode = choice.text("type")
@@ -61,20 +70,22 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, 
     wire: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
-    if tool.type == "custom":
-        warnings.add("custom_tool_as_function", path)
-        wire["input_schema"], strict = _FREE_TEXT, tool.strict
-    else:
-        schema = _NO_INPUT if tool.parameters is None else tool.parameters
-        wire["input_schema"], strict = encode_parameters(
-            schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
-        )
+    schema = _NO_INPUT if tool.parameters is None else tool.parameters
+    wire["input_schema"], strict = encode_parameters(
+        schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
+    )
     if strict is not None:
         wire["strict"] = strict
     return restore(wire, tool, NAME)
 
 
-def _decode_tool(tool: Json, path: str) -> ToolSpec:
+def _searches_tools(tool: Json) -> bool:
+    """Whether it is a search for tools that the API runs itself."""
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    return isinstance(kind, str) and kind.startswith("tool_search_tool_")
+
+
+def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
@@ -85,6 +96,7 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         description=fields.text("description"),
         parameters=fields.object("input_schema"),
         strict=fields.flag("strict"),
+        deferred=by if fields.left.get("defer_loading") is True else None,
         extra=extra_for(fields.left),
     )
 

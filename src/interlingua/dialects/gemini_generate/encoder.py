@@ -16,6 +16,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
 from interlingua.wire.fields import extra_of, merge
@@ -163,6 +164,6 @@ class Encoder:
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 
 
-def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
+def stream_encoder(request: Request | None = None) -> StreamEncoder:
     """For a stream a server sends."""
-    return Encoder()
+    return declared_encoder(Encoder(), request)

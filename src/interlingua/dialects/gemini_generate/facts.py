@@ -159,6 +159,8 @@ def _normal_request(body: Json) -> Json:
 
 HISTORY = HistoryRules(
     dialect=NAME,
+    tool_types=("function",),
+    namespaces=False,
     paired_calls=True,
     stored_options=("cachedContent",),
     call_id=r"[\s\S]+",

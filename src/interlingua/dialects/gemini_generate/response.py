@@ -21,8 +21,10 @@ from interlingua.dialects.gemini_generate.facts import (
 from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -105,11 +107,16 @@ def decode_response(
     )
 
 
-def encode_response(response: Response) -> Json:
-    """What a server sends."""
+def encode_response(response: Response, request: Request | None = None) -> Json:
+    """
+    The body that a server sends.
+
+    With the request that it answers, calls are those of the tools that the request declares.
+    """
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    response = declared_response(response, request)
     parts = [wire for part in response.message.content for wire in encode_answer_part(part)]
     return write_envelope(response, parts)
 

@@ -18,7 +18,6 @@ from interlingua.spec.request import (
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of
 
-_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _DECLARATIONS = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
 _OPENAPI = "parameters"
@@ -100,10 +99,7 @@ def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) 
     wire: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
-    if tool.type == "custom":
-        warnings.add("custom_tool_as_function", path)
-        wire[_JSON_SCHEMA] = _FREE_TEXT
-    elif openapi is not None and from_openapi(openapi) == tool.parameters:
+    if openapi is not None and from_openapi(openapi) == tool.parameters:
         wire[_OPENAPI] = openapi
     elif tool.parameters is not None:
         wire[_JSON_SCHEMA], _ = encode_parameters(

@@ -39,6 +39,7 @@ from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import extra_of, merge
@@ -293,4 +294,4 @@ class _Thinking:
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:
     """An encoder for a stream that a server sends."""
-    return Encoder(request)
+    return declared_encoder(Encoder(request), request)

@@ -142,6 +142,8 @@ def _normal_message(message: Json) -> Json:
 
 HISTORY = HistoryRules(
     dialect=NAME,
+    tool_types=("function", "custom"),
+    namespaces=False,
     paired_calls=True,
     call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
     call_name=r"[A-Za-z0-9_.:/-]{1,128}",

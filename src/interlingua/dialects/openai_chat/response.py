@@ -27,8 +27,10 @@ from interlingua.dialects.openai_chat.messages import decode_assistant, encode_a
 from interlingua.spec.content import MEDIA_TYPES, Image, Json, Part, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -128,11 +130,16 @@ def _decode_message(fields: Fields, new_id: NewId | None, profile: Profile) -> M
     return Message(role="assistant", content=content, extra=extra_for(fields.left, missing))
 
 
-def encode_response(response: Response) -> Json:
-    """What a server sends."""
+def encode_response(response: Response, request: Request | None = None) -> Json:
+    """
+    The body that a server sends.
+
+    With the request that it answers, calls are those of the tools that the request declares.
+    """
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    response = declared_response(response, request)
     extra = dict(extra_of(response, NAME))
     native = NAME in response.extra
     choice_extra, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)

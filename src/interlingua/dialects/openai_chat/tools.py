@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import to_builtins
+
 from interlingua.dialects.openai_chat.facts import (
     LEGACY,
     NAME,
@@ -18,6 +20,7 @@ from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, ToolType
 from interlingua.spec.request import (
     BuiltinTool,
+    Grammar,
     Request,
     ToolChoice,
     ToolChoiceMode,
@@ -81,7 +84,19 @@ def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Json]:
     definition: dict[str, Json] = {"type": kind, "name": name, "description": description}
     if kind == "function":
         definition |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
+    else:
+        definition["grammar"] = _decode_grammar(inner)
     return definition
+
+
+def _decode_grammar(inner: Fields) -> Grammar | None:
+    form: Json = inner.left.get("format")
+    match form:
+        case {"type": "grammar", "grammar": {"syntax": str(syntax), "definition": str(text)}}:
+            if len(form) == len(form["grammar"]) == 2:
+                del inner.left["format"]
+                return Grammar(syntax=syntax, definition=text)
+    return None
 
 
 def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
@@ -161,6 +176,8 @@ def _encode_tool(
             )
             strict = sent if checked else strict
         inner |= without_none(parameters=schema, strict=strict)
+    elif tool.grammar is not None:
+        inner["format"] = {"type": "grammar", "grammar": to_builtins(tool.grammar)}
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from interlingua.dialects.openai_responses.facts import (
     OUTPUT_TEXT,
     PARAGRAPH,
     RESULTS,
+    SEARCH,
     SECTIONS,
     WIRE,
     extra_for,
@@ -48,6 +49,7 @@ from interlingua.wire.media import (
     media_type_for,
     parse_data_url,
 )
+from interlingua.wire.tool_names import flat_name
 
 _TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
 _AUDIO_TYPES = {"mp3": "audio/mpeg", "wav": "audio/wav"}
@@ -313,20 +315,21 @@ def _summary(text: str) -> list[Json]:
 def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Part:
     """A call; with `new_id`, a call of a response, which may lack an id and always has `extra`."""
     key = ARGUMENTS[tool_type]
-    if new_id is None:
+    if new_id is None and tool_type != "search":
         call_id, raw = fields.need("call_id"), fields.need(key)
     else:
-        call_id = call_id_of(fields.left) or new_id()
+        call_id = call_id_of(fields.left) or (new_id() if new_id else "")
         value = fields.take(key)
         raw = value if isinstance(value, str) else dump_text({} if value is None else value)
         if fields.left.get("call_id", "") in (call_id, ""):
             fields.take("call_id")
     return ToolCall(
         id=call_id,
-        name=fields.need("name"),
+        name=SEARCH if tool_type == "search" else fields.need("name"),
         arguments={} if tool_type == "custom" else loads_object(raw) or {},
         raw_arguments=raw,
         type=tool_type,
+        namespace=fields.text("namespace"),
         extra={NAME: fields.left} if new_id else extra_for(fields.left),
     )
 
@@ -340,20 +343,24 @@ def call_id_of(item: Mapping[str, Json]) -> str | None:
 def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, Json]:
     """The item of a call; `new_id` is the id of an item of a response that has no id."""
     raw = call.raw_arguments
-    item: dict[str, Json] = {
-        "type": CALLS[call.type],
-        "call_id": call.id,
-        "name": call.name,
-        ARGUMENTS[call.type]: dump_text(call.arguments) if raw is None else raw,
-    }
+    item: dict[str, Json] = {"type": CALLS[call.type], "call_id": call.id}
+    if call.type == "search":
+        item |= {"arguments": call.arguments, "execution": "client"}
+    else:
+        item["name"] = call.name
+        item[ARGUMENTS[call.type]] = dump_text(call.arguments) if raw is None else raw
+    if call.namespace is not None:
+        item["namespace"] = call.namespace
     if new_id is not None:
         item |= {"id": new_id, "status": "completed"}
     return restore(item, call, NAME)
 
 
 def decode_result(item: dict[str, Json], path: str) -> Part:
-    """A tool's output: text, or content parts."""
+    """A tool's output: text, or content parts; of a search, the tools that it has found."""
     fields = Fields(item, path)
+    if fields.left["type"] == RESULTS["search"]:
+        return _decode_found(fields)
     if fields.left["type"] == RESULTS["function"]:
         fields.take("type")
     call_id = fields.need("call_id")
@@ -370,10 +377,36 @@ def decode_result(item: dict[str, Json], path: str) -> Part:
     )
 
 
+def _decode_found(fields: Fields) -> Part:
+    tools: Json = fields.take("tools")
+    found = Opaque(dialect=NAME, data=tools, loaded_tools=tuple(_names_of(tools)))
+    call_id = fields.need("call_id")
+    return ToolResult(tool_call_id=call_id, content=(found,), extra={NAME: fields.left})
+
+
+def _names_of(tools: Json, namespace: str | None = None) -> Iterator[str]:
+    """The names of tools, as other dialects get them."""
+    for tool in tools if isinstance(tools, list) else ():
+        match tool:
+            case {"type": "namespace", "name": str(name), "tools": list(inner)}:
+                yield from _names_of(inner, name)
+            case {"name": str(name)}:
+                yield flat_name(namespace, name)
+
+
 def encode_result(
     result: ToolResult, tool_type: ToolType, warnings: WarningList
 ) -> dict[str, Json]:
-    """The output of a call to a tool of this type; a type in `extra` has precedence."""
+    """
+    The output of a call to a tool of this type; a type in `extra` has precedence.
+
+    The tools that a search has found are its output; any other is that of a function.
+    """
+    match result.parts:
+        case (Opaque(dialect=dialect, data=list(tools)),) if dialect == NAME:
+            fields = {"execution": "client", "status": "completed", **extra_of(result, NAME)}
+            item = {"type": RESULTS["search"], "call_id": result.tool_call_id, "tools": tools}
+            return {**fields, **item}
     item = {"call_id": result.tool_call_id, "output": _encode_output(result, warnings)}
     if result.extra:
         restore(item, result, NAME)

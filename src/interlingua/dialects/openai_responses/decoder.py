@@ -20,6 +20,7 @@ from interlingua.dialects.openai_responses.facts import (
     NAME,
     OUTPUT_TEXT,
     PARAGRAPH,
+    SEARCH,
     SECTIONS,
     TOOL_TYPES,
 )
@@ -234,11 +235,13 @@ class Decoder:
             self._new_ids.append(self._new_id())
             call_id = f"call_{self._new_ids[-1]}"
         unread.pop("call_id", None)
+        namespace = unread.pop("namespace", None)
         return ToolCallSegment(
             self._next,
             call_id=call_id,
-            name=text_of(unread.pop("name", None)),
+            name=SEARCH if tool_type == "search" else text_of(unread.pop("name", None)),
             tool_type=tool_type,
+            namespace=namespace if isinstance(namespace, str) else None,
             extra={NAME: unread},
         )
 

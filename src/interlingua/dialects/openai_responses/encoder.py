@@ -42,6 +42,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
@@ -278,20 +279,23 @@ class Encoder(SequentialEncoder):
 
     def _call_start(self, event: ToolCallStart) -> list[Frame]:
         kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
-        item = {
-            "type": kind,
-            "call_id": event.tool_call_id,
-            "name": event.name,
-            key: "",
-            "status": "in_progress",
-        }
+        item: dict[str, Json] = {"type": kind, "call_id": event.tool_call_id}
+        if event.tool_type == "search":
+            item |= {key: {}, "execution": "client"}
+        else:
+            item |= {"name": event.name, key: ""}
+        if event.namespace is not None:
+            item["namespace"] = event.namespace
+        item["status"] = "in_progress"
         is_free = self._native or event.tool_type == "custom"  # native text stays unchanged
         self._arguments = ArgumentText(is_free=is_free)
-        return self._start_single(event, item, (f"response.{kind}_{key}", key))
+        prefix = "" if event.tool_type == "search" else f"response.{kind}_{key}"
+        return self._start_single(event, item, (prefix, key))
 
     def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
         text = self._arguments.feed(event.delta)
-        return [self._arguments_frame(text)] if text or self._native else []
+        has_deltas = bool(self._single.section[0])  # a search has none
+        return [self._arguments_frame(text)] if has_deltas and (text or self._native) else []
 
     def _arguments_frame(self, text: str) -> Frame:
         return self._frame(f"{self._single.section[0]}.delta", self._single.at, delta=text)
@@ -300,9 +304,11 @@ class Encoder(SequentialEncoder):
         single = self._single
         call = event.tool_call if self._native else plain_call(event.tool_call)
         text = self._arguments.end(call)
-        frames = [self._arguments_frame(text)] if text else []
         kind, key = single.section
         item = encode_call(call, None if NAME in call.extra else single.new_id)
+        if not kind:
+            return [self._item_done(single, item)]
+        frames = [self._arguments_frame(text)] if text else []
         frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
         return [*frames, self._item_done(single, item)]
 
@@ -368,6 +374,6 @@ def _empty_text() -> dict[str, Json]:
     return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}
 
 
-def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
+def stream_encoder(request: Request | None = None) -> StreamEncoder:
     """An encoder for the stream that a server sends."""
-    return Encoder()
+    return declared_encoder(Encoder(), request)

@@ -16,16 +16,36 @@ NAME = "openai_responses"
 PATH = "/v1/responses"
 INPUT_TEXT = "input_text"
 OUTPUT_TEXT = "output_text"
-CALLS: dict[ToolType, str] = {"function": "function_call", "custom": "custom_tool_call"}
-RESULTS: dict[ToolType, str] = {tool: f"{call}_output" for tool, call in CALLS.items()}
-ARGUMENTS: dict[ToolType, str] = {"function": "arguments", "custom": "input"}
-"""The field of a call that holds its argument text."""
+CALLS: dict[ToolType, str] = {
+    "function": "function_call",
+    "custom": "custom_tool_call",
+    "search": "tool_search_call",
+}
+SEARCH = "tool_search"
+"""The type of a tool that searches for tools, and its name in calls."""
+RESULTS: dict[ToolType, str] = {
+    "function": "function_call_output",
+    "custom": "custom_tool_call_output",
+    "search": "tool_search_output",
+}
+ARGUMENTS: dict[ToolType, str] = {
+    "function": "arguments",
+    "custom": "input",
+    "search": "arguments",
+}
+"""The field of a call that holds its argument text; that of a search holds an object."""
 TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in CALLS.items()}
 SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""
 PARAGRAPH = "\n\n"
 """The separator between those texts."""
-PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "tool_search_call": "tsc",
+}
 """The prefixes of item ids, by item type; also the types that the model's own items have."""
 
 # Our own keys in `extra`. They hold what the canonical types have no field for, so that a
@@ -36,6 +56,10 @@ LIST = "~list"
 """In `ITEM`: the item had an array of parts, although it had no id."""
 WIRE = "~wire"
 """On media: the content part itself, where encoding the part would give another one."""
+GROUP = "~namespace"
+"""On the first tool of a namespace: the other fields of the namespace."""
+LOADED = "~loaded"
+"""On a tool: its definition is in the result of a search, not among the tools."""
 
 
 def extra_for(unread: dict[str, Json]) -> Extra:
@@ -138,6 +162,7 @@ FACTS = Facts(
     history=HISTORY,
     options=OPTIONS,
     schema=STRICT_SCHEMA,
+    defers="defer_loading",
     cache=CACHE,
     sealed_field="encrypted_content",
     normal_request=normal_request,

@@ -291,7 +291,7 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
         marked = bool(turn) and isinstance(turn[-1], (Text, Refusal))
         turn += decode_turn(item, path, marked=marked)
         return None
-    if kind in RESULTS.values():
+    if kind in RESULTS.values() and not _is_hosted(item):
         return Message(role="tool", content=(decode_result(item, path),))
     if kind in (None, "message"):
         return _decode_message(item, path, leading=leading and not turn)
@@ -336,7 +336,14 @@ def is_turn(item: Mapping[str, Json]) -> bool:
     kind = item.get("type", "message")
     if kind == "message":
         return item.get("role") == "assistant"
-    return isinstance(kind, str) and kind in PREFIXES
+    return isinstance(kind, str) and kind in PREFIXES and not _is_hosted(item)
+
+
+def _is_hosted(item: Mapping[str, Json]) -> bool:
+    """Whether it is the call or the result of a search that the provider made itself."""
+    is_search = item.get("type") in (CALLS["search"], RESULTS["search"])
+    is_ours = item.get("execution") == "client" and isinstance(item.get("call_id"), str)
+    return is_search and not is_ours
 
 
 def decode_turn(

@@ -8,7 +8,7 @@ from typing import Any
 from interlingua import dialects
 from interlingua.dialects.openai_responses.facts import CACHE, FACTS, NAME, PATH, extra_for
 from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
+from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools, found_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
@@ -87,6 +87,9 @@ def decode_request(call: WireCall) -> Request:
         model = fields.text("model")
         settings = {**_decode_settings(fields), **decode_tools(fields)}
         messages = decode_messages(fields)
+        tools = settings.get("tools", ())
+        if found := found_tools(messages, tools):
+            settings["tools"] = (*tools, *found)
         options = {**_decode_path(call.path), **fields.left}
         return Request(
             model=model or "",

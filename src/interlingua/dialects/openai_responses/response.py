@@ -10,8 +10,10 @@ from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -99,11 +101,16 @@ def decode_response(
     )
 
 
-def encode_response(response: Response) -> Json:
-    """The body that a server sends."""
+def encode_response(response: Response, request: Request | None = None) -> Json:
+    """
+    The body that a server sends.
+
+    With the request that it answers, calls are those of the tools that the request declares.
+    """
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    response = declared_response(response, request)
     native = NAME in response.extra
     message = response.message if native else plain_calls(response.message)
     encoder = ItemEncoder(WarningList(), response_id=response.id)

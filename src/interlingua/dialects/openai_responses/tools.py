@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_responses.facts import NAME, extra_for
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from interlingua.dialects.openai_responses.facts import GROUP, LOADED, NAME, SEARCH, extra_for
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.schema import encode_parameters
-from interlingua.spec.content import Json
-from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
+from interlingua.spec.content import Json, Opaque, ToolResult
+from interlingua.spec.messages import Message
+from interlingua.spec.request import (
+    BuiltinTool,
+    DeferredBy,
+    Grammar,
+    Request,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+    tool_key,
+)
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
+_DECLARED = ("function", "custom")
+_NAMESPACE = "namespace"
 
 
 def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
-    tools = [_encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)]
-    if kept := [tool for tool in tools if tool is not None]:
-        body["tools"] = kept
+    if tools := _encode_list(request.tools, warnings):
+        body["tools"] = tools
     if request.tool_choice is not None:
         definitions = [tool for tool in request.tools if isinstance(tool, ToolDefinition)]
         custom = {tool.name for tool in definitions if tool.type == "custom"}
@@ -34,10 +48,90 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
         "tool_choice": _decode_choice(fields),
         "parallel_tool_calls": fields.flag("parallel_tool_calls"),
     }
-    tools = fields.items("tools")
-    if tools:
-        settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
+    if tools := _decode_list(fields.items("tools"), fields.at("tools")):
+        settings["tools"] = tools
     return settings
+
+
+def found_tools(
+    messages: tuple[Message, ...], declared: tuple[ToolSpec, ...]
+) -> tuple[ToolSpec, ...]:
+    """The tools that searches of the caller have found and that only their results define."""
+    results = [part for message in messages for part in message.content if type(part) is ToolResult]
+    lists = [
+        part.data
+        for result in results
+        for part in result.parts or ()
+        if isinstance(part, Opaque) and part.dialect == NAME and isinstance(part.data, list)
+    ]
+    known = {tool_key(tool) for tool in declared}
+    found: dict[tuple[str | None, str], ToolSpec] = {}
+    for tool in (tool for tools in lists for tool in _decode_list(tools, "tools")):
+        if isinstance(tool, ToolDefinition) and tool_key(tool) not in known:
+            extra = {NAME: {**extra_of(tool, NAME), LOADED: True}}
+            found[tool_key(tool)] = replace(tool, deferred="client", extra=extra)
+    return tuple(found.values())
+
+
+def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Json]:
+    """The tools; consecutive ones of one namespace are in one object."""
+    wire: list[Json] = []
+    open_namespace, group = None, wire
+    for i, tool in enumerate(tools):
+        own = extra_of(tool, NAME) if isinstance(tool, ToolDefinition) and tool.extra else {}
+        if LOADED in own:
+            continue
+        namespace = tool.namespace if isinstance(tool, ToolDefinition) else None
+        if namespace is None:
+            group = wire
+        elif namespace != open_namespace or GROUP in own:
+            group = []
+            fields = {"description": f"Tools of {namespace}.", **own.get(GROUP, {})}
+            wire.append({"type": _NAMESPACE, "name": namespace, **fields, "tools": group})
+        open_namespace = namespace
+        item = _encode_tool(tool, warnings, f"tools[{i}]")
+        if item is not None:
+            group.append(item)
+    return wire
+
+
+def _decode_list(tools: list[Json], path: str) -> tuple[ToolSpec, ...]:
+    """The tools, those of namespaces among them."""
+    searches = [tool for tool in tools if isinstance(tool, dict) and tool.get("type") == SEARCH]
+    is_client = any(tool.get("execution") == "client" for tool in searches)
+    by: DeferredBy = "client" if is_client else "server"
+    specs: list[ToolSpec] = []
+    for i, tool in enumerate(tools):
+        if _is_namespace(tool):
+            specs += _decode_namespace(tool, f"{path}[{i}]", by)
+        else:
+            specs.append(_decode_tool(tool, f"{path}[{i}]", by))
+    return tuple(specs)
+
+
+def _is_namespace(tool: Json) -> bool:
+    """Whether it is a namespace all of whose tools have a canonical form."""
+    match tool:
+        case {"type": "namespace", "name": str(), "tools": [_, *_] as inner}:
+            return all(
+                isinstance(each, dict) and each.get("type") in _DECLARED and "name" in each
+                for each in inner
+            )
+    return False
+
+
+def _decode_namespace(tool: dict[str, Json], path: str, by: DeferredBy) -> list[ToolSpec]:
+    fields = Fields(tool, path)
+    fields.take("type")
+    name, inner = fields.need("name"), fields.take("tools")
+    specs = [
+        replace(spec, namespace=name)
+        for i, each in enumerate(inner)
+        if isinstance(spec := _decode_tool(each, f"{path}.tools[{i}]", by), ToolDefinition)
+    ]
+    first = specs[0]
+    specs[0] = replace(first, extra={NAME: {**extra_of(first, NAME), GROUP: fields.left}})
+    return list(specs)
 
 
 def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
@@ -47,8 +141,12 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
         warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
         return None
     wire: dict[str, Json] = {"type": tool.type, "name": tool.name}
+    if tool.type == "search":
+        wire = {"type": SEARCH, "execution": "client", "parameters": tool.parameters}
     if tool.description is not None:
         wire["description"] = tool.description
+    if tool.grammar is not None and tool.type == "custom":
+        wire["format"] = {"type": "grammar", **to_builtins(tool.grammar)}
     strict = tool.strict
     is_function = tool.type == "function"
     if is_function and (tool.parameters is not None or "parameters" not in extra_of(tool, NAME)):
@@ -58,14 +156,17 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
         )
     if strict is not None or (is_function and NAME not in tool.extra):
         wire["strict"] = strict  # the API's types require it
-    return restore(wire, tool, NAME)
+    restore(wire, tool, NAME).pop(GROUP, None)
+    return wire
 
 
-def _decode_tool(tool: Json, path: str) -> ToolSpec:
+def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     kind = tool.get("type")
-    if kind not in ("function", "custom") or "name" not in tool:
+    if kind == SEARCH and tool.get("execution") == "client":
+        return _decode_search(Fields(tool, path))
+    if kind not in _DECLARED or "name" not in tool:
         return BuiltinTool(dialect=NAME, data=tool)
     fields = Fields(tool, path)
     fields.take("type")
@@ -79,13 +180,42 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
             fields.left["parameters"] = None  # otherwise it would be encoded as an empty schema
     # With an empty `extra`, `strict` is encoded only if it is set.
     is_unset = kind == "function" and strict is None
+    grammar = None if kind == "function" else _decode_grammar(fields)
     return ToolDefinition(
         name=name,
         description=description,
         parameters=parameters,
         strict=strict,
         type=kind,
+        grammar=grammar,
+        deferred=by if fields.left.get("defer_loading") is True else None,
         extra={NAME: fields.left} if is_unset else extra_for(fields.left),
+    )
+
+
+def _decode_grammar(fields: Fields) -> Grammar | None:
+    match fields.left.get("format"):
+        case {"type": "grammar", "syntax": str(syntax), "definition": str(definition), **rest} if (
+            not rest
+        ):
+            del fields.left["format"]
+            return Grammar(syntax=syntax, definition=definition)
+    return None
+
+
+def _decode_search(fields: Fields) -> ToolSpec:
+    """A search for tools that the caller runs."""
+    fields.take("type")
+    fields.take("execution")
+    description, parameters = fields.text("description"), fields.object("parameters")
+    if parameters is None:
+        fields.left["parameters"] = None
+    return ToolDefinition(
+        name=SEARCH,
+        description=description,
+        parameters=parameters,
+        type="search",
+        extra={NAME: fields.left},
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any, get_args
 
 from interlingua.prepare.history.edit import (
     Edits,
@@ -21,12 +22,14 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import end_of_results, pairs_of
-from interlingua.spec.content import Part, ToolCall, ToolResult
+from interlingua.spec.content import Part, ToolCall, ToolResult, ToolType
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import loads_object
+from interlingua.wire.tool_calls import input_object
+from interlingua.wire.tool_names import flat_name
 
 NO_RESULT = "No result was recorded for this call."
 _OURS = "interlingua"  # a key of `extra` that no dialect reads
@@ -182,6 +185,30 @@ def _rename(
         ):
             parts[spot] = with_fields(result, edits, tool_call_id=name)
     return swap(messages, parts, edits) if parts else messages
+
+
+def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls of custom tools, of searches, and of tools in namespaces, as calls of functions."""
+    if target.namespaces and len(target.tool_types) == len(get_args(ToolType)):
+        return messages
+
+    def change(part: Part, _: Message) -> Part:
+        if not isinstance(part, ToolCall):
+            return part
+        changes: dict[str, Any] = {}
+        if part.namespace is not None and not target.namespaces:
+            key = (part.namespace, part.name)
+            name = target.tool_names.get(key) or flat_name(*key)
+            changes |= {"name": name, "namespace": None}
+            if name != part.name:
+                edits.change("namespace_as_name", part, tool=part.name, sent=name)
+        if part.type not in target.tool_types:
+            changes["type"] = "function"
+            if part.type == "custom":
+                changes |= {"arguments": input_object(part), "raw_arguments": None}
+        return with_fields(part, edits, **changes) if changes else part
+
+    return edit_parts(messages, change, edits)
 
 
 def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

@@ -278,6 +278,7 @@ Condition: TypeAlias = Literal[
     "late_system",  # a system prompt comes after the conversation has begun
     "no_turn",  # there are only system prompts, or no messages at all
     "raw_arguments",  # a call has its arguments as text
+    "special_call",  # a call is of another type than `function`, or has a namespace
     "repeated_id",  # two calls have the same id, or a call has none
     "split_results",  # the results of a turn are in several messages
     "unpaired_calls",  # calls are not followed by their results, in order and first in a message
@@ -401,6 +402,8 @@ def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
         triggers.add("repeated_id")
     for call in calls:
         values.append(call.arguments)
+        if call.type != "function" or call.namespace is not None:
+            triggers.add("special_call")
         if call.raw_arguments is not None:
             values.append(call.raw_arguments)
             triggers.add("raw_arguments")

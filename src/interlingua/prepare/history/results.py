@@ -12,6 +12,7 @@ from interlingua.prepare.history.edit import (
     Messages,
     Spot,
     edit,
+    edit_parts,
     is_unchanged,
     swap,
     with_fields,
@@ -162,6 +163,27 @@ def _ids(data: Any, *, is_model: bool) -> tuple[str | None, str | None]:
 
 
 _SEE_BELOW = "The output is in the next user message."
+
+
+def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """References to tools in the results of searches, as text that names the tools."""
+
+    def name(part: Part) -> Part:
+        if not isinstance(part, Opaque) or part.dialect == target.dialect or not part.loaded_tools:
+            return part
+        edits.change("tool_reference_as_text", part, names=", ".join(part.loaded_tools))
+        names = ", ".join(part.loaded_tools)
+        tools = "tool" if len(part.loaded_tools) == 1 else "tools"
+        return edits.place_like(Text(text=f"Now available: the {tools} {names}."), part)
+
+    def change(part: Part, _: Message) -> Part:
+        parts = part.parts if isinstance(part, ToolResult) else None
+        if not parts:
+            return part
+        named = tuple(map(name, parts))
+        return part if is_unchanged(named, parts) else with_fields(part, edits, content=named)
+
+    return edit_parts(messages, change, edits)
 
 
 def place_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

@@ -33,13 +33,15 @@ from interlingua.prepare.history.edit import (
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.facts import Facts, HistoryRules
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, tool_key
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList
+from interlingua.wire.tool_names import sent_names
 
 _MEDIA = frozenset(MEDIA_TYPES)
 
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
+    (results.name_loaded_tools, frozenset({Opaque})),
     (texts.drop_foreign_blocks, frozenset({Opaque})),
     (results.drop_unsayable_media, _MEDIA),
     (results.place_media, _MEDIA),
@@ -49,6 +51,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (calls.answer_calls, frozenset({"unpaired_calls"})),
     (calls.rename_duplicate_calls, frozenset({"repeated_id"})),
     (calls.rename_calls, frozenset({ToolCall})),
+    (calls.call_functions, frozenset({"special_call"})),
     (calls.rename_tools, frozenset({ToolCall})),
     (calls.wrap_arguments, frozenset({"raw_arguments"})),
     (thinking.drop_stale_thinking, frozenset({"has_metadata"})),
@@ -161,6 +164,11 @@ def rules_for(
     if "path" in options:  # another operation, such as counting tokens, may have no messages
         changes["least"] = "nothing"
     changes |= _quirk_changes(facts, profile)
+    if profile.custom_tools is False:
+        types = tuple(kind for kind in facts.history.tool_types if kind != "custom")
+        changes["tool_types"] = types
+    if not facts.history.namespaces and any(tool_key(tool)[0] for tool in request.tools):
+        changes["tool_names"] = sent_names(request.tools)
     return msgspec.structs.replace(facts.history, **changes) if changes else facts.history
 
 

@@ -1,0 +1,170 @@
+"""
+Tools that the target does not have, in the form of tools that it has.
+
+A custom tool becomes a function with one text, and a search for tools a function. A tool in
+a namespace gets a name of its own. A deferred tool is left out until a result has named it. The
+calls come back as calls of the declared tools: `streams/declared_calls.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.spec.content import Json, Opaque, ToolCall, ToolResult
+from interlingua.spec.facts import Facts, HistoryRules
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolChoice, ToolDefinition, ToolSpec, tool_key
+from interlingua.spec.warnings import WarningList
+from interlingua.wire.fields import extra_of
+from interlingua.wire.tool_names import flat_name, sent_names
+
+INPUT = "input"
+"""The parameter that holds the text of a custom tool."""
+FREE_TEXT: dict[str, Json] = {
+    "type": "object",
+    "properties": {INPUT: {"type": "string"}},
+    "required": [INPUT],
+}
+_GRAMMAR = "The text must match this grammar ({syntax}):\n\n{definition}"
+_read_path = re.compile(r"tools\[(\d+)\](.*)").fullmatch
+_MOST_NAMES = 10
+
+
+def has_special_tools(tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether there are tools that some dialects do not have."""
+    return any(
+        type(tool) is ToolDefinition
+        and (tool.type != "function" or tool.namespace is not None or tool.deferred is not None)
+        for tool in tools
+    )
+
+
+def adapt_tools(
+    request: Request,
+    history: tuple[Message, ...],
+    facts: Facts,
+    rules: HistoryRules,
+    warnings: WarningList,
+) -> Request:
+    """The request with tools that the target has; `history` is that of the caller."""
+    places = _sent_places(request, history, facts, warnings)
+    names = {} if rules.namespaces else sent_names(request.tools)
+    tools = tuple(_adapt(request.tools[i], i, names, rules, warnings) for i in places)
+    if len(places) < len(request.tools):
+        warnings.origin = partial(_original_path, places, warnings.origin)
+    choice = request.tool_choice
+    if choice is not None and names:
+        choice = _adapt_choice(choice, request.tools, names)
+    return replace(request, tools=tools, tool_choice=choice)
+
+
+def _original_path(places: list[int], origin: Any, path: str) -> str | None:
+    """The path in the caller's request, of a path in the request as it is sent."""
+    match = _read_path(path)
+    if match is not None:
+        return f"tools[{places[int(match[1])]}]{match[2]}"
+    mapped: str | None = path if origin is None else origin(path)
+    return mapped
+
+
+# Deferred tools.
+
+
+def _sent_places(
+    request: Request, history: tuple[Message, ...], facts: Facts, warnings: WarningList
+) -> list[int]:
+    """The indexes of the tools that are sent now."""
+    withheld: list[int] = []
+    offered: list[int] = []
+    loaded: Collection[str] | None = None
+    for i, tool in enumerate(request.tools):
+        if not isinstance(tool, ToolDefinition) or tool.deferred is None:
+            continue
+        if facts.defers and facts.defers in extra_of(tool, facts.name):
+            continue  # the target defers it itself
+        if tool.deferred == "server":
+            offered.append(i)
+            continue
+        loaded = set(_loaded_tools(request, history)) if loaded is None else loaded
+        if flat_name(*tool_key(tool)) not in loaded:
+            withheld.append(i)
+    for code, indexes in (("deferred_tools_withheld", withheld), ("deferred_tools_sent", offered)):
+        if indexes:
+            names = _list_names(request.tools, indexes)
+            warnings.add(code, f"tools[{indexes[0]}]", count=len(indexes), names=names)
+    return [i for i in range(len(request.tools)) if i not in set(withheld)]
+
+
+def _loaded_tools(request: Request, history: tuple[Message, ...]) -> Iterator[str]:
+    """The tools that a result has named, that were called, or that the tool choice names."""
+    choice = request.tool_choice
+    if choice is not None:
+        yield from filter(None, (choice.tool_name, *(choice.allowed or ())))
+    for message in history:
+        for part in message.content:
+            if isinstance(part, ToolCall):
+                yield flat_name(part.namespace, part.name)
+            parts = part.parts or () if isinstance(part, ToolResult) else (part,)
+            for inner in parts:
+                if isinstance(inner, Opaque):
+                    yield from inner.loaded_tools
+
+
+def _list_names(tools: tuple[ToolSpec, ...], indexes: list[int]) -> str:
+    names = [tool_key(tools[i])[1] for i in indexes[:_MOST_NAMES]]
+    return ", ".join(names) + (", …" if len(indexes) > _MOST_NAMES else "")
+
+
+# Custom tools, searches and namespaces.
+
+
+def _adapt(
+    tool: ToolSpec,
+    index: int,
+    names: dict[tuple[str | None, str], str],
+    rules: HistoryRules,
+    warnings: WarningList,
+) -> ToolSpec:
+    if not isinstance(tool, ToolDefinition):
+        return tool
+    changes: dict[str, Any] = {}
+    path = f"tools[{index}]"
+    if tool.namespace is not None and not rules.namespaces:
+        name = names[tool_key(tool)]
+        warnings.add("namespace_as_name", path, tool=tool.name, sent=name)
+        changes |= {"name": name, "namespace": None}
+    if tool.type not in rules.tool_types:
+        changes |= {"type": "function", "strict": None, "extra": {}}
+        if tool.type == "custom":
+            warnings.add("custom_tool_as_function", path)
+            changes |= {"parameters": FREE_TEXT, "grammar": None, "description": _described(tool)}
+        else:
+            warnings.add("tool_search_as_function", path)
+    return replace(tool, **changes) if changes else tool
+
+
+def _described(tool: ToolDefinition) -> str | None:
+    """The description, with the grammar that the text must match."""
+    if tool.grammar is None:
+        return tool.description
+    grammar = _GRAMMAR.format(syntax=tool.grammar.syntax, definition=tool.grammar.definition)
+    return f"{tool.description}\n\n{grammar}" if tool.description else grammar
+
+
+def _adapt_choice(
+    choice: ToolChoice, tools: tuple[ToolSpec, ...], names: dict[tuple[str | None, str], str]
+) -> ToolChoice:
+    """The choice with the names that are sent; it has only names, and no namespaces."""
+    sent = {name: names[key] for key in map(tool_key, reversed(tools)) if (name := key[1])}
+    return replace(
+        choice,
+        tool_name=sent.get(choice.tool_name or "", choice.tool_name),
+        allowed=None
+        if choice.allowed is None
+        else tuple(sent.get(name, name) for name in choice.allowed),
+    )
