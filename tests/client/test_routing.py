@@ -71,7 +71,9 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
 @pytest.mark.parametrize(
     ("configured", "model", "hint"),
     [
-        (THREE, "bedrock:claude", "'bedrock' is not configured.*OpenAICompatibleAdapter"),
+        (THREE, "watsonx:granite", "'watsonx' is not configured.*OpenAICompatibleAdapter"),
+        (THREE, "bedrock:claude", "Set AWS_BEARER_TOKEN_BEDROCK and AWS_REGION or AWS_DEFAULT"),
+        (THREE, "vertex:gemini-3-pro", "Set GOOGLE_CLOUD_PROJECT.*GOOGLE_CLOUD_LOCATION"),
         (THREE, "cohere:command-r", "'cohere' is not configured"),
         (THREE, "anthropic/claude-haiku-4-5", "Use anthropic:claude-haiku-4-5"),
         (THREE, "llama3", "openai:llama3 or anthropic:llama3 or gemini:llama3"),

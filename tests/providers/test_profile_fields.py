@@ -177,6 +177,12 @@ CASES = {
         CHAT,
         {"messages": (Message.system("be kind"), Message.system("be brief"), USER)},
     ),
+    "media_urls": (
+        False,
+        {},
+        "anthropic",
+        {"messages": (Message.user([Image(url="https://host.test/a.png")]),)},
+    ),
     "moves_media": (
         False,
         {},

@@ -29,7 +29,8 @@ NAMED = (
     "ollama vllm llamacpp lmstudio azure local huggingface perplexity databricks cloudflare "
     "snowflake github zai moonshot nvidia sambanova novita deepinfra hyperbolic nebius cohere ai21 "
     "alibaba minimax stepfun baseten voyage jina litellm venice doubleword crusoe vercel "
-    "github_copilot ollama_cloud mistralrs gpustack avian portkey"
+    "github_copilot ollama_cloud mistralrs gpustack avian portkey bedrock bedrock_invoke vertex "
+    "vertex_anthropic"
 )
 every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
@@ -49,14 +50,18 @@ def test_every_provider_has_its_row():
 @every_row
 def test_a_row_is_whole(row):
     """It can be addressed and signed, says where its facts come from, and has no odd family."""
-    address = row.base_url.format_map(dict.fromkeys(row.url_env, "acme"))
+    places = (*row.url_env, *row.derived_places)
+    address = row.base_url.format_map(dict.fromkeys(places, "acme"))
 
     assert not address or check_base_url(address) == address
     assert row.key_env or not row.key_required
+    assert (row.identity is not None) <= row.only_named
+    assert (row.signing == "sigv4") == bool(row.aws_service)
     assert row.base_url or row.base_url_env or row.is_embedded or row.name == "openai_compatible"
-    assert set(row.url_env) == {
-        place for _, place, _, _ in Formatter().parse(row.base_url) if place
-    }
+    used = {place for _, place, _, _ in Formatter().parse(row.base_url) if place}
+    assert used == (set(row.url_env) if not row.derived_places else used & set(places))
+    assert set(row.url_env) <= used | {place.of for place in row.derived_places.values()}
+    assert {*row.endpoints, *row.versioned_endpoints} <= {row.dialect, *row.other_dialects}
     assert row.sources
     assert all(len(source) <= 40 for source in row.sources)
     assert row.dialect not in row.other_dialects

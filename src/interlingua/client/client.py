@@ -39,6 +39,7 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.cost import CostRange
+from interlingua.providers.credentials import Key
 from interlingua.providers.log import logger
 from interlingua.providers.operations import find_performer, name_models, takes_tariffs
 from interlingua.providers.rows import row_name
@@ -246,7 +247,7 @@ class Client:
         model: str,
         provider: str | None = None,
         *,
-        api_key: str | None = None,
+        api_key: Key | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:

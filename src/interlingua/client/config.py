@@ -32,15 +32,15 @@ def adapters_from_env(
 
     Providers of other packages come after the built-in ones. The local model, if it is installed,
     comes last. A provider without a base URL is skipped unless the environment has one. A row
-    without a key is also there, at its default address, if it is `named`. Those that are `known`
-    are left out.
+    without a key is also there, at its default address, if it is `named`; a row that uses the
+    keys of a whole cloud is there only then. Those that are `known` are left out.
     """
     environ = os.environ if environ is None else environ
     adapters: dict[str, HttpAdapter] = {}
     rows = [row for name, row in providers().items() if name not in known]
     for row in rows:
         is_addressed = has_address(row, environ)
-        is_wanted = is_addressed or row.name == named
+        is_wanted = row.name == named or (is_addressed and not row.only_named)
         if row.key_required or not is_wanted:
             is_wanted = first_value(environ, row.key_env) is not None
         if is_wanted and (is_addressed or not row.address_env):
@@ -58,6 +58,8 @@ _ADAPTER = {
     "api_key_env": str,
     "api_key": str,
     "base_url": str,
+    "places": dict,
+    "api_version": str,
     "dialect": str,
     "timeout_seconds": float,
     "max_retries": int,
@@ -146,6 +148,8 @@ def _build(
         "api_key": section.get("api_key", section.get("apiKey", "")).strip() or None,
         "name": name,
         "base_url": section.get("base_url", section.get("apiBaseUrl")),
+        "places": section.get("places"),
+        "api_version": section.get("api_version"),
         "behaviour": read_behaviour(name, section),
         "dialect": section.get("dialect"),
         "default_headers": section.get("extra_headers", {}),

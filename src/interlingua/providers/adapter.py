@@ -22,12 +22,14 @@ from interlingua.providers.adapter_options import (
     check_key,
     check_settings,
     find_base_url,
+    find_endpoint,
     find_headers,
     find_server,
     find_timeouts,
     find_transport,
     join_options,
     unknown_owners,
+    with_base_path,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
@@ -45,7 +47,9 @@ from interlingua.providers.catalog.lifecycle import lifecycle_notices
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.cost import price_usage
+from interlingua.providers.credentials import Credentials, Key, credentials_of
 from interlingua.providers.default_options import under_request
+from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
@@ -62,6 +66,7 @@ from interlingua.providers.profile_check import can_stream, check_window, wrong_
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
+from interlingua.providers.signed_transport import sign_with
 from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
@@ -88,6 +93,7 @@ from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
+from interlingua.wire import event_stream
 from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -125,7 +131,7 @@ class HttpAdapter(OperationCalls):
     def __init__(
         self,
         provider: Provider | str,
-        api_key: str | None = None,
+        api_key: Key | None = None,
         **settings: Unpack[RowSettings],
     ) -> None:
         if isinstance(provider, str):
@@ -147,6 +153,11 @@ class HttpAdapter(OperationCalls):
         self.server: LocalServer | None = find_server(row, checked)
         """The local server that this adapter starts, if any."""
         self._has_own_server = "server" in checked
+        self._dialect_name: str = checked.get("dialect") or row.dialect
+        self._api_version: str = checked.get("api_version", "")
+        self._endpoint: Endpoint | None = find_endpoint(row, checked, self._dialect_name)
+        self._places: Mapping[str, str] = checked.get("places", {})
+        self._shared_transport: Transport = find_transport(checked)
         self._bind(
             check_key(api_key),
             find_base_url(row, checked, self.server),
@@ -158,10 +169,8 @@ class HttpAdapter(OperationCalls):
         self._model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
         self._profiles: dict[str, Profile] = {}
         self._scopes = Scopes()
-        self._dialect_name: str = checked.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
         self._family = self._dialect.FACTS.token_family
-        self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
         self._limits: Limits | None = checked.get("limits")
         timeouts = self._timeouts or getattr(self._transport, "timeouts", None) or Timeouts()
@@ -174,7 +183,7 @@ class HttpAdapter(OperationCalls):
         self,
         name: str,
         *,
-        api_key: str | None = None,
+        api_key: Key | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         behaviour: Behaviour | None = None,
@@ -189,18 +198,31 @@ class HttpAdapter(OperationCalls):
         if base_url is not None:
             twin.server = None
             address = find_base_url(self.provider, {"base_url": base_url}, None)
-        key = self._key if api_key is None else check_key(api_key)
+        key = check_key(api_key) or self._key or self._credentials
         twin._bind(key, address, join_headers(self._headers, headers or {}))  # noqa: SLF001
         return twin
 
-    def _bind(self, key: str | None, base_url: str, headers: Mapping[str, str]) -> None:
-        self._key = key
-        self._base_url = base_url
+    def _bind(
+        self, key: Key | Credentials | None, base_url: str, headers: Mapping[str, str]
+    ) -> None:
+        self._key: str | None = key if isinstance(key, str) else None
+        self._credentials: Credentials | None = None
+        self._transport: Transport = self._shared_transport
+        self._base_url = with_base_path(base_url, self.provider, self._endpoint)
+        if key is not None and not isinstance(key, str):
+            self._credentials = key if isinstance(key, Credentials) else credentials_of(key)
+            self._transport = sign_with(
+                self._shared_transport,
+                self._credentials,
+                self.provider,
+                self._base_url,
+                self._places,
+            )
         self._headers = headers
-        self._signature = sign(self.provider.signing, key)
+        self._signature = sign(self.provider.signing, self._key)
         self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
         """Whose prices its calls have."""
-        self._redactor = Redactor((key or "",))
+        self._redactor = Redactor((self._key or "",))
         self._redactor.learn_headers(headers)
 
     @property
@@ -216,17 +238,22 @@ class HttpAdapter(OperationCalls):
     @property
     def transport(self) -> Transport:
         """What it sends through; copies made by `rebind` share it."""
-        return self._transport
+        return self._shared_transport
+
+    @property
+    def has_key(self) -> bool:
+        """Whether it has an API key, or something that makes one."""
+        return bool(self._key) or self._credentials is not None
 
     @property
     def is_configured(self) -> bool:
         """Whether it has an API key, or needs none."""
-        return bool(self._key) or not self.provider.key_required
+        return self.has_key or not self.provider.key_required
 
     def settings(self) -> dict[str, Any]:
         """What is set besides the public attributes; of the key, only whether there is one."""
         return {
-            "has_key": bool(self._key),
+            "has_key": self.has_key,
             "headers": self._headers,
             "timeouts": self._timeouts,
             "options": self._options,
@@ -504,6 +531,9 @@ class HttpAdapter(OperationCalls):
     def _label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
         """Add the provider, the model and the request id; redact the adapter's secrets."""
         error.add_facts(provider=self.name, model=model or None, request_id=request_id)
+        if self._credentials is not None:
+            for text in self._credentials.texts:
+                self._redactor.add(text)
         self._redactor.redact_error(error)
 
     async def _start_server(self, model: str) -> str:
@@ -561,6 +591,8 @@ class HttpAdapter(OperationCalls):
             request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
+        if self._endpoint is not None:
+            wire = self._endpoint.address(wire, request.model, self._api_version)
         notices = NOTICES.get((self.provider.name, request.model))
         if notices is None:
             notices = lifecycle_notices(self.provider.name, request.model)
@@ -598,8 +630,11 @@ class HttpAdapter(OperationCalls):
         limits = self._limits or getattr(self._transport, "limits", None) or Limits()
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
-        is_json = not ready.stream or "json" in reply.headers.get("content-type", "")
+        content_type = reply.headers.get("content-type", "")
+        is_json = not ready.stream or "json" in content_type
         if not is_json:
+            if content_type.startswith(event_stream.MEDIA_TYPE):
+                frames = event_stream.ChunkDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder(limits.event, limits.events)

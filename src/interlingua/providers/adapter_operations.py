@@ -15,6 +15,7 @@ from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.downloads import download_items
+from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.http_requests import Ready, operation_request
 from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
@@ -81,8 +82,10 @@ class OperationCalls:
     on_loss: OnLoss
     reads_files: bool
     seller: Seller
+    _api_version: str
     _dialect: Dialect
     _dialect_name: str
+    _endpoint: Endpoint | None
     _headers: Mapping[str, str]
     _limits: Limits | None
     _scopes: Scopes
@@ -159,7 +162,7 @@ class OperationCalls:
             if call.warnings:
                 check_operation_losses(call.warnings, value, self.on_loss)
                 warnings.extend(call.warnings)
-            request = await self._addressed(call, base_url, headers, operation)
+            request = await self._addressed(call, base_url, headers, operation, model)
             reply = await exchange(
                 request,
                 self._transport,
@@ -200,7 +203,7 @@ class OperationCalls:
             if operation.is_download:
                 items = self._download(call, base_url, headers, operation, decoder, scope)
             else:
-                request = await self._addressed(call, base_url, headers, operation)
+                request = await self._addressed(call, base_url, headers, operation, model)
                 items = stream_items(request, self._transport, self._dialect, decoder, scope)
             async with aclosing(items):
                 async for item in items:
@@ -283,10 +286,18 @@ class OperationCalls:
         )
 
     async def _addressed(
-        self, call: WireCall, base_url: str, headers: Mapping[str, str], operation: Operation
+        self,
+        call: WireCall,
+        base_url: str,
+        headers: Mapping[str, str],
+        operation: Operation,
+        model: str = "",
     ) -> HttpRequest:
         """The HTTP request of a call; its path may be the provider's own path of the operation."""
-        if operation.name in self.provider.operation_paths:
+        if self._endpoint is not None:
+            name, version = operation.name, self._api_version
+            call = self._endpoint.address_operation(call, name, model, version)
+        elif operation.name in self.provider.operation_paths:
             call = replace(call, path=self.provider.operation_paths[operation.name])
         if headers:
             call = replace(call, headers={**call.headers, **headers})

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.credentials import KeySource, check_source
+from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
@@ -26,6 +28,7 @@ from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.json_text import dumps
+from interlingua.wire.sigv4 import AwsCredentials
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
@@ -35,6 +38,9 @@ class AdapterSettings(TypedDict, total=False):
     """The settings of every adapter besides the key; None means the default."""
 
     base_url: str | None
+    places: Mapping[str, str] | None
+    """The values of the places in its base URL, such as `{"region": "us-east-1"}`."""
+    api_version: str | None
     dialect: str | None
     default_headers: Mapping[str, str]
     organization: str | None
@@ -63,6 +69,8 @@ class RowSettings(AdapterSettings, total=False):
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "base_url": ((str,), "a text"),
+    "places": ((Mapping,), "a mapping of texts"),
+    "api_version": ((str,), "a text"),
     "dialect": ((str,), "a text"),
     "default_headers": ((Mapping,), "a mapping of texts"),
     "organization": ((str,), "a text"),
@@ -104,11 +112,13 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return present
 
 
-def check_key(key: Any) -> str | None:
-    """The key; `ConfigurationError`, without the key in its message, if it is not text."""
-    if key is not None and not isinstance(key, str):
-        raise ConfigurationError("api_key must be a text", setting="api_key")
-    if key is not None and not key.isprintable():
+def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
+    """The key, or what makes it; `ConfigurationError`, without the key in it, if it is neither."""
+    if key is None:
+        return None
+    if not isinstance(key, str):
+        return check_source(key)
+    if not key.isprintable():
         raise ConfigurationError(
             "api_key has a line break, or another character that no header can carry; copy the "
             "key again",
@@ -136,11 +146,7 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
     """The base URL; for a server that is not started yet, only its host."""
     url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
     if row.url_env and url == row.base_url:
-        variables = " and ".join(" or ".join(names) for names in row.url_env.values())
-        what = (
-            f"{row.name} has an address for each account. Set {variables}, or pass base_url={url!r}"
-        )
-        raise ConfigurationError(f"{what} with the value in its place", setting="base_url")
+        url = _fill_in(row, settings.get("places", {}))
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:
@@ -150,6 +156,47 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
             how = f"set {variables}, or give base_url" if variables else "give base_url"
             what = f"{row.name} has no address of its own: {how}; {what}"
         raise ConfigurationError(what, setting="base_url") from None
+
+
+def _fill_in(row: Provider, places: Mapping[str, str]) -> str:
+    """The base URL of a row with the values of its places."""
+    if not places.keys() >= row.url_env.keys():
+        variables = " and ".join(" or ".join(names) for names in row.url_env.values())
+        what = f"{row.name} has an address for each account. Set {variables}, or pass places="
+        names = ", ".join(row.url_env)
+        raise ConfigurationError(
+            f"{what} with {names}, or pass base_url={row.base_url!r} with the value in its place",
+            setting="base_url",
+        )
+    for place in row.url_env:
+        if not isinstance(places[place], str) or not _is_label(places[place]):
+            raise ConfigurationError(  # a slash or an @ in it would name another host
+                f"{row.name}: the {place} must have only letters, digits, dots, dashes and "
+                f"underscores (check {' or '.join(row.url_env[place])})",
+                setting="base_url",
+            )
+    derived = {name: place.value(places) for name, place in row.derived_places.items()}
+    return row.base_url.format_map({**places, **derived})
+
+
+def find_endpoint(row: Provider, settings: Mapping[str, Any], dialect: str) -> Endpoint | None:
+    """How the calls of this dialect differ at the provider; None if they do not."""
+    if "api_version" not in settings:
+        return row.endpoints.get(dialect)
+    endpoint = row.versioned_endpoints.get(dialect)
+    if endpoint is None:
+        what = f"{row.name} has no API versions"
+        if row.versioned_endpoints:
+            what += f" in the dialect {dialect}"
+        raise ConfigurationError(what, setting="api_version")
+    return endpoint
+
+
+def with_base_path(url: str, row: Provider, endpoint: Endpoint | None) -> str:
+    """The base URL with the path of the endpoint, if it has the usual one of the row."""
+    if endpoint is None or endpoint.base_path is None or not url.endswith(row.base_path):
+        return url
+    return url.removesuffix(row.base_path) + endpoint.base_path
 
 
 def find_headers(row: Provider, settings: dict[str, Any]) -> dict[str, str]:
@@ -249,6 +296,7 @@ def _check_retries(count: int) -> None:
         raise ConfigurationError("max_retries must be 0 or more")
 
 
+_is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch  # RFC 9110, field names
 _FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from interlingua.providers.provider import Provider, add_scheme, check_base_url
+from interlingua.providers.credentials import KeySource
+from interlingua.providers.provider import Identity, Provider, add_scheme, check_base_url
 from interlingua.spec.errors import ConfigurationError
 
 _GGUF = "INTERLINGUA_GGUF"
-_is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 
 
 def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
@@ -28,6 +27,14 @@ def add_environment(
     if "base_url" not in known and "server" not in known:
         found["base_url"] = _address(row, environ)
         found["gguf"] = first_value(environ, (_GGUF,)) if row.is_embedded else None
+    if row.version_env:
+        found["api_version"] = first_value(environ, row.version_env)
+    if row.url_env and isinstance(known.get("places", {}), Mapping):
+        places = {place: first_value(environ, names) for place, names in row.url_env.items()}
+        places = {place: value for place, value in places.items() if value is not None}
+        known["places"] = {**places, **known.get("places", {})}
+    if row.identity is not None and "api_key" not in known and not found["api_key"]:
+        found["api_key"] = _identity(row.identity, environ)
     values = {header: first_value(environ, (name,)) for header, name in row.headers_env.items()}
     headers = {header: value for header, value in values.items() if value is not None}
     given = known.get("default_headers", {})
@@ -47,7 +54,7 @@ def has_address(row: Provider, environ: Mapping[str, str]) -> bool:
 def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
     url = first_value(environ, row.base_url_env)
     if url is None:
-        return _fill_in(row, environ)
+        return None
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:  # its message does not contain the value
@@ -55,16 +62,12 @@ def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
         raise ConfigurationError(text, setting="base_url") from None
 
 
-def _fill_in(row: Provider, environ: Mapping[str, str]) -> str | None:
-    """The base URL with the values of its places; None if one is missing, or if it has none."""
-    if not row.url_env or not has_address(row, environ):
-        return None
-    values = {place: first_value(environ, names) or "" for place, names in row.url_env.items()}
-    for place, value in values.items():
-        if not _is_label(value):  # a slash or an @ in it would name another host
-            raise ConfigurationError(
-                f"{row.name}: the {place} must have only letters, digits, dots, dashes and "
-                f"underscores (check {' or '.join(row.url_env[place])})",
-                setting="base_url",
-            )
-    return row.base_url.format_map(values)
+def _identity(identity: Identity, environ: Mapping[str, str]) -> KeySource:
+    """The keys of a cloud that this environment has; they are looked for at the first call."""
+    if identity == "aws":
+        from interlingua.providers.aws_profiles import aws_source
+
+        return aws_source(environ)
+    from interlingua.providers.google_tokens import google_source
+
+    return google_source(environ)

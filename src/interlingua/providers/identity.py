@@ -26,7 +26,9 @@ IGNORED: Mapping[str, str] = {
     "max_retries": "how often a call is tried",
     "source": "where the adapter is configured",
     "server": "read by `_server_form`",
+    "_credentials": "read by `_form`, unless the caller names the tenant",
     "_dialect": "found by `_dialect_name`",
+    "_endpoint": "found by `_dialect_name` and `_api_version`",
     "_family": "found by `_dialect_name`",
     "_headers": "read by `_form`, without keys if the caller names the tenant",
     "_key": "read by `_form`, unless the caller names the tenant",
@@ -35,6 +37,7 @@ IGNORED: Mapping[str, str] = {
     "_redactor": "changes only errors",
     "_request_id_header": "a part of the row",
     "_scopes": "the active calls",
+    "_shared_transport": "how bytes are sent",
     "_signature": "the key in its header",
     "_stream_content": "a timeout",
     "_timeouts": "a call beyond them is an error",
@@ -96,6 +99,9 @@ def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
     fields = vars(adapter)
     settings = {name: fields[name] for name in sorted(fields.keys() - IGNORED.keys())}
     headers, key = fields["_headers"], fields["_key"]
+    source = fields["_credentials"]
+    if source is not None:  # what it makes changes; the adapters of one source are alike
+        key = _tokens.setdefault(source, new_ulid())
     if not with_key:
         headers = {name: value for name, value in headers.items() if not is_secret_header(name)}
         key = None

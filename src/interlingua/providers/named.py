@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import AdapterSettings
+from interlingua.providers.credentials import Key
 
 if TYPE_CHECKING:  # imported only for a local model
     from interlingua.local import LocalServer
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # imported only for a local model
 class _NamedAdapter(HttpAdapter):
     _row: ClassVar[str]
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+    def __init__(self, api_key: Key | None = None, **settings: Unpack[AdapterSettings]) -> None:
         super().__init__(self._row, api_key, **settings)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from interlingua import dialects
+from interlingua.providers.endpoints import DerivedPlace, Endpoint
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import Dialect
@@ -26,9 +27,15 @@ DIALECT_ENTRY_POINTS = "interlingua.dialects"
 """The group of entry points through which other packages add dialects: each names a module."""
 
 Signing: TypeAlias = Literal[
-    "bearer", "x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key"
+    "bearer", "x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key", "sigv4"
 ]
-"""How the key is sent: as `Authorization: Bearer`, or in the header of this name."""
+"""
+How the key is sent: as `Authorization: Bearer`, or in the header of this name.
+
+`sigv4` is a signature of AWS; a text key is sent as `Authorization: Bearer` there.
+"""
+Identity: TypeAlias = Literal["aws", "google"]
+"""Whose keys a provider uses if it has none of its own."""
 
 _is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
 _match_url = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
@@ -51,9 +58,29 @@ class Provider(Record, frozen=True, kw_only=True):
     """The start of its URLs, with the version if the paths of the dialect have none."""
     url_env: Mapping[str, tuple[str, ...]] = {}
     """Places in `base_url`, such as `{account}`, and the variables that may hold their values."""
+    derived_places: Mapping[str, DerivedPlace] = {}
+    """Places in `base_url` whose values follow from others."""
     base_path: str = ""
     """The path that is added to a base URL without a path."""
+    endpoints: Mapping[str, Endpoint] = {}
+    """Where its calls differ from those of a dialect, by dialect."""
+    versioned_endpoints: Mapping[str, Endpoint] = {}
+    """The same for calls with an API version (`api_version=`), which have an older form."""
+    version_env: tuple[str, ...] = ()
+    """The variables that may hold the API version."""
     signing: Signing = "bearer"
+    token_signing: Signing | None = None
+    """How a key that a callable makes is sent, if in another way."""
+    aws_service: str = ""
+    """The name of the service in a signature of AWS."""
+    identity: Identity | None = None
+    """Whose keys are used if none is given; they are looked for when the first call is made."""
+    only_named: bool = False
+    """
+    `Client.from_env` uses it only when it is named.
+
+    Its variables are those of a whole cloud: that they are set does not mean that it is used.
+    """
     key_required: bool = True
     key_env: tuple[str, ...] = ()
     """The variables that may hold the key; the first one that is set is used."""
@@ -90,7 +117,7 @@ class Provider(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         try:
-            for dialect in (self.dialect, *self.other_dialects):
+            for dialect in (self.dialect, *self.other_dialects, *self.endpoints):
                 check_dialect(dialect)
         except ConfigurationError as error:
             raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
@@ -219,4 +246,5 @@ def sign(signing: Signing, key: str | None) -> dict[str, str]:
     """The headers that carry the key."""
     if not key:
         return {}
-    return {"authorization": f"Bearer {key}"} if signing == "bearer" else {signing: key}
+    is_bearer = signing in ("bearer", "sigv4")
+    return {"authorization": f"Bearer {key}"} if is_bearer else {signing: key}

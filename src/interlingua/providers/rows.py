@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interlingua.providers.provider import Provider, use_entry_points
-from interlingua.providers.row_tables import gateways, hosts, makers, servers
+from interlingua.providers.row_tables import clouds, gateways, hosts, makers, servers
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "interlingua.providers"
 """The group of entry points through which other packages add providers."""
 
-ROWS: tuple[Provider, ...] = (*makers.ROWS, *hosts.ROWS, *gateways.ROWS, *servers.ROWS)
+ROWS: tuple[Provider, ...] = (
+    *makers.ROWS,
+    *hosts.ROWS,
+    *clouds.ROWS,
+    *gateways.ROWS,
+    *servers.ROWS,
+)
 
 OTHERS: Mapping[str, tuple[str, ...]] = {
-    "bedrock": ("nova-", "titan-"),
     "replicate": (),  # predictions of its own form; no compatible endpoint is documented
     "sagemaker": (),
-    "vertex": (),
-    "vertex_ai": (),
     "watsonx": ("granite-",),
 }
 """Well-known providers without a row, with the families of their models."""

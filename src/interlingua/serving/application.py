@@ -31,7 +31,14 @@ from interlingua.serving.asgi import (
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
-from interlingua.spec.operations import Failure, RouteKind, Serve, ServedOperation, ServerFacts
+from interlingua.spec.operations import (
+    Failure,
+    RouteKind,
+    Serve,
+    ServedOperation,
+    ServerFacts,
+    ServerRoute,
+)
 from interlingua.spec.request import Request
 from interlingua.wire.classify import SPENT, classify, read_fault
 from interlingua.wire.json_text import dumps, loads
@@ -51,6 +58,8 @@ class Route(NamedTuple):
     operation: ServedOperation | None = None
     params: Mapping[str, str] = {}
     """The groups of the operation's path."""
+    facts: ServerRoute | None = None
+    """What the dialect says about this path, if it is no operation."""
 
 
 def serve_of(dialect: str) -> Serve:
@@ -80,7 +89,8 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
     for route in serve.SERVER.routes:
         match = route.pattern.fullmatch(path) if method == route.method else None
         if match is not None:
-            return Route(route.kind, dialect, match.groupdict().get("model")), route.is_shared
+            model = match.groupdict().get("model")
+            return Route(route.kind, dialect, model, facts=route), route.is_shared
     operation: ServedOperation
     for operation in getattr(serve, "SERVED", ()):
         match = operation.pattern.fullmatch(path) if method == operation.method else None
@@ -101,6 +111,7 @@ def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None)
     is_raw = route.operation is not None and route.operation.reads_bytes
     value, form, content = _read_content(headers.get("content-type", ""), body, is_raw=is_raw)
     is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
+    is_stream = is_stream or (route.facts is not None and route.facts.is_stream)
     return WireCall(
         method=method,
         path=f"{path}?{'&'.join(items)}" if items else path,
@@ -288,8 +299,9 @@ def check_form(incoming: Incoming) -> None:
     if incoming.route.kind == "unknown":
         address = f"{call.method} {call.path}"
         raise RefusedError(Failure(status=404, message=f"Unknown request URL: {address}"))
+    facts = incoming.route.facts
     for header in serve_of(incoming.dialect).SERVER.required_headers:
-        if header not in call.headers:
+        if header not in call.headers and (facts is None or facts.requires_headers):
             raise RefusedError(Failure(status=400, message=f"{header}: header is required"))
     needs_json = call.method == "POST" and incoming.route.kind != "operation"
     if needs_json and not isinstance(call.body, dict):

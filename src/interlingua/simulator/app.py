@@ -55,6 +55,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
+from interlingua.wire import event_stream
 
 _OF_CONNECTIONS = {"cut", "clean_cut", "reset", "stall"}
 
@@ -216,6 +217,11 @@ class Simulator(Application):
         if incoming.wants_array:
             headers = {"content-type": serve_of(incoming.dialect).SERVER.content_type}
             return turn, Reply(200, headers, array_chunks(frames), is_stream=True)
+        facts = incoming.route.facts
+        if facts is not None and facts.framing == "aws-event-stream":
+            headers = {"content-type": event_stream.MEDIA_TYPE}
+            chunks = (event_stream.encode_chunk(frame) for frame in frames)
+            return turn, Reply(200, headers, chunks, is_stream=True)
         headers = {"content-type": SSE, "cache-control": "no-cache"}
         return turn, Reply(200, headers, sse_chunks(frames), is_stream=True)
 

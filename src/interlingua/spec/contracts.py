@@ -225,6 +225,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """System messages are also supported after the first turn."""
     single_system_prompt: bool = False
     """Several leading system messages are rejected; they are joined by a blank line."""
+    media_urls: bool | None = None
+    """Media may be given by URL; if False, it is fetched and sent as bytes."""
     moves_media: bool | None = None
     """
     Media in system or assistant messages, where the format has none, is moved to the next user

@@ -14,8 +14,11 @@ import msgspec
 
 from interlingua.spec.content import Json, Record, ToolType
 
-Framing: TypeAlias = Literal["sse", "json-array"]
-"""How a stream is split into frames: server-sent events, or a sequence of JSON objects."""
+Framing: TypeAlias = Literal["sse", "json-array", "aws-event-stream"]
+"""
+How a stream is split into frames: server-sent events, a sequence of JSON objects, or the binary
+messages of AWS.
+"""
 
 SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 """The JSON types that are neither objects nor arrays."""

@@ -16,6 +16,7 @@ import msgspec
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
+from interlingua.spec.facts import Framing
 from interlingua.spec.request import OnLoss
 from interlingua.spec.response import Cost, Reason, Usage, Warning
 
@@ -191,6 +192,12 @@ class ServerRoute(msgspec.Struct, frozen=True, kw_only=True):
     kind: RouteKind
     is_shared: bool = False
     """Other dialects have this path too; the headers of the request decide."""
+    is_stream: bool = False
+    """An answer on this path is a stream, whatever the body says."""
+    framing: Framing = "sse"
+    """How its streams are split into frames."""
+    requires_headers: bool = True
+    """The required headers of the vendor's own API are also required on this path."""
 
 
 class ServedReply(msgspec.Struct, frozen=True, kw_only=True):

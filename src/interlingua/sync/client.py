@@ -15,6 +15,7 @@ from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cost import CostRange
+from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
@@ -161,7 +162,7 @@ class Client(ClosedByWith):
         model: str,
         provider: str | None = None,
         *,
-        api_key: str | None = None,
+        api_key: Key | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:

@@ -103,6 +103,11 @@ class Redactor:
         self._known.update(value for name, value in _pairs(parts.query) if _is_secret(name))
         self._known.update(filter(None, (parts.password,)))
 
+    def add(self, secret: str) -> None:
+        """Add a key to the known keys."""
+        if secret not in self._known:
+            self._known = {*self._known, secret}  # another thread may be reading the old one
+
     def learn_headers(self, headers: Mapping[str, str]) -> None:
         """Add the keys in these headers, with and without a scheme such as `Bearer`."""
         for name, value in headers.items():

@@ -12,6 +12,7 @@ from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortSignal, CancelScope
+from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.errors import ConfigurationError
@@ -40,7 +41,7 @@ class MediaSettings(TypedDict, total=False):
     timeout: float | None
     """Seconds for the whole function, with its retries."""
     abort_signal: AbortSignal | None
-    api_key: str | None
+    api_key: Key | None
     """The API key for this call."""
     base_url: str | None
     """The address of the provider for this call."""

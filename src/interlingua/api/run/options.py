@@ -20,6 +20,7 @@ from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
+from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, refuse
@@ -29,6 +30,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.names import advice
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
 from interlingua.spec.request import AnyTool, OnLoss, Request, ResponseFormat, ToolChoice
+from interlingua.wire.sigv4 import AwsCredentials
 
 
 class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +158,7 @@ class RunOptions(RequestOptions, total=False):
     """The retry policy; replaces `max_retries`."""
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
-    api_key: str | None
+    api_key: Key | None
     """The API key for this run, at the provider of the model; that need not be configured then."""
     base_url: str | None
     """The address of the provider for this run."""
@@ -306,7 +308,10 @@ _CHECKS: dict[str, _Check] = {
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
     "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
     "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
-    "api_key": _type(str, "a string"),
+    "api_key": (
+        (lambda value: isinstance(value, (str, AwsCredentials)) or callable(value)),
+        "a string, a function that makes one, or AwsCredentials",
+    ),
     "base_url": _type(str, "a string"),
     "headers": (_are_headers, "a mapping of strings"),
     "on_usage": _FUNCTION,

@@ -29,6 +29,7 @@ from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passag
 from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.credentials import Key
 from interlingua.providers.fold import close_stream
 from interlingua.providers.operations import find_performer, name_models, takes_tariffs
 from interlingua.providers.tariffs import Tariffs
@@ -146,7 +147,7 @@ class Balance:
         self,
         name: str,
         *,
-        api_key: str | None = None,
+        api_key: Key | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         behaviour: Behaviour | None = None,

@@ -137,7 +137,8 @@ OPTIONS = words(
     "path version model max_tokens messages system stop_sequences stream tools tool_choice "
     "thinking output_config output_format cache_control metadata service_tier speed inference_geo "
     "container diagnostics mcp_servers context_management compaction fallbacks "
-    "fallback_credit_token thread temperature top_p top_k anthropic_version"
+    "fallback_credit_token thread temperature top_p top_k anthropic_version "
+    "anthropic_beta"
 )
 
 FACTS = Facts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import quote, unquote
 
 from interlingua import dialects
 from interlingua.dialects.anthropic_messages.facts import (
@@ -32,7 +33,8 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, request_errors
 
 _BETA_HEADER = "anthropic-beta"
-_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
+# Vertex: `/models/<model>:rawPredict`. Bedrock: `/model/<model>/invoke`.
+_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)|(?<=/model/)[^/]+(?=/invoke)")
 _COUNT = "/count_tokens"
 _sampling = Settings("temperature", "top_p", "top_k")
 _thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
@@ -52,7 +54,7 @@ def encode_request(
     headers = _headers(options, profile)
     body: dict[str, Json] = {}
     if "{model}" in path:
-        path = path.replace("{model}", request.model)
+        path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
     elif request.model:
         body["model"] = request.model
     if request.max_tokens is not None:
@@ -100,7 +102,7 @@ def decode_request(call: WireCall) -> Request:
         options = _decode_address(call, model)
         if model is None and "{model}" in options.get("path", ""):
             match = _MODEL_IN_PATH.search(call.path)
-            model = match.group() if match else None
+            model = unquote(match.group()) if match else None
         settings = {**_decode_settings(fields), **decode_tools(fields)}
         messages = decode_messages(fields)
         options.update(fields.left)

@@ -25,10 +25,26 @@ from interlingua.spec.operations import (
 from interlingua.wire.operations import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
+_INVOKE = re.compile(r".*/model/[^/]+/invoke")
+_INVOKE_STREAM = re.compile(r".*/model/[^/]+/invoke-with-response-stream")
+_VERTEX = re.compile(r".*/models/[^/:]+:(?:rawPredict|streamRawPredict)")
+_VERTEX_COUNT = re.compile(r".*/models/count-tokens:rawPredict")
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/messages/count_tokens"), kind="count"),
+        # Vertex, then Bedrock: their version is in the body.
+        ServerRoute(method="POST", pattern=_VERTEX_COUNT, kind="count", requires_headers=False),
+        ServerRoute(method="POST", pattern=_VERTEX, kind="answer", requires_headers=False),
+        ServerRoute(method="POST", pattern=_INVOKE, kind="answer", requires_headers=False),
+        ServerRoute(
+            method="POST",
+            pattern=_INVOKE_STREAM,
+            kind="answer",
+            is_stream=True,
+            framing="aws-event-stream",
+            requires_headers=False,
+        ),
         ServerRoute(method="GET", pattern=re.compile(r".*/models"), kind="models", is_shared=True),
         ServerRoute(method="GET", pattern=_MODEL, kind="model", is_shared=True),
     ),

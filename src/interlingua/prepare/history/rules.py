@@ -39,6 +39,7 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.tool_names import sent_names
 
 _MEDIA = frozenset(MEDIA_TYPES)
+_SOURCES = ("url", "data", "file_id", "text")
 
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (results.name_loaded_tools, frozenset({Opaque})),
@@ -169,13 +170,25 @@ def rules_for(
         changes["tool_types"] = types
     if not facts.history.namespaces and any(tool_key(tool)[0] for tool in request.tools):
         changes["tool_names"] = sent_names(request.tools)
+    if profile.media_urls is False:
+        changes["media"] = _without_urls(changes.get("media", facts.history.media))
     return msgspec.structs.replace(facts.history, **changes) if changes else facts.history
 
 
 def kinds_without_urls(facts: Facts, profile: Profile) -> tuple[str, ...]:
     """The kinds of media that the server takes as bytes but not as a URL."""
     forms = _quirk_changes(facts, profile).get("media", facts.history.media)
+    if profile.media_urls is False:
+        forms = _without_urls(forms)
     return tuple(kind for kind, taken in forms.items() if "data" in taken and "url" not in taken)
+
+
+def _without_urls(forms: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The accepted sources of media at a server that fetches nothing."""
+    return {
+        part.kind: tuple(name for name in forms.get(part.kind, _SOURCES) if name != "url")
+        for part in MEDIA_TYPES
+    }
 
 
 def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:

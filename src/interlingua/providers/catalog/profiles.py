@@ -31,6 +31,7 @@ Row: TypeAlias = Mapping[str, Any]
 _QUIRKS = "quirks"
 _MODELS = "models"
 _TOOL_CALLS = "tool_calls"
+_MAKER = re.compile(r"(?:[a-z][a-z-]*\.)+(?=[a-z])")  # Bedrock: us.anthropic.claude-opus-5
 _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
 
 
@@ -138,10 +139,13 @@ def matching(prefixes: Mapping[str, Row], model: str) -> list[str]:
     """
     The prefixes of this model id, shortest first.
 
-    The part before a slash (`openai/`, `accounts/…/models/`) is ignored, and a version may be
-    written with a dot, a dash or a `p`. A prefix never ends inside a number.
+    The part before a slash (`openai/`, `accounts/…/models/`) is ignored, and so are makers and
+    regions before a dot (`us.anthropic.`). A version may be written with a dot, a dash or
+    a `p`. A prefix never ends inside a number.
     """
-    dotted = _DOT_AS_P.sub(".", model.lower().rpartition("/")[2])
+    name = model.lower().rpartition("/")[2]
+    match = _MAKER.match(name)
+    dotted = _DOT_AS_P.sub(".", name if match is None else name[match.end() :])
     dashed = dotted.replace(".", "-")
     matches = [prefix for prefix in prefixes if _starts(dotted, prefix) or _starts(dashed, prefix)]
     return sorted(matches, key=len)

@@ -9,6 +9,7 @@ from interlingua.providers.provider import Provider
 CHAT = "openai_chat"
 RESPONSES = "openai_responses"
 MESSAGES = "anthropic_messages"
+GEMINI = "gemini_generate"
 
 LIST = ("list_models",)
 COUNT = ("count_tokens",)

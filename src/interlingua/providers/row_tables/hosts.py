@@ -8,7 +8,6 @@ from interlingua.providers.row_tables.builders import (
     DOCS,
     EMBED,
     FILES,
-    IMAGES,
     LIST,
     MESSAGES,
     RECORDED,
@@ -49,18 +48,6 @@ ROWS: tuple[Provider, ...] = (
         "https://api.cerebras.ai/v1",
         *(RECORDED, "SDK cerebras_cloud_sdk 1.91.0"),
         operations=has(LIST),
-    ),
-    chat(
-        "azure",  # each resource has its own host, so there is no base URL
-        "",
-        *(RECORDED, DOCS),
-        aliases=("azure-openai", "azure_openai"),
-        other_dialects=(RESPONSES,),
-        base_path="/openai/v1",
-        signing="api-key",
-        key_env=("AZURE_OPENAI_API_KEY",),
-        base_url_env=("AZURE_OPENAI_ENDPOINT",),
-        operations=has(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
     ),
     chat(
         "huggingface",

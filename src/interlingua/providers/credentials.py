@@ -1,0 +1,226 @@
+"""
+Keys that are made while the program runs: the callables that make them, cached and refreshed.
+
+A plain text key does not pass through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
+
+from interlingua.providers.log import logger
+from interlingua.spec.errors import AuthenticationError, ConfigurationError, SDKError
+from interlingua.wire.sigv4 import AwsCredentials
+
+_TIMEOUT = 60.0
+_LIFETIME = 300.0  # of a key whose end is not known; its maker often caches it itself
+_MARGIN = 300.0
+"""Seconds before its end when a key is made anew, at most a fifth of its lifetime."""
+_MAX_TEXTS = 16
+_PAUSE = 10.0
+"""Seconds between two attempts to make a key while the old one is still valid."""
+
+
+class ApiKey(NamedTuple):
+    """A key, and when it ends: a `datetime`, or seconds since 1970; None if that is not known."""
+
+    key: str
+    expires_at: datetime | float | None = None
+
+    def __repr__(self) -> str:
+        return f"ApiKey(expires_at={self.expires_at!r})"
+
+
+MadeKey: TypeAlias = str | ApiKey | tuple[str, datetime | float | None] | AwsCredentials
+KeySource: TypeAlias = Callable[[], MadeKey | Awaitable[MadeKey]]
+"""Makes a key. One that is not async runs in a thread."""
+Key: TypeAlias = str | KeySource | AwsCredentials
+"""What `api_key=` may be."""
+
+
+class Secret(NamedTuple):
+    """A key that is in use."""
+
+    value: str | AwsCredentials
+    renew_at: float
+    """When it is made anew, on the monotonic clock."""
+    ends_at: float
+
+
+class Credentials:
+    """
+    The key of a source: made by one task at a time, cached, and made anew before it ends.
+
+    While it is made anew, calls use the old one as long as it is valid. Event loops and threads
+    share the key; each loop makes its own attempt at most once at a time.
+    """
+
+    def __init__(self, source: KeySource | AwsCredentials) -> None:
+        self._source = source
+        self.texts: tuple[str, ...] = ()
+        """The last keys, which no error may show."""
+        self._secret: Secret | None = None
+        self._paused_until = 0.0
+        self._tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Secret]]
+        self._tasks = WeakKeyDictionary()
+
+    @property
+    def can_renew(self) -> bool:
+        """Whether another key may come from the source."""
+        return callable(self._source)
+
+    async def get(self) -> Secret:
+        """The key; waits only if there is none that is valid."""
+        secret, now = self._secret, time.monotonic()
+        if secret is None or now >= secret.ends_at:
+            return await asyncio.shield(self._renewal())
+        if now >= secret.renew_at and now >= self._paused_until:
+            self._paused_until = now + _PAUSE
+            self._renewal().add_done_callback(_log_failure)
+        return secret
+
+    async def renew(self, refused: Secret) -> Secret:
+        """Another key after the provider refused this one; the current one if it is newer."""
+        if self._secret is not None and self._secret is not refused:
+            return self._secret
+        return await asyncio.shield(self._renewal())
+
+    def _renewal(self) -> asyncio.Task[Secret]:
+        """The task that makes a key; one at a time in a loop."""
+        loop = asyncio.get_running_loop()
+        task = self._tasks.get(loop)
+        if task is None or task.done():
+            task = self._tasks[loop] = loop.create_task(self._make())
+            task.add_done_callback(_retrieve)
+        return task
+
+    async def _make(self) -> Secret:
+        made = await _call(self._source)
+        secret = _secret(made)
+        self.texts = tuple(dict.fromkeys((*_texts(secret.value), *self.texts)))[:_MAX_TEXTS]
+        self._secret = secret
+        return secret
+
+
+async def _call(source: KeySource | AwsCredentials) -> Any:
+    """What the source makes; any failure of it is an `AuthenticationError`, or its own error."""
+    if isinstance(source, AwsCredentials):
+        return source
+    problem = ""
+    try:
+        async with asyncio.timeout(_TIMEOUT) as limit:
+            return await _await(source)
+    except SDKError:
+        raise
+    except Exception as error:  # noqa: BLE001 -- the callable is the caller's
+        problem = f"failed with {type(error).__name__}{_place(error)}"
+        if limit.expired():
+            problem = f"made no key within {_TIMEOUT:g} s"
+    # Raised here, without the error as its context: its text may quote a key or a token.
+    raise _failure(problem)
+
+
+async def _await(source: KeySource) -> Any:
+    call = getattr(source, "__call__", source)  # noqa: B004 -- an object may have an async one
+    if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(call):
+        made: Any = source()
+    else:
+        made = await asyncio.to_thread(source)
+    return await made if inspect.isawaitable(made) else made
+
+
+def _place(error: BaseException) -> str:
+    """Where an error was raised, for those who look for its cause."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    name = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f" at {name}:{trace.tb_lineno}"
+
+
+def _secret(made: Any) -> Secret:
+    key, expires_at = made, None
+    if isinstance(made, AwsCredentials):
+        expires_at = made.expires_at
+    elif isinstance(made, tuple) and len(made) == 2:
+        key, expires_at = made
+    if isinstance(key, str) and (not key.strip() or not key.isprintable()):
+        raise _failure("made an empty key, or one that no header can carry")
+    if not isinstance(key, (str, AwsCredentials)):
+        raise _failure(f"made a {type(key).__name__}; it must make a text or an ApiKey")
+    now = time.monotonic()
+    lifetime = _seconds_until(expires_at)
+    if lifetime is None:
+        is_known = isinstance(key, AwsCredentials)
+        forever = float("inf")
+        return Secret(key, forever if is_known else now + _LIFETIME, forever)
+    if lifetime <= 0:
+        raise _failure("made a key that has ended already")
+    return Secret(key, now + lifetime - min(_MARGIN, lifetime / 5), now + lifetime)
+
+
+def _seconds_until(moment: Any) -> float | None:
+    if moment is None:
+        return None
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return aware.timestamp() - time.time()
+    if isinstance(moment, (int, float)) and not isinstance(moment, bool):
+        return moment - time.time()
+    raise _failure(f"gave a {type(moment).__name__} as the end of its key, not a time")
+
+
+def _texts(value: str | AwsCredentials) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return (value.secret_access_key, *filter(None, (value.session_token,)))
+
+
+def _failure(what: str) -> AuthenticationError:
+    return AuthenticationError(f"The callable given as api_key {what}.")
+
+
+def _retrieve(task: asyncio.Task[Secret]) -> None:
+    """Mark the exception as seen: those who wait for the task get it, if anybody does."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _log_failure(task: asyncio.Task[Secret]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        logger.warning("A key was not made anew; the old one is used until it ends: %s", error)
+
+
+@lru_cache(maxsize=128)
+def _shared(source: KeySource | AwsCredentials) -> Credentials:
+    return Credentials(source)
+
+
+def credentials_of(source: KeySource | AwsCredentials) -> Credentials:
+    """The credentials of a source: the same ones each time, so that its key is made once."""
+    try:
+        return _shared(source)
+    except TypeError:  # it has no hash
+        return Credentials(source)
+
+
+def check_source(source: Any) -> KeySource | AwsCredentials:
+    """The source of a key; `ConfigurationError` if it is something else."""
+    if isinstance(source, AwsCredentials):
+        return source
+    if callable(source):
+        make: KeySource = source
+        return make
+    raise ConfigurationError(
+        "api_key must be a text, a callable that makes one, or AwsCredentials", setting="api_key"
+    )

@@ -1,0 +1,61 @@
+"""The access tokens of Google Cloud, from `google-auth` (extra `vertex`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from interlingua.providers.credentials import ApiKey
+from interlingua.providers.environment import first_value
+from interlingua.spec.errors import ConfigurationError
+
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+
+
+def google_source(environ: Mapping[str, str]) -> Callable[[], ApiKey]:
+    """A callable that makes access tokens; it does I/O, so it runs in a thread."""
+    found: list[Any] = []
+
+    def make() -> ApiKey:
+        if not found:
+            found.append(_find_credentials(first_value(environ, (_FILE,))))
+        credentials = found[0]
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import Request
+
+        problem = ""
+        try:
+            credentials.refresh(Request())
+        except GoogleAuthError as error:  # its text may quote the reply of the token server
+            problem = type(error).__name__
+        if problem:
+            raise _missing(f"no access token was made ({problem})")
+        return ApiKey(credentials.token, credentials.expiry)
+
+    return make
+
+
+def _find_credentials(path: str | None) -> Any:
+    try:
+        import google.auth
+        from google.auth.exceptions import DefaultCredentialsError
+    except ImportError:
+        raise _missing("google-auth is not installed") from None
+    try:
+        if path is not None:
+            load: Any = google.auth.load_credentials_from_file
+            return load(path, scopes=_SCOPES)[0]
+        return google.auth.default(scopes=_SCOPES)[0]
+    except (DefaultCredentialsError, OSError, ValueError):
+        raise _missing("google-auth found no credentials") from None
+
+
+def _missing(what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"No access to Google Cloud: {what}. Install interlingua[vertex] and run `gcloud auth "
+        f"application-default login`, or set {_FILE}, or pass api_key= as a callable that makes "
+        "access tokens.",
+        error_code="not_configured",
+        setting="api_key",
+    )

@@ -1,0 +1,156 @@
+"""The clouds: Azure, Bedrock and Vertex, whose addresses and keys are those of an account."""
+
+from __future__ import annotations
+
+from interlingua.providers.endpoints import DerivedPlace, Endpoint
+from interlingua.providers.provider import Provider
+from interlingua.providers.row_tables.builders import (
+    BATCH,
+    CHAT,
+    COUNT,
+    DOCS,
+    EMBED,
+    FILES,
+    GEMINI,
+    IMAGES,
+    LIST,
+    MESSAGES,
+    RECORDED,
+    RESPONSES,
+    SPEAK,
+    TRANSCRIBE,
+    chat,
+    has,
+)
+
+_VERSION = {"api-version": "{api_version}"}
+_DEPLOYMENT = "/deployments/{model}"
+_REGION = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")}
+_BETAS = {"anthropic-beta": "anthropic_beta"}
+_VERTEX = "https://{host}/v1/projects/{project}/locations/{location}/publishers"
+_VERTEX_ENV = {
+    "project": ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"),
+    "location": ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION", "CLOUD_ML_REGION"),
+}
+_VERTEX_HOST = DerivedPlace(
+    of="location",
+    form="{}-aiplatform.googleapis.com",
+    exceptions={
+        "global": "aiplatform.googleapis.com",
+        "us": "aiplatform.us.rep.googleapis.com",
+        "eu": "aiplatform.eu.rep.googleapis.com",
+    },
+)
+
+ROWS: tuple[Provider, ...] = (
+    chat(
+        "azure",  # each resource has its own host, so there is no base URL
+        "",
+        *(RECORDED, DOCS),
+        aliases=("azure-openai", "azure_openai"),
+        other_dialects=(RESPONSES,),
+        base_path="/openai/v1",
+        versioned_endpoints={
+            CHAT: Endpoint(
+                base_path="/openai",
+                path=f"{_DEPLOYMENT}/chat/completions",
+                query=_VERSION,
+                operation_paths={
+                    "embed": f"{_DEPLOYMENT}/embeddings",
+                    "generate_image": f"{_DEPLOYMENT}/images/generations",
+                    "edit_image": f"{_DEPLOYMENT}/images/edits",
+                    "transcribe": f"{_DEPLOYMENT}/audio/transcriptions",
+                    "speak": f"{_DEPLOYMENT}/audio/speech",
+                    "stream_speech": f"{_DEPLOYMENT}/audio/speech",
+                },
+            ),
+            RESPONSES: Endpoint(base_path="/openai", path="/responses", query=_VERSION),
+        },
+        version_env=("OPENAI_API_VERSION", "AZURE_OPENAI_API_VERSION"),
+        signing="api-key",
+        token_signing="bearer",  # noqa: S106 -- a callable makes tokens of Entra
+        key_env=("AZURE_OPENAI_API_KEY",),
+        base_url_env=("AZURE_OPENAI_ENDPOINT",),
+        operations=has(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
+    ),
+    chat(
+        "bedrock",
+        "https://bedrock-mantle.{region}.api.aws",
+        *(RECORDED, DOCS),
+        aliases=("bedrock-mantle", "bedrock_mantle", "amazon-bedrock", "aws-bedrock"),
+        families=("nova-", "titan-"),
+        other_dialects=(RESPONSES, MESSAGES),
+        url_env=_REGION,
+        endpoints={
+            CHAT: Endpoint(path="/v1/chat/completions"),
+            MESSAGES: Endpoint(path="/anthropic/v1/messages"),
+        },
+        key_env=("AWS_BEARER_TOKEN_BEDROCK",),
+        base_url_env=("BEDROCK_BASE_URL",),
+        operations=has(),
+    ),
+    Provider(
+        name="bedrock_invoke",  # the models of Anthropic through `InvokeModel`
+        dialect=MESSAGES,
+        aliases=("bedrock-invoke", "bedrock_runtime", "bedrock-runtime"),
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        url_env=_REGION,
+        endpoints={
+            MESSAGES: Endpoint(
+                path="/model/{model}/invoke",
+                stream_path="/model/{model}/invoke-with-response-stream",
+                stream_accept="application/vnd.amazon.eventstream",
+                body={"anthropic_version": "bedrock-2023-05-31"},
+                without=("stream",),
+                header_fields=_BETAS,
+            ),
+        },
+        signing="sigv4",
+        aws_service="bedrock",
+        identity="aws",
+        only_named=True,
+        key_required=False,
+        sources=(DOCS, "SDK anthropic"),
+        operations=has(),
+    ),
+    Provider(
+        name="vertex",
+        dialect=GEMINI,
+        aliases=("vertex_ai", "vertex-ai", "vertexai", "google-vertex", "google_vertex"),
+        base_url=f"{_VERTEX}/google",
+        url_env=_VERTEX_ENV,
+        derived_places={"host": _VERTEX_HOST},
+        endpoints={
+            GEMINI: Endpoint(
+                path="/models/{model}:generateContent",
+                stream_path="/models/{model}:streamGenerateContent?alt=sse",
+            ),
+        },
+        identity="google",
+        only_named=True,
+        key_required=False,
+        sources=(RECORDED, "SDK google-genai"),
+        operations=has(),
+    ),
+    Provider(
+        name="vertex_anthropic",
+        dialect=MESSAGES,
+        aliases=("vertex-anthropic", "google-vertex-anthropic", "anthropic-vertex"),
+        base_url=f"{_VERTEX}/anthropic",
+        url_env=_VERTEX_ENV,
+        derived_places={"host": _VERTEX_HOST},
+        endpoints={
+            MESSAGES: Endpoint(
+                path="/models/{model}:rawPredict",
+                stream_path="/models/{model}:streamRawPredict",
+                body={"anthropic_version": "vertex-2023-10-16"},
+                operation_paths={"count_tokens": "/models/count-tokens:rawPredict"},
+            ),
+        },
+        identity="google",
+        only_named=True,
+        key_required=False,
+        sources=(RECORDED, "SDK anthropic"),
+        operations=has(COUNT),
+    ),
+)
