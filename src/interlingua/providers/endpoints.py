@@ -35,12 +35,12 @@ class Endpoint(Record, frozen=True, kw_only=True):
     """The media type of streams, if it is not that of server-sent events."""
     query: Mapping[str, str] = {}
     """Parameters of every URL; `{api_version}` in a value is the version."""
-    body: Mapping[str, Json] = {}
-    """Fields of every body, unless the request has them."""
     without: tuple[str, ...] = ()
     """Fields that bodies do not have there."""
     header_fields: Mapping[str, str] = {}
-    """Headers of flags that are a list in the body instead: header -> field."""
+    """Headers that are fields of the body instead: header -> field; flags are a list there."""
+    header_values: Mapping[str, str] = {}
+    """The values of these headers that are written in another way there."""
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
 
@@ -61,12 +61,12 @@ class Endpoint(Record, frozen=True, kw_only=True):
     def _adapt(self, call: WireCall, path: str, model: str, version: str) -> WireCall:
         headers, body = dict(call.headers), call.body
         if isinstance(body, dict):
-            flags = {
-                field: [flag.strip() for flag in headers.pop(header).split(",")]
+            moved = {
+                field: self._field_value(header, headers.pop(header))
                 for header, field in self.header_fields.items()
                 if header in headers
             }
-            body = {**self.body, **flags, **body}
+            body = {**moved, **body}
             removed = (*self.without, "model") if MODEL in path else self.without
             body = {name: value for name, value in body.items() if name not in removed}
         path = path.replace(MODEL, quote_model(model)) if MODEL in path else path
@@ -76,6 +76,11 @@ class Endpoint(Record, frozen=True, kw_only=True):
         if query:
             path += ("&" if "?" in path else "?") + urlencode(query, quote_via=quote)
         return replace(call, path=path, body=body, headers=headers)
+
+    def _field_value(self, header: str, value: str) -> Json:
+        if header.endswith("-beta"):
+            return [flag.strip() for flag in value.split(",")]
+        return self.header_values.get(value, value)
 
 
 def quote_model(model: str) -> str:

@@ -26,7 +26,8 @@ from interlingua.providers.row_tables.builders import (
 _VERSION = {"api-version": "{api_version}"}
 _DEPLOYMENT = "/deployments/{model}"
 _REGION = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")}
-_BETAS = {"anthropic-beta": "anthropic_beta"}
+_IN_BODY = {"anthropic-version": "anthropic_version"}
+_FIRST_VERSION = "2023-06-01"  # each cloud has a name of its own for it
 _VERTEX = "https://{host}/v1/projects/{project}/locations/{location}/publishers"
 _VERTEX_ENV = {
     "project": ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"),
@@ -100,9 +101,9 @@ ROWS: tuple[Provider, ...] = (
                 path="/model/{model}/invoke",
                 stream_path="/model/{model}/invoke-with-response-stream",
                 stream_accept="application/vnd.amazon.eventstream",
-                body={"anthropic_version": "bedrock-2023-05-31"},
                 without=("stream",),
-                header_fields=_BETAS,
+                header_fields={**_IN_BODY, "anthropic-beta": "anthropic_beta"},
+                header_values={_FIRST_VERSION: "bedrock-2023-05-31"},
             ),
         },
         signing="sigv4",
@@ -143,7 +144,8 @@ ROWS: tuple[Provider, ...] = (
             MESSAGES: Endpoint(
                 path="/models/{model}:rawPredict",
                 stream_path="/models/{model}:streamRawPredict",
-                body={"anthropic_version": "vertex-2023-10-16"},
+                header_fields=_IN_BODY,
+                header_values={_FIRST_VERSION: "vertex-2023-10-16"},
                 operation_paths={"count_tokens": "/models/count-tokens:rawPredict"},
             ),
         },
