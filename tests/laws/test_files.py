@@ -180,7 +180,7 @@ def test_uploads_survive_a_round_trip(record):
     operation = module_of(record).OPERATIONS["upload_file"]
     call = operation.encode(value, NEUTRAL_PROFILE)
 
-    assert call.path == "/v1/files"
+    assert call.path in {"/v1/files", "/files"}  # in Chat, the base URL has the version
     assert sorted(call.form, key=lambda part: part.name) == sorted(form, key=lambda part: part.name)
 
 
@@ -205,5 +205,8 @@ def test_requests_are_written_as_recorded(record):
 
     recorded = dict(parse_qsl(query))
     recorded.pop("beta", None)
-    assert (made.method, made.path) == (record["method"], path.removeprefix("/download"))
+    path = path.removeprefix("/download")  # where Gemini redirects to
+    if module_of(record).NAME == "openai_chat":
+        path = path.removeprefix("/v1")  # in Chat, the base URL has the version
+    assert (made.method, made.path) == (record["method"], path)
     assert dict(made.query) == recorded

@@ -53,19 +53,19 @@ def form_with_options(
     options = value.provider_options.get(dialect)
     if not options:
         return form
-    fields = tuple(part for name, item in options.items() for part in _form_fields(name, item))
+    fields = tuple(part for name, item in options.items() for part in form_fields(name, item))
     replaced = {part.name for part in fields} | set(options)
     return (*fields, *(part for part in form if part.name not in replaced))
 
 
-def _form_fields(name: str, value: Any) -> Iterator[FormPart]:
+def form_fields(name: str, value: Any) -> Iterator[FormPart]:
     """The fields of a form for a JSON value: `name[key]` for objects, `name[]` for arrays."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _form_fields(f"{name}[{key}]", item)
+            yield from form_fields(f"{name}[{key}]", item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _form_fields(f"{name}[]", item)
+            yield from form_fields(f"{name}[]", item)
     elif value is not None:
         is_flag = isinstance(value, bool)
         yield FormPart(name=name, content=str(value).lower() if is_flag else str(value))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.simulator.dsl import Turn, text, tool_call
+from interlingua.simulator.operations.speech import say, wanted_speech
 from interlingua.spec.content import Json, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError
@@ -125,9 +126,12 @@ def use_tools(request: Request) -> Turn:
     """
     The default answer, which depends on the request.
 
-    It calls the tools of the request, then repeats their results. With a response format it
-    answers with an example for the schema. Otherwise it echoes.
+    It speaks if the request asks for audio. It calls the tools of the request, then repeats their
+    results. With a response format it answers with an example for the schema. Otherwise it echoes.
     """
+    speech = wanted_speech(request)
+    if speech is not None:
+        return say(speech)
     tool_results = results(request)
     example_answer = _example_answer(request)
     if tool_results and example_answer is None:

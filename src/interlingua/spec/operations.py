@@ -17,7 +17,7 @@ from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.facts import Framing
-from interlingua.spec.request import OnLoss
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Cost, Reason, Usage, Warning
 
 
@@ -317,6 +317,9 @@ class Serve(Protocol):
     @property
     def SERVED(self) -> Sequence[ServedOperation]:  # noqa: N802 -- a constant of the module
         """Its operations other than lists of models and token counts."""
+
+    def wanted_speech(self, request: Request) -> Any:
+        """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
 
     def wrong_key(self, *, is_missing: bool) -> Failure:
         """The failure for a request whose key is missing or wrong."""

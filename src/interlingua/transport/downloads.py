@@ -6,11 +6,11 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from uuid import uuid4
 
 from interlingua.spec.errors import ConfigurationError
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 _PIECE = 256 * 1024
 """How many bytes are collected before a thread writes them."""
 
+_HEAD = 4096
+"""How many of the first bytes are given to a patch."""
+
 Result = TypeVar("Result")
+Patch: TypeAlias = Callable[[bytes, int], Mapping[int, bytes]]
 
 
 async def save(
@@ -31,15 +35,17 @@ async def save(
     limit: int | None = None,
     total: int | None = None,
     on_progress: ByteProgress | None = None,
+    patch: Patch | None = None,
 ) -> int:
     """
     Write the chunks to a file; returns its size.
 
     The file appears when it is complete: the bytes go to a temporary file beside it, which then
     replaces it, and which is removed after a failure or a cancellation. More than `limit` bytes
-    are an error. `on_progress` is called with the bytes so far and with `total`.
+    are an error. `on_progress` is called with the bytes so far and with `total`. `patch` says
+    what to write over at the end, from the first bytes and the size.
     """
-    part = _PartFile(Path(path), limit)
+    part = _PartFile(Path(path), limit, patch)
     try:
         await _in_thread(part.open)
         async for chunk in chunks:
@@ -76,8 +82,10 @@ class _PartFile:
     A task that is cancelled twice does not wait for its thread, hence the lock.
     """
 
-    def __init__(self, target: Path, limit: int | None) -> None:
+    def __init__(self, target: Path, limit: int | None, patch: Patch | None = None) -> None:
         self.size: int = 0
+        self._patch = patch
+        self._head = b""
         self._target = target
         self._limit = limit
         self._path = target.with_name(f".{uuid4().hex}.part")
@@ -98,6 +106,8 @@ class _PartFile:
             raise ConfigurationError(
                 f"The download is larger than {self._limit} bytes; {self._target} was not written."
             )
+        if len(self._head) < _HEAD:
+            self._head += chunk[:_HEAD]
         self._pieces.append(chunk)
         self._held += len(chunk)
 
@@ -123,6 +133,10 @@ class _PartFile:
         with self._lock, _typed_errors(self._target):
             if self._file is None:
                 return
+            if self._patch is not None:
+                for at, data in self._patch(self._head, self.size).items():
+                    self._file.seek(at)
+                    self._file.write(data)
             os.fsync(self._file.fileno())
             self._file.close()
             if self._target.exists():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from interlingua.spec.errors import DecodeError, InvalidRequestError
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import DecodeError, InvalidRequestError, SDKError
+from interlingua.spec.operations import Operation, Script, ServedModel
 from interlingua.spec.request import Request
 from interlingua.wire.fields import count
 from interlingua.wire.json_text import loads
@@ -42,6 +44,34 @@ def read_count(body: bytes, name: str) -> int:
     if tokens is None:
         raise DecodeError(f"the provider's response has no token count in {name!r}")
     return tokens
+
+
+def change_calls(operation: Operation, change: Callable[[WireCall], WireCall]) -> Operation:
+    """The operation with each of its calls changed."""
+    encode, script = operation.encode, operation.script
+    if encode is not None:
+        operation = replace(operation, encode=lambda value, profile: change(encode(value, profile)))
+    if script is not None:
+        operation = replace(
+            operation, script=lambda value, profile: _changed(script(value, profile), change)
+        )
+    return operation
+
+
+def _changed(script: Script, change: Callable[[WireCall], WireCall]) -> Script:
+    try:
+        call = next(script)
+        while True:
+            try:
+                reply = yield change(call)
+            except SDKError as error:
+                call = script.throw(error)
+            else:
+                call = script.send(reply)
+    except StopIteration as end:
+        return end.value
+    finally:
+        script.close()
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import struct
 
 _PCM = 1
 _SAMPLE = 2  # bytes
+_MAX_HEADER = 4096  # bytes
 
 
 def wrap_samples(samples: bytes, rate: int, channels: int = 1) -> bytes:
@@ -23,6 +24,44 @@ def wav_header(size: int, rate: int, channels: int = 1) -> bytes:
         + form
         + struct.pack("<4sI", b"data", min(size, 0xFFFFFFFF))
     )
+
+
+def unsized(head: bytes, size: int) -> dict[int, bytes]:
+    """
+    The bytes to write over the header of a WAV file whose length was not known when it began.
+
+    `head` is its beginning and `size` the length of the whole file; the keys are positions. Empty
+    if it is not a WAV file, or if its header is right.
+    """
+    place = _find_data(head)
+    if place is None or int.from_bytes(head[place - 4 : place], "little") <= size - place:
+        return {}
+    changes = {4: size - 8, place - 4: size - place}
+    return {at: struct.pack("<I", min(number, 0xFFFFFFFF)) for at, number in changes.items()}
+
+
+def with_sizes(data: bytes) -> bytes:
+    """The file with the right sizes in its header, if it is a WAV file."""
+    changes = unsized(data[:_MAX_HEADER], len(data))
+    if not changes:
+        return data
+    fixed = bytearray(data)
+    for at, number in changes.items():
+        fixed[at : at + 4] = number
+    return bytes(fixed)
+
+
+def _find_data(head: bytes) -> int | None:
+    """Where the samples of a WAV file begin; None if it is not one."""
+    if head[:4] != b"RIFF" or head[8:12] != b"WAVE":
+        return None
+    position = 12
+    while position + 8 <= len(head):
+        if head[position : position + 4] == b"data":
+            return position + 8
+        size = int.from_bytes(head[position + 4 : position + 8], "little")
+        position += 8 + size + size % 2
+    return None
 
 
 def wav_seconds(data: bytes) -> float | None:

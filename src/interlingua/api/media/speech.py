@@ -24,6 +24,7 @@ from interlingua.spec.media.speech import (
     TranscriptSegment,
 )
 from interlingua.transport.downloads import save
+from interlingua.wire.wav import unsized
 
 AudioSource: TypeAlias = Audio | bytes | PathLike[str]
 """An `Audio` part, the bytes of a file, or a `Path`."""
@@ -157,7 +158,7 @@ class SpeechStream(ItemStream[bytes, Speech]):
 
     async def save(self, path: str | PathLike[str]) -> int:
         """Write the audio to a file as it arrives; returns the number of bytes."""
-        return await save(self, path)
+        return await save(self, path, patch=unsized)
 
 
 class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import files
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
+from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.operations import (
@@ -24,6 +25,18 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.wire.operations import page_size, page_start
+
+__all__ = [
+    "SERVED",
+    "SERVER",
+    "count_tokens",
+    "counted_call",
+    "describe_model",
+    "error_body",
+    "list_models",
+    "wanted_speech",
+    "wrong_key",
+]
 
 _GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
 _COUNT = re.compile(r".*/models/[^/:]+:countTokens")

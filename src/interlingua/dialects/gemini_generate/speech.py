@@ -14,13 +14,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate.decoder import stream_decoder
+from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.request import encode_request
+from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
 from interlingua.dialects.gemini_generate.response import decode_response
-from interlingua.prepare.options import merge_options
 from interlingua.spec.content import Audio, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.errors import ContentFilterError, DecodeError, UnsupportedError
+from interlingua.spec.errors import ContentFilterError, DecodeError, StreamError, UnsupportedError
 from interlingua.spec.events import Finish, TextDelta
 from interlingua.spec.media.speech import (
     SpeakInput,
@@ -30,8 +30,7 @@ from interlingua.spec.media.speech import (
     TranscriptDelta,
     TranscriptSegment,
 )
-from interlingua.spec.messages import Message
-from interlingua.spec.operations import Operation, OperationInput, OperationReply, Script
+from interlingua.spec.operations import Operation, Script
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
@@ -45,6 +44,7 @@ _find_rate = re.compile(r"rate=([0-9]{1,7})").search
 _VOICE = "Kore"
 _UNKNOWN_SIZE = 0xFFFFFFFF - 36  # of a WAV file whose length is not known yet
 _FORMATS = ("wav", "pcm")
+_MAX_SPEAKERS = 2
 _SCHEMA = {
     "type": "OBJECT",
     "properties": {
@@ -72,16 +72,21 @@ _SCHEMA = {
 
 def _speak(value: SpeakInput, profile: Profile) -> Script:
     reply = yield _encode_speak(value, profile, stream=False)
-    response = _read(reply)
+    response = read_reply(reply)
     parts = [part for part in response.message.content if isinstance(part, Audio) and part.data]
     if not parts:
         raise _no_audio(response)
-    samples = b"".join(part.data or b"" for part in parts)
+    data = b"".join(part.data or b"" for part in parts)
     media_type = parts[0].media_type or ""
-    if value.format == "pcm":
-        return Speech(data=samples, media_type="audio/pcm", usage=response.usage)
-    data = wrap_samples(samples, _rate(media_type)) if _is_raw(media_type) else samples
-    return Speech(data=data, media_type="audio/wav", usage=response.usage, model=response.model)
+    if _is_raw(media_type) and value.format != "pcm":
+        data = wrap_samples(data, _rate(media_type))
+    return Speech(
+        data=data,
+        media_type=_sent_type(media_type, value),
+        usage=_spoken(response.usage),
+        model=response.model,
+        raw=response.raw,
+    )
 
 
 def _encode_speak(value: SpeakInput, profile: Profile, *, stream: bool) -> WireCall:
@@ -90,14 +95,19 @@ def _encode_speak(value: SpeakInput, profile: Profile, *, stream: bool) -> WireC
             f"{value.model} speaks in the formats wav and pcm, not {value.format}. Convert it, or "
             "use another provider."
         )
+    if len(value.speakers) > _MAX_SPEAKERS:
+        raise UnsupportedError(
+            f"{value.model} speaks with at most {_MAX_SPEAKERS} voices, not {len(value.speakers)}."
+        )
     warnings: tuple[Warning, ...] = ()
     if value.speed is not None:
         fields = {"target": value.model, "setting": "speed", "when": ""}
         warnings = (make_warning("setting_dropped", path="speed", **fields),)
     text = value.text if value.instructions is None else f"{value.instructions}\n\n{value.text}"
     config = {"responseModalities": ["AUDIO"], "speechConfig": _speech_config(value)}
-    call = _encode(value, (Text(text),), config, profile, stream=stream)
-    return _with_warnings(call, warnings)
+    return encode_media_call(
+        value, (Text(text),), config, profile, stream=stream, warnings=warnings
+    )
 
 
 def _speech_config(value: SpeakInput) -> dict[str, Any]:
@@ -118,6 +128,20 @@ def _is_raw(media_type: str) -> bool:
     return media_type.lower().startswith(("audio/l16", "audio/pcm"))
 
 
+def _sent_type(media_type: str, value: SpeakInput) -> str:
+    """The media type of what the caller gets, from that of what the provider sends."""
+    if not _is_raw(media_type):
+        return media_type
+    return f"audio/pcm;rate={_rate(media_type)}" if value.format == "pcm" else "audio/wav"
+
+
+def _spoken(usage: Usage) -> Usage:
+    """The usage; all output of a model that speaks is audio."""
+    if usage.output_audio_tokens is not None:
+        return usage
+    return replace(usage, output_audio_tokens=usage.output_tokens)
+
+
 def _rate(media_type: str) -> int:
     match = _find_rate(media_type)
     return int(match[1]) if match else _RATE
@@ -129,49 +153,66 @@ class _SpeechItems:
     def __init__(self, value: SpeakInput) -> None:
         self._frames = SSEDecoder()
         self._value = value
-        self._has_audio = False
-        self._usage: Json = None
+        self._media_type = ""
+        self._has_ended = False
         self._last: dict[str, Any] = {}
+        self._usage: Json = None
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The audio of the events that this chunk completes."""
         return [data for frame in self._frames.feed(chunk) for data in self._read(frame.data)]
 
     def finish(self) -> list[Any]:
-        """The rest of the audio, and its end."""
+        """The rest of the audio, and its end; `StreamError` if it is incomplete."""
         items: list[Any] = [
             data for frame in self._frames.finish() for data in self._read(frame.data)
         ]
-        if not self._has_audio and not items:
-            raise _no_audio(decode_response(self._last))
-        media_type = "audio/pcm" if self._value.format == "pcm" else "audio/wav"
-        usage = decode_response({"usageMetadata": self._usage, "candidates": []}).usage
-        return [*items, Speech(media_type=media_type, usage=usage)]
+        last = decode_response({"candidates": [], **self._last, "usageMetadata": self._usage})
+        if not self._has_ended and last.finish_reason.reason != "content_filter":
+            raise StreamError("the stream ended before a finish reason")
+        if not self._media_type:
+            raise _no_audio(last)
+        return [
+            *items,
+            Speech(
+                media_type=_sent_type(self._media_type, self._value),
+                usage=_spoken(last.usage),
+                model=last.model,
+            ),
+        ]
 
     def _read(self, data: str) -> list[bytes]:
-        body = loads(data)
+        body = loads(data) if data else None
         if not isinstance(body, dict):
             return []
+        if body.get("error") and "candidates" not in body:
+            raise read_error(None, {}, body)
         self._last = body
         self._usage = body.get("usageMetadata", self._usage)
+        candidate = _candidate(body)
+        self._has_ended = self._has_ended or bool(candidate.get("finishReason"))
         pieces: list[bytes] = []
-        for blob in _blobs(body):
+        for blob in _blobs(candidate):
             samples = decode_base64(str(blob.get("data", "")))
             if samples is None:
                 raise DecodeError("a piece of the audio is not valid base64")
-            media_type = str(blob.get("mimeType", ""))
-            if not self._has_audio and self._value.format != "pcm" and _is_raw(media_type):
-                pieces.append(wav_header(_UNKNOWN_SIZE, _rate(media_type)))
-            self._has_audio = True
+            if not self._media_type:
+                self._media_type = str(blob.get("mimeType") or "audio/l16")
+                if self._value.format != "pcm" and _is_raw(self._media_type):
+                    pieces.append(wav_header(_UNKNOWN_SIZE, _rate(self._media_type)))
             pieces.append(samples)
         return pieces
 
 
-def _blobs(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The inline data of the first candidate."""
+def _candidate(body: dict[str, Any]) -> dict[str, Any]:
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
-    content = first.get("content") if isinstance(first, dict) else None
+    return first if isinstance(first, dict) else {}
+
+
+def _blobs(candidate: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inline data of a candidate."""
+    content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
     found = [part.get("inlineData") for part in parts or () if isinstance(part, dict)]
     return [blob for blob in found if isinstance(blob, dict)]
@@ -191,7 +232,7 @@ def _no_audio(response: Response) -> Exception:
 
 def _transcribe(value: TranscribeInput, profile: Profile) -> Script:
     reply = yield _encode_transcribe(value, profile, stream=False)
-    response = _read(reply)
+    response = read_reply(reply)
     if response.finish_reason.reason == "content_filter":
         raise ContentFilterError("The provider refused to transcribe.", partial=response)
     if not value.timestamps and not value.speakers:
@@ -206,6 +247,11 @@ def _transcribe(value: TranscribeInput, profile: Profile) -> Script:
 
 
 def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool) -> WireCall:
+    if stream and value.speakers:
+        raise UnsupportedError(
+            f"{value.model} does not say who speaks in a stream. Use `transcribe`, or a model such "
+            "as gpt-4o-transcribe-diarize."
+        )
     if "word" in value.timestamps:
         raise UnsupportedError(
             f"{value.model} gives times of segments, not of words. Use timestamps='segment', or "
@@ -228,7 +274,7 @@ def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool
         if value.speakers:
             sentences.append("Say who speaks in each segment.")
     parts = (value.audio, Text(" ".join(sentences)))
-    return _encode(value, parts, config, profile, stream=stream)
+    return encode_media_call(value, parts, config, profile, stream=stream)
 
 
 def _read_segments(response: Response, value: TranscribeInput) -> Transcript:
@@ -271,6 +317,7 @@ class _TranscriptItems:
         self._events = stream_decoder()
         self._pieces: list[str] = []
         self._usage = Usage()
+        self._reason = ""
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The text of the events that this chunk completes."""
@@ -282,6 +329,8 @@ class _TranscriptItems:
         frames = self._frames.finish()
         events = [event for frame in frames for event in self._events.feed(frame)]
         items = self._items([*events, *self._events.finish()])
+        if self._reason == "content_filter":
+            raise ContentFilterError("The provider refused to transcribe.")
         return [*items, Transcript(text="".join(self._pieces).strip(), usage=self._usage)]
 
     def _items(self, events: list[Any]) -> list[Any]:
@@ -291,38 +340,28 @@ class _TranscriptItems:
                 self._pieces.append(event.delta)
                 items.append(TranscriptDelta(text=event.delta))
             elif isinstance(event, Finish):
-                self._usage = event.usage
+                self._usage, self._reason = event.usage, event.finish_reason.reason
         return items
 
 
-# Both.
+# The server side.
 
 
-def _encode(
-    value: OperationInput,
-    parts: tuple[Any, ...],
-    config: Mapping[str, Any],
-    profile: Profile,
-    *,
-    stream: bool,
-) -> WireCall:
-    own = value.provider_options.get(NAME, {})
-    options = merge_options({"generationConfig": config} if config else {}, own)
-    request = Request(
-        model=value.model,
-        messages=(Message.user(parts),),
-        provider_options={NAME: options},
-        on_loss=value.on_loss,
-    )
-    return encode_request(request, profile, stream=stream)
-
-
-def _with_warnings(call: WireCall, warnings: tuple[Warning, ...]) -> WireCall:
-    return replace(call, warnings=(*call.warnings, *warnings)) if warnings else call
-
-
-def _read(reply: OperationReply) -> Response:
-    return decode_response(loads(reply.body), headers=reply.headers)
+def wanted_speech(request: Request) -> SpeakInput | None:
+    """The speech that a request for an answer asks for; None if it asks for none."""
+    config = request.provider_options.get(NAME, {}).get("generationConfig")
+    config = config if isinstance(config, Mapping) else {}
+    if config.get("responseModalities") != ["AUDIO"]:
+        return None
+    text = request.messages[-1].text if request.messages else ""
+    match config.get("speechConfig"):
+        case {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": str(voice)}}}:
+            return SpeakInput(model=request.model, text=text, voice=voice, format="pcm")
+        case {"multiSpeakerVoiceConfig": {"speakerVoiceConfigs": list(configs)}}:
+            names = [str(each.get("speaker")) for each in configs if isinstance(each, dict)]
+            speakers = dict.fromkeys(names, _VOICE)
+            return SpeakInput(model=request.model, text=text, speakers=speakers, format="pcm")
+    return SpeakInput(model=request.model, text=text, format="pcm")
 
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
-from interlingua.dialects.openai_shared import audio, embeddings
-from interlingua.dialects.openai_shared.files import MISTRAL, file_operations
+from interlingua.dialects.openai_shared import embeddings, files, speech, transcription
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.wire.operations import ModelFields, read_models, read_page
+from interlingua.wire.operations import ModelFields, change_calls, read_models, read_page
 
 # Compatible servers use different names for the same fields.
 _FIELDS = ModelFields(
@@ -39,15 +38,29 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
     return replace(call, query={**call.query, "after": last})
 
 
-OPERATIONS: Mapping[str, Operation] = {
+def _variants(name: str, operations: Mapping[str, Operation]) -> dict[str, Operation]:
+    return {f"{each}.{name}": operation for each, operation in operations.items()}
+
+
+def _without_version(call: WireCall) -> WireCall:
+    """In this dialect, the base URL has the version."""
+    return replace(call, path=call.path.removeprefix("/v1"))
+
+
+_ALL: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
     ),
     "embed": embeddings.embed(NAME),
-    "transcribe": audio.transcribe(NAME),
-    "stream_transcription": audio.stream_transcription(NAME),
-    "speak": audio.speak(NAME),
-    "stream_speech": audio.stream_speech(NAME),
-    **file_operations(NAME),
-    **{f"{name}.mistral": file for name, file in file_operations(NAME, MISTRAL).items()},
+    **transcription.transcription_operations(NAME),
+    **_variants("timed", transcription.transcription_operations(NAME, transcription.TIMED)),
+    **_variants("mistral", transcription.transcription_operations(NAME, transcription.MISTRAL)),
+    **speech.speech_operations(NAME),
+    **_variants("mistral", speech.speech_operations(NAME, speech.MISTRAL)),
+    **files.file_operations(NAME),
+    **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
+}
+
+OPERATIONS: Mapping[str, Operation] = {
+    name: change_calls(operation, _without_version) for name, operation in _ALL.items()
 }

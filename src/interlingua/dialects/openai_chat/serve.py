@@ -8,12 +8,13 @@ from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
-    audio,
     describe_model,
     embeddings,
     error_body,
     files,
     list_models,
+    speech,
+    transcription,
     wrong_key,
 )
 from interlingua.spec.content import Json
@@ -47,9 +48,10 @@ SERVER = ServerFacts(
 )
 
 SERVED: tuple[ServedOperation, ...] = (
-    *audio.SERVED,
     *embeddings.SERVED,
     *files.SERVED,
+    *speech.SERVED,
+    *transcription.SERVED,
 )
 """The endpoints that both of OpenAI's dialects have; they are served by this one."""
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import audio, embeddings
+from interlingua.dialects.openai_shared import embeddings
 from interlingua.dialects.openai_shared.files import file_operations
+from interlingua.dialects.openai_shared.speech import speech_operations
+from interlingua.dialects.openai_shared.transcription import transcription_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
@@ -42,9 +44,7 @@ OPERATIONS: Mapping[str, Operation] = {
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
     "embed": embeddings.embed(NAME),
-    "transcribe": audio.transcribe(NAME),
-    "stream_transcription": audio.stream_transcription(NAME),
-    "speak": audio.speak(NAME),
-    "stream_speech": audio.stream_speech(NAME),
+    **transcription_operations(NAME),
+    **speech_operations(NAME),
     **file_operations(NAME),
 }

@@ -9,8 +9,8 @@ from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
 from interlingua.spec.operations import ItemDecoder
 from interlingua.wire.classify import make_error, read_fault
-from interlingua.wire.framing import SSEDecoder
-from interlingua.wire.json_text import loads
+from interlingua.wire.framing import SSEDecoder, encode_sse
+from interlingua.wire.json_text import dump_text, loads
 
 _DONE = "[DONE]"
 
@@ -50,6 +50,11 @@ class EventItems:
         if event.get("type") == self._last:
             self._has_ended = True
         return self._read(event)
+
+
+def encode_event(body: dict[str, Any]) -> bytes:
+    """One event of a stream that a server sends."""
+    return encode_sse(Frame(data=dump_text(body)))
 
 
 def whole_items(decoder: ItemDecoder, body: bytes) -> list[Any]:

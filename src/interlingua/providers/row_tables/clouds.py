@@ -72,7 +72,9 @@ ROWS: tuple[Provider, ...] = (
         token_signing="bearer",  # noqa: S106 -- a callable makes tokens of Entra
         key_env=("AZURE_OPENAI_API_KEY",),
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
-        operations=has(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
+        operations=has(
+            *(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
+        ),
     ),
     chat(
         "bedrock",

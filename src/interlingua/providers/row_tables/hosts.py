@@ -34,7 +34,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK groq 1.7.0"),
         base_path="/openai/v1",  # Groq's own SDK takes the host without a path
         other_dialects=(RESPONSES,),
-        operations=has(LIST, TRANSCRIBE, SPEAK, FILES, BATCH),
+        operations=has(LIST, SPEAK, FILES, BATCH, transcribe="timed"),
     ),
     chat(
         "together",

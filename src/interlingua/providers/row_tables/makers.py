@@ -67,7 +67,7 @@ ROWS: tuple[Provider, ...] = (
         sources=(RECORDED, "SDK google-genai"),
         operations=has(
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
-            ("list_videos", "cancel_video"),
+            ("list_videos", "cancel_video", "stream_transcription"),
         ),
     ),
     chat(
@@ -89,10 +89,11 @@ ROWS: tuple[Provider, ...] = (
             *("open-mistral", "open-mixtral"),
         ),
         operations=has(
-            *(LIST, TRANSCRIBE, SPEAK),
+            LIST,
             embed="mistral",
             moderate="mistral",
-            **dict.fromkeys((*FILES, *BATCH), "mistral"),
+            **dict.fromkeys((*TRANSCRIBE, *SPEAK, *FILES, *BATCH), "mistral"),
+            stream_transcription="mistral",
         ),
     ),
     chat(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 
+from interlingua import dialects
 from interlingua.simulator.answer import count_text
+from interlingua.simulator.dsl import Turn
+from interlingua.spec.content import Audio
 from interlingua.spec.media.speech import (
     MEDIA_TYPES,
     SpeakInput,
@@ -15,6 +18,7 @@ from interlingua.spec.media.speech import (
     TranscriptSegment,
     TranscriptWord,
 )
+from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
 from interlingua.wire.wav import wav_seconds, wrap_samples
 
@@ -36,6 +40,22 @@ def speak(value: SpeakInput) -> Speech:
         data = _SILENCE * max(1, len(words))
     usage = Usage(input_tokens=count_text(value.text), output_tokens=len(words))
     return Speech(data=data, media_type=MEDIA_TYPES[audio_format], usage=usage, model=value.model)
+
+
+def wanted_speech(request: Request) -> SpeakInput | None:
+    """The speech that a request asks for, in the terms of any dialect; None if it asks for none."""
+    for name in dialects.names():
+        find = getattr(getattr(dialects.get(name), "serve", None), "wanted_speech", None)
+        wanted: SpeakInput | None = None if find is None else find(request)
+        if wanted is not None:
+            return wanted
+    return None
+
+
+def say(value: SpeakInput) -> Turn:
+    """The turn of a chat model that speaks this text."""
+    speech = speak(value)
+    return Turn(parts=(Audio(data=speech.data, media_type=f"audio/L16;codec=pcm;rate={RATE}"),))
 
 
 def transcribe(value: TranscribeInput) -> Transcript:
