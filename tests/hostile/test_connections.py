@@ -338,21 +338,28 @@ def test_safe_13_a_row_without_keep_alive(transport_type):
     assert all(request.headers["connection"] == "close" for request in server.requests)
 
 
-def test_safe_13_the_names_of_aiohttp_that_the_connector_uses():
+def test_safe_13_the_names_of_aiohttp_that_the_transport_uses():
     """Safe 13: a new version of aiohttp that renames them fails here, and not in silence."""
-    base = aiohttp.TCPConnector
+    base, handler_type = aiohttp.TCPConnector, aiohttp.client_proto.ResponseHandler
     assert inspect.iscoroutinefunction(base._get)
     assert list(inspect.signature(base._get).parameters) == ["self", "key", "traces"]
-    assert isinstance(aiohttp.client_proto.ResponseHandler.should_close, property)
+    assert list(inspect.signature(base.connect).parameters) == ["self", "req", "traces", "timeout"]
+    assert isinstance(handler_type.should_close, property)
+    for name in ("read", "_drain_helper"):
+        assert inspect.iscoroutinefunction(getattr(handler_type, name))
 
     async def main():
         connector = Connector()
         try:
-            assert connector._factory.func.__mro__[1] is aiohttp.client_proto.ResponseHandler
+            assert connector._factory.func.__mro__[1] is handler_type
             handler = connector._factory()
             assert handler.should_close is False
             assert handler._parser is None
+            handler.begin(keep_alive=False, has_body=True)
+            assert handler.should_close is True
+            assert handler._parser is not None
             assert hasattr(connector, "_conns")
+            assert hasattr(connector, "_acquired")
         finally:
             await connector.close()
 

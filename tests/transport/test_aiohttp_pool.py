@@ -1,7 +1,6 @@
 """Connection pools of the default transport."""
 
 import asyncio
-import io
 import os
 import socket
 import ssl
@@ -10,10 +9,7 @@ import threading
 import pytest
 
 from interlingua.spec.contracts import HttpRequest
-from interlingua.spec.errors import (
-    NetworkError,
-)
-from interlingua.transport.aiohttp_pool import _payload
+from interlingua.spec.errors import ConfigurationError, NetworkError
 from support.http_calls import (
     call,
     cancel_when,
@@ -95,13 +91,144 @@ def test_request_bodies_of_any_size(size):
     assert server.requests[0].body == body
 
 
+def test_a_large_body_is_written_as_the_server_reads_it():
+    """What a slow server has not read is not copied into the buffers of the connection."""
+    stuck = threading.Event()
+
+    async def script(connection):
+        await connection.reader.readexactly(1000)
+        connection.writer.transport.pause_reading()
+        stuck.set()
+        await connection.writer.wait_closed()
+
+    async def work(transport):
+        body = b"x" * 50_000_000
+        task = asyncio.ensure_future(read(transport, HttpRequest(url=server.url, body=body)))
+        await asyncio.to_thread(stuck.wait, PATIENCE)
+        pool = transport._pools.get(asyncio.get_running_loop())
+        (handler,) = pool._connector._acquired
+        assert handler.transport.get_write_buffer_size() < 1 << 20
+        task.cancel()
+        await asyncio.wait((task,))
+
+    with Server(script) as server:
+        run(work)
+
+
+async def refuse_early(connection):
+    """Answer each request after its first bytes, and read no more."""
+    await connection.reader.readexactly(100)
+    connection.writer.transport.pause_reading()
+    await connection.send(reply(b"no", status="413 Too Large"))
+    await connection.writer.wait_closed()
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_reply_before_the_request_was_read(is_streamed):
+    """It is delivered, and the rest of that request is not taken for the next one."""
+
+    async def pieces():
+        for _ in range(300):
+            yield b"x" * 100_000
+
+    async def work(transport):
+        for _ in range(3):
+            body = pieces() if is_streamed else b"x" * 30_000_000
+            status, _, text = await read(transport, HttpRequest(url=server.url, body=body))
+            assert (status, text) == (413, b"no")
+
+    with Server(refuse_early) as server:
+        run(work)
+
+    assert len(server.connections) == 3
+
+
+def test_a_connection_with_unsent_bytes_is_not_reused():
+    """Bytes of a request that was answered early would come before the next request."""
+
+    async def script(connection):
+        peer = connection.writer.get_extra_info("socket")
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.reader._limit = 512  # it pauses at twice as many
+        await connection.read_request()
+        await connection.send(reply())
+        if len(server.connections) == 1:
+            await refuse_early(connection)
+
+    async def work(transport):
+        await read(transport, call(server.url))
+        pool = transport._pools.get(asyncio.get_running_loop())
+        ((handler, _),) = next(iter(pool._connector._conns.values()))
+        client = handler.transport.get_extra_info("socket")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        status, _, _ = await read(transport, HttpRequest(url=server.url, body=b"x" * 900_000))
+        assert status == 413
+        await read(transport, call(server.url))
+
+    with Server(script) as server:
+        run(work)
+
+    assert len(server.connections) == 2
+
+
+def test_interim_replies_are_skipped():
+    """100 and 103 come before the reply to which they belong."""
+    early = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n" + early
+    with Server(answering(interim + reply(b"late"))) as server:
+        status, headers, body = run(lambda transport: read(transport, call(server.url)))
+
+    assert (status, body) == (200, b"late")
+    assert "link" not in headers
+
+
 @pytest.mark.parametrize(
-    ("size", "kind"),
-    [(0, type(None)), (1, bytes), (1 << 20, bytes), ((1 << 20) + 1, io.BytesIO)],
+    ("name", "value"),
+    [
+        ("x-key", "a\r\nx-other: 1"),
+        ("x-key", "a\nb"),
+        ("x-key", "a\rb"),
+        ("x-key", "a\0b"),
+        ("x-\r\nkey", "a"),
+    ],
 )
-def test_only_large_bodies_are_sent_as_files(size, kind):
-    """A file is read in a thread: slower, but many megabytes do not hold up the event loop."""
-    assert type(_payload(b"x" * size)) is kind
+def test_a_line_break_in_a_header(name, value):
+    """A value cannot add a header or end the request, and nothing is sent."""
+
+    async def work(transport):
+        with pytest.raises(ConfigurationError, match="line breaks"):
+            await read(transport, HttpRequest(url=server.url, headers={name: value}))
+
+    with Server(answering(reply())) as server:
+        run(work)
+
+    assert server.requests == []
+
+
+def test_what_is_sent_with_every_request():
+    """The header names are compared without case, and each is sent once."""
+    given = {"User-Agent": "mine", "Content-Length": "9", "x-key": "a"}
+
+    async def work(transport):
+        await read(transport, HttpRequest(url=f"{server.url}/a b?c=d#e", headers=given, body=b"{}"))
+        await read(transport, HttpRequest(method="GET", url=server.url))
+        await read(transport, HttpRequest(url=server.url))
+
+    with Server(answering(reply())) as server:
+        run(work)
+
+    posted, got, empty = server.requests
+    assert posted.target == "/v1/x/a%20b?c=d"
+    assert posted.headers == {
+        "host": f"127.0.0.1:{server.port}",
+        "accept": "*/*",
+        "accept-encoding": "gzip, deflate",
+        "user-agent": "mine",
+        "x-key": "a",
+        "content-length": "2",
+    }
+    assert "content-length" not in got.headers
+    assert empty.headers["content-length"] == "0"
 
 
 def test_no_hidden_retry():

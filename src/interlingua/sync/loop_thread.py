@@ -118,7 +118,7 @@ class Background:
             import hashlib  # noqa: F401
             import importlib.metadata  # noqa: F401
 
-            from interlingua.transport import aiohttp_pool  # noqa: F401
+            from interlingua.transport import aiohttp_exchange  # noqa: F401
 
             # Created in this thread so that errors are raised here.
             runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)

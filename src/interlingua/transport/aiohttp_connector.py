@@ -1,5 +1,5 @@
 """
-The connections of an aiohttp session: a pooled one is checked before it is used again.
+The connections of aiohttp: a pooled one is checked before it is used again.
 
 aiohttp has no public hook for this. `tests/hostile/test_connections.py` checks that the names used
 here exist in the installed version.
@@ -19,7 +19,14 @@ from aiohttp.client_proto import ResponseHandler
 
 from interlingua.transport.sockets import SocketProbe
 
+_MAX_HEADER = 64 * 1024
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
+
+# The connector passes its list of traces, which is always empty here, to the method that looks for
+# an idle connection.
+ANY: list[Any] = []
+NEW: list[Any] = []
+"""In place of `ANY`, for `Connector.connect`: do not use an idle connection."""
 
 
 class StaleConnectionError(aiohttp.ClientConnectionError):
@@ -44,20 +51,47 @@ class Handler(ResponseHandler):
         self.has_reply = True
         super().data_received(data)
 
+    def begin(self, *, keep_alive: bool, has_body: bool) -> None:
+        """Expect a reply; afterwards the connection is closed unless `keep_alive`."""
+        if not keep_alive:
+            self.force_close()
+        self.set_response_params(
+            read_until_eof=True,
+            auto_decompress=False,
+            skip_payload=not has_body,
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+        )
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; if the connection is lost, only `read` raises an error."""
+        if self.transport is not None:
+            self.transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the peer has read most of what was sent; `OSError` if it is lost."""
+        await self._drain_helper()
+
     def reuse(self) -> bool:
         """Begin another exchange; False if anything arrived after the last reply, or an end."""
-        parser = self._parser
+        parser, transport = self._parser, self.transport
         try:
             # A parser that holds the beginning of another response returns it here, or raises.
             if self.should_close or (parser is not None and parser.feed_eof() is not None):
                 return False
         except Exception:  # noqa: BLE001 -- the beginning of a response that is not valid
             return False
-        if self.transport is None or self._probe.has_input():
+        # A server that answered before it read the whole request would take the rest for the next.
+        if transport is None or transport.get_write_buffer_size() or self._probe.has_input():
             return False
         self.is_reused = True
         self.has_reply = False
         return True
+
+    def is_stale(self, error: BaseException) -> bool:
+        """Whether the server had closed the connection before the request that failed."""
+        is_lost = isinstance(error, (aiohttp.ClientConnectionError, OSError))
+        return is_lost and self.is_reused and not self.has_reply
 
 
 class Connector(aiohttp.TCPConnector):
@@ -65,41 +99,26 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.single_use: set[asyncio.Task[Any] | None] = set()
-        """Tasks whose request gets a new connection, which is closed after the reply."""
         self._factory: Any = partial(Handler, loop=self._loop)
 
     async def _get(self, key: Any, traces: Any) -> Any:
-        if self.single_use and asyncio.current_task() in self.single_use:
+        if traces is NEW:
             return None
         while (connection := await super()._get(key, traces)) is not None:
             handler = connection.protocol
             if isinstance(handler, Handler) and handler.reuse():
                 return connection
-            connection.close()
+            drop_connection(connection)
         return None
 
 
-class Response(aiohttp.ClientResponse):
-    """A response that resets its connection if the status line and headers do not arrive."""
-
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        """Wait for the status line and the headers."""
-        handler = connection.protocol
-        tasks = connection._connector.single_use  # noqa: SLF001
-        if tasks and asyncio.current_task() in tasks:
-            handler.force_close()
-        try:
-            return await super().start(connection)
-        except BaseException as error:
-            # A normal close waits until the server has read the rest of the request, and a server
-            # that has stopped reading never does.
-            if connection.transport is not None:
-                cut(connection.transport)
-            is_lost = isinstance(error, (aiohttp.ClientConnectionError, OSError))
-            if is_lost and handler.is_reused and not handler.has_reply:
-                raise StaleConnectionError from None
-            raise
+def drop_connection(connection: Any) -> None:
+    """Close a connection in the middle of an exchange."""
+    # A normal close waits until the server has read the rest of the request, and a server that has
+    # stopped reading never does.
+    if connection.transport is not None:
+        cut(connection.transport)
+    connection.close()
 
 
 def cut(transport: asyncio.BaseTransport) -> None:

@@ -42,7 +42,7 @@ class AiohttpTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
-        from interlingua.transport.aiohttp_pool import Exchange
+        from interlingua.transport.aiohttp_exchange import Exchange
 
         loop = asyncio.get_running_loop()
         return Exchange(

@@ -1,0 +1,276 @@
+"""One exchange over aiohttp: a request and its reply, with timeouts and limits."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from interlingua.spec.contracts import HttpRequest, Limits, Timeouts
+from interlingua.spec.errors import SDKError, StreamError, TimeoutPhase
+from interlingua.transport.aiohttp_errors import body_error, send_error
+from interlingua.transport.aiohttp_pool import OpenReply, Pool
+from interlingua.transport.bodies import Inflater, inflate, inflater_for
+from interlingua.transport.timeouts import (
+    Bounded,
+    is_one_value,
+    next_deadline,
+    system_error,
+    timeout_error,
+    too_large,
+)
+
+LINGER = 0.05
+"""
+Seconds to wait for the end of the body after its reader has finished.
+
+A reader of a stream stops at the last event. The end of the body is then only a few bytes away,
+and if it arrives the connection can be reused.
+"""
+
+
+class _SilenceError(Exception):
+    """Wakes the task that waits for the body, after a timeout."""
+
+
+class Exchange:
+    """A request and its reply; entering it sends the request."""
+
+    __slots__ = (
+        "__weakref__", "_began", "_expired", "_limits", "_loop", "_phase", "_pool", "_reply",
+        "_request", "_task", "_timeouts", "_timer", "headers", "status", "waiting_since",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        pool: Pool,
+        loop: asyncio.AbstractEventLoop,
+        timeouts: Timeouts,
+        limits: Limits,
+    ) -> None:
+        self.status: int = 0
+        self.headers: Mapping[str, str] = {}
+        self._request = request
+        self._pool = pool
+        self._loop = loop
+        self._timeouts = timeouts
+        self._limits = limits
+        self._reply: OpenReply | None = None
+        # One timer per exchange. Chunks do not move it; when it fires, it checks the time of the
+        # last chunk and is set again if the timeout has not passed. This is cheaper.
+        self._timer: asyncio.TimerHandle | None = None
+        self._phase: TimeoutPhase = "first_byte"
+        self._expired: TimeoutPhase | None = None
+        self._task: asyncio.Task[object] | None = None
+        self.waiting_since: float | None = None
+
+    async def __aenter__(self) -> Self:
+        task = self._task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        self._began = self._loop.time()
+        self._set_timer()
+        error: SDKError | None = None
+        try:
+            reply = await self._pool.send(self._request, self._timeouts)
+        except asyncio.CancelledError:
+            self._stop()
+            if self._expired is None or task is None or task.uncancel() > before:
+                raise
+            error = timeout_error(self._expired, self._request, self._timeouts)
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            self._stop()
+            error = send_error(failure, self._request, self._timeouts)
+            error.add_cause(system_error(failure))
+        if error is not None:
+            raise error  # outside of `except`, so that aiohttp's error is not its __context__
+        self._task = None
+        self._phase = "request"
+        self._reply = reply
+        self.status = reply.status
+        self.headers = _lower(reply.headers)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+        reply = self._reply
+        if reply is None or reply.connection is None:
+            self._reply = None  # the body has ended
+        elif kind is None:
+            self._pool.lingering.add(self)
+            self._loop.call_later(LINGER, self.abort)
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # Collected before the body ended. The collector may run in any thread.
+        if self._reply is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._reply.drop)
+
+    def abort(self) -> None:
+        """Close the connection, unless it was released; a task that is reading gets an error."""
+        self._pool.lingering.discard(self)
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            reply.drop()
+
+    async def read(self) -> bytes:
+        """The whole body; `DecodeError` if it is larger than the limit."""
+        content = self._content()
+        inflater = inflater_for(self.headers, self._limits)
+        blocks: list[bytes] = []
+        room = self._limits.body
+        if inflater is None:
+            next_block = content.readany
+        else:
+            chunks = _Chunks(self, content, self._loop, in_stream=False)
+            inflated = self._inflated(chunks, inflater, in_stream=False)
+            next_block = partial(anext, inflated, b"")
+        try:
+            while block := await next_block():
+                blocks.append(block)
+                room -= len(block)
+                if room < 0:
+                    break
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = self._failed(failure, in_stream=False)
+        else:
+            if room >= 0:
+                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+            error = too_large(self._request, self._limits.body)
+        raise error
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives; each chunk holds all bytes that have arrived so far."""
+        content = self._content()
+        inflater = inflater_for(self.headers, self._limits)
+        self._phase = "stream_read"
+        self._set_timer()
+        chunks: AsyncIterator[bytes] = _Chunks(self, content, self._loop, in_stream=True)
+        if inflater is not None:
+            chunks = self._inflated(chunks, inflater, in_stream=True)
+        if is_one_value(self.headers):
+            return Bounded(chunks, self._request, self._limits.body)
+        return chunks
+
+    async def _inflated(
+        self, chunks: AsyncIterator[bytes], inflater: Inflater, *, in_stream: bool
+    ) -> AsyncIterator[bytes]:
+        try:
+            async for piece in inflate(chunks, inflater):
+                yield piece
+        except EOFError as failure:
+            error = body_error(failure, self._request, in_stream=in_stream)
+        else:
+            return
+        raise error
+
+    def _content(self) -> aiohttp.StreamReader:
+        if self._reply is None:
+            raise StreamError("the response was closed before it was read")
+        return self._reply.content
+
+    def _failed(self, failure: Exception, *, in_stream: bool) -> SDKError:
+        if isinstance(failure, SDKError):
+            return failure
+        if self._expired is not None:
+            return timeout_error(self._expired, self._request, self._timeouts)
+        return body_error(failure, self._request, in_stream=in_stream)
+
+    def _deadline(self) -> tuple[float | None, TimeoutPhase]:
+        since = self.waiting_since
+        waiting_since = self._loop.time() if since is None else since
+        return next_deadline(self._timeouts, self._phase, self._began, waiting_since)
+
+    def _set_timer(self) -> None:
+        deadline, _ = self._deadline()
+        timer = self._timer
+        if timer is not None:
+            if deadline is not None and timer.when() <= deadline:
+                return  # the timer fires before the deadline, and is set again then
+            timer.cancel()
+        # A weak reference, so that the timer does not keep an abandoned exchange alive.
+        self._timer = None
+        if deadline is not None:
+            self._timer = self._loop.call_at(deadline, _on_timer, weakref.ref(self))
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        deadline, phase = self._deadline()
+        if deadline is None or deadline > self._loop.time():
+            self._set_timer()
+            return
+        self._expired = phase
+        if self._task is not None:
+            self._task.cancel()
+        elif self._reply is not None:
+            self._reply.content.set_exception(_SilenceError())
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Chunks:
+    """The chunks of a body, as they arrive."""
+
+    __slots__ = ("_exchange", "_in_stream", "_now", "_readany")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        content: aiohttp.StreamReader,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        in_stream: bool,
+    ) -> None:
+        self._exchange = exchange
+        self._readany = content.readany
+        self._now = loop.time
+        self._in_stream = in_stream
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        exchange = self._exchange
+        exchange.waiting_since = self._now()
+        try:
+            chunk = await self._readany()
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = exchange._failed(failure, in_stream=self._in_stream)  # noqa: SLF001
+        else:
+            if not chunk:
+                raise StopAsyncIteration
+            return chunk
+        finally:
+            exchange.waiting_since = None
+        raise error
+
+
+def _on_timer(reference: weakref.ref[Exchange]) -> None:
+    exchange = reference()
+    if exchange is not None:
+        exchange._on_timer()  # noqa: SLF001 -- same module
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with names in lower case; the values of a repeated name are joined by commas."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    if len(lowered) != len(headers):
+        joined: dict[str, list[str]] = {}
+        for name, value in headers.items():
+            joined.setdefault(name.lower(), []).append(value)
+        return {name: ", ".join(values) for name, values in joined.items()}
+    return lowered
