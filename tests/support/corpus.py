@@ -28,9 +28,23 @@ def is_here() -> bool:
 @functools.cache
 def records(dialect: str) -> tuple[dict, ...]:
     """Every record of a dialect that can be trusted."""
-    with gzip.open(FOLDER / f"{FILES[dialect]}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    return read(FILES[dialect])
+
+
+@functools.cache
+def read(file: str) -> tuple[dict, ...]:
+    """Every record of a file that can be trusted."""
+    with gzip.open(FOLDER / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
         loaded = [json.loads(line) for line in lines]
     return tuple(record for record in loaded if not record.get("suspect"))
+
+
+def body_bytes(record: dict) -> bytes:
+    """The body of a recorded reply."""
+    text = record["response_text"]
+    if text is None:
+        text = json.dumps(record["response_body"])
+    return text.encode("utf-8", "surrogatepass")
 
 
 @functools.cache

@@ -209,6 +209,8 @@ class HttpAdapter(OperationCalls):
         self._credentials: Credentials | None = None
         self._transport: Transport = self._shared_transport
         self._base_url = with_base_path(base_url, self.provider, self._endpoint)
+        own = None if self._endpoint is None else self._endpoint.signing
+        signing = own or self.provider.signing
         if key is not None and not isinstance(key, str):
             self._credentials = key if isinstance(key, Credentials) else credentials_of(key)
             self._transport = sign_with(
@@ -217,9 +219,10 @@ class HttpAdapter(OperationCalls):
                 self.provider,
                 self._base_url,
                 self._places,
+                signing,
             )
         self._headers = headers
-        self._signature = sign(self.provider.signing, self._key)
+        self._signature = sign(signing, self._key)
         self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
         """Whose prices its calls have."""
         self._redactor = Redactor((self._key or "",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 from msgspec.structs import replace
@@ -11,6 +11,15 @@ from msgspec.structs import replace
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError
+
+Signing: TypeAlias = Literal[
+    "bearer", "x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key", "sigv4"
+]
+"""
+How the key is sent: as `Authorization: Bearer`, or in the header of this name.
+
+`sigv4` is a signature of AWS; a text key is sent as `Authorization: Bearer` there.
+"""
 
 MODEL = "{model}"
 # The characters that HTTP libraries leave as they are in a path. A signature covers the path, so
@@ -25,6 +34,8 @@ class Endpoint(Record, frozen=True, kw_only=True):
     `{model}` in a path is the name of the model; the body then has none.
     """
 
+    signing: Signing | None = None
+    """How the key is sent there, if in another way."""
     base_path: str | None = None
     """The path of a base URL that has none, or that of the row; None for that of the row."""
     path: str = ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from interlingua import dialects
-from interlingua.providers.endpoints import DerivedPlace, Endpoint
+from interlingua.providers.endpoints import DerivedPlace, Endpoint, Signing
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import Dialect
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 DIALECT_ENTRY_POINTS = "interlingua.dialects"
 """The group of entry points through which other packages add dialects: each names a module."""
 
-Signing: TypeAlias = Literal[
-    "bearer", "x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key", "sigv4"
-]
-"""
-How the key is sent: as `Authorization: Bearer`, or in the header of this name.
-
-`sigv4` is a signature of AWS; a text key is sent as `Authorization: Bearer` there.
-"""
 Identity: TypeAlias = Literal["aws", "google"]
 """Whose keys a provider uses if it has none of its own."""
 

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from interlingua.providers.credentials import Credentials, Secret
-from interlingua.providers.provider import Provider, Signing, sign
+from interlingua.providers.endpoints import Signing
+from interlingua.providers.provider import Provider, sign
 from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError, UnsupportedError
 from interlingua.wire.sigv4 import sign_request
@@ -25,10 +26,11 @@ def sign_with(
     row: Provider,
     base_url: str,
     places: Mapping[str, str],
+    signing: Signing,
 ) -> Transport:
     """A transport that signs the requests to this provider."""
     region = places.get("region", "")
-    if row.signing == "sigv4" and not region:
+    if signing == "sigv4" and not region:
         variables = " or ".join(row.url_env.get("region", ()))
         raise ConfigurationError(
             f"{row.name}: a signature needs the region. Set {variables}, or pass "
@@ -38,7 +40,7 @@ def sign_with(
     return SignedTransport(
         inner,
         credentials,
-        row.token_signing or row.signing,
+        row.token_signing or signing,
         origin=_origin(base_url),
         service=row.aws_service,
         region=region,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
     DOCS,
@@ -37,6 +38,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("github-copilot", "copilot"),
         other_dialects=(RESPONSES,),
+        endpoints={RESPONSES: Endpoint(path="/responses")},
         key_env=("GITHUB_COPILOT_API_KEY", "COPILOT_GITHUB_TOKEN"),
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
     BATCH,
+    CHAT,
     COUNT,
     DOCS,
     EMBED,
     FILES,
+    GEMINI,
     IMAGES,
     LIST,
     MESSAGES,
@@ -26,7 +29,7 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="openai",
         dialect=RESPONSES,
-        other_dialects=("openai_chat",),
+        other_dialects=(CHAT,),
         families=(
             *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
             *("text-embedding-", "dall-e", "whisper-", "tts-1", "sora-"),
@@ -46,6 +49,14 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="anthropic",
         dialect=MESSAGES,
+        other_dialects=(CHAT,),
+        endpoints={
+            CHAT: Endpoint(
+                path="/v1/chat/completions",
+                signing="bearer",
+                operation_paths={"list_models": "/v1/models"},
+            )
+        },
         aliases=("claude",),
         families=("claude",),
         base_url="https://api.anthropic.com",
@@ -57,7 +68,19 @@ ROWS: tuple[Provider, ...] = (
     ),
     Provider(
         name="gemini",
-        dialect="gemini_generate",
+        dialect=GEMINI,
+        other_dialects=(CHAT,),
+        endpoints={
+            CHAT: Endpoint(
+                path="/v1beta/openai/chat/completions",
+                signing="bearer",
+                operation_paths={
+                    "list_models": "/v1beta/openai/models",
+                    "embed": "/v1beta/openai/embeddings",
+                    "generate_image": "/v1beta/openai/images/generations",
+                },
+            )
+        },
         aliases=("google", "googleai", "google_genai"),
         families=("gemini-", "imagen-", "veo-"),
         base_url="https://generativelanguage.googleapis.com",
@@ -69,6 +92,18 @@ ROWS: tuple[Provider, ...] = (
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
             ("list_videos", "cancel_video", "stream_transcription"),
         ),
+    ),
+    Provider(
+        name="chatgpt",  # the models of a ChatGPT subscription, as Codex uses them
+        dialect=RESPONSES,
+        aliases=("chatgpt-codex", "chatgpt_codex"),
+        base_url="https://chatgpt.com/backend-api/codex",
+        endpoints={RESPONSES: Endpoint(path="/responses")},
+        key_env=("CHATGPT_ACCESS_TOKEN",),
+        base_url_env=("CHATGPT_BASE_URL",),
+        headers_env={"chatgpt-account-id": "CHATGPT_ACCOUNT_ID"},
+        sources=(RECORDED, UNVERIFIED),
+        operations=has(),
     ),
     chat(
         "xai",
@@ -102,6 +137,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("deepseek-",),
         other_dialects=(RESPONSES,),
+        endpoints={RESPONSES: Endpoint(path="/responses")},
         operations=has(LIST),
     ),
     chat(

@@ -62,6 +62,7 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="openai_compatible",
         dialect=CHAT,
+        other_dialects=(RESPONSES, MESSAGES),
         aliases=("openai-compatible",),
         key_required=False,
         sources=(RECORDED,),
