@@ -70,4 +70,4 @@ def _identity(identity: Identity, environ: Mapping[str, str]) -> KeySource:
         return aws_source(environ)
     from interlingua.providers.google_tokens import google_source
 
-    return google_source(environ)
+    return google_source()

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from interlingua.providers.credentials import ApiKey
-from interlingua.providers.environment import first_value
 from interlingua.spec.errors import ConfigurationError
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def google_source(environ: Mapping[str, str]) -> Callable[[], ApiKey]:
-    """A callable that makes access tokens; it does I/O, so it runs in a thread."""
+def google_source() -> Callable[[], ApiKey]:
+    """
+    A callable that makes access tokens; it does I/O, so it runs in a thread.
+
+    `google-auth` finds the credentials: in the file that the environment of the process names, in
+    that of `gcloud`, or at the metadata server of Google's machines.
+    """
     found: list[Any] = []
 
     def make() -> ApiKey:
         if not found:
-            found.append(_find_credentials(first_value(environ, (_FILE,))))
+            found.append(_find_credentials())
         credentials = found[0]
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request
@@ -36,16 +40,13 @@ def google_source(environ: Mapping[str, str]) -> Callable[[], ApiKey]:
     return make
 
 
-def _find_credentials(path: str | None) -> Any:
+def _find_credentials() -> Any:
     try:
         import google.auth
         from google.auth.exceptions import DefaultCredentialsError
     except ImportError:
         raise _missing("google-auth is not installed") from None
     try:
-        if path is not None:
-            load: Any = google.auth.load_credentials_from_file
-            return load(path, scopes=_SCOPES)[0]
         return google.auth.default(scopes=_SCOPES)[0]
     except (DefaultCredentialsError, OSError, ValueError):
         raise _missing("google-auth found no credentials") from None
