@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from interlingua import testing as testing
     from interlingua import tools as tools
     from interlingua import transport as transport
+    from interlingua import video as video
     from interlingua.api.execute import execute as execute
     from interlingua.api.media.speech import speak as speak
     from interlingua.api.media.speech import transcribe as transcribe
+    from interlingua.api.media.video import generate_video as generate_video
     from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "api.execute": ("execute",),
     "api.media.speech": ("speak", "transcribe"),
+    "api.media.video": ("generate_video",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "providers.cancel": ("AbortController", "AbortSignal"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
@@ -160,6 +163,7 @@ _MODULES = (
     "testing",
     "tools",
     "transport",
+    "video",
 )
 """The public modules."""
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from interlingua.providers.catalog.prices import Price, Rates
+from interlingua.providers.catalog.prices import MediaVariant, Price, Rates
+from interlingua.spec.media.sizes import resolution_of
 from interlingua.spec.response import Cost, CostSource, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
 
@@ -77,10 +78,18 @@ class _Row(NamedTuple):
 class Tariff:
     """The rates of one model, and the version of the table that they are from."""
 
-    __slots__ = ("_flat", "_rows", "only", "prices", "source", "version")
+    __slots__ = ("_flat", "_rows", "only", "prices", "source", "variants", "version")
 
-    def __init__(self, prices: Iterable[Price], version: str, source: CostSource) -> None:
+    def __init__(
+        self,
+        prices: Iterable[Price],
+        version: str,
+        source: CostSource,
+        variants: Iterable[MediaVariant] = (),
+    ) -> None:
         self.prices: tuple[Price, ...] = tuple(prices)
+        self.variants: tuple[MediaVariant, ...] = tuple(variants)
+        """The sizes of images or video that have a price of their own."""
         self.version: str = version
         self.source: CostSource = source
         self._rows = tuple(map(_Row.of, self.prices))
@@ -115,6 +124,16 @@ class Tariff:
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
         priced = price_usage(usage, self, clock())
         return None if priced is None else priced.total
+
+    def media_rates(self, usage: Usage, rates: Rates | None) -> Rates | None:
+        """The rates of media, with the price of a second of video of the size that was made."""
+        size = usage.media_size
+        if not self.variants or not usage.video_seconds or size is None:
+            return rates
+        for variant in self.variants:
+            if variant.per_video_second and variant.size in {size, resolution_of(size)}:
+                return replace(rates or Rates(), per_video_second=variant.per_video_second)
+        return rates
 
     def row(self, tier: str, at: float) -> _Row | None:
         """The last row of a tier that holds at a time (seconds since 1970); None if none does."""
@@ -156,11 +175,12 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     written = min(usage.cache_write_tokens or 0, total - read)
     hourly = min(usage.cache_write_1h_tokens or 0, written)
     fresh, output = total - read - written, usage.output_tokens
-    media = 0.0 if total or output or _has_price(usage, rates.media) else nan
     thought = min(usage.reasoning_tokens or 0, output)
     spoken = output - thought
-    if rates.media is not None:
-        extra, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
+    sized = tariff.media_rates(usage, rates.media)
+    media = 0.0 if total or output or _has_price(usage, sized) else nan
+    if sized is not None:
+        extra, fresh, read, spoken = _price_media(usage, sized, fresh, read, spoken)
         media += extra
     # A rate may be nan, and 0 * nan is nan.
     thinking = thought * rates.reasoning if thought else 0.0

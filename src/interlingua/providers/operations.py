@@ -45,6 +45,10 @@ from interlingua.wire.json_text import loads
 from interlingua.wire.multipart import is_repeatable
 
 _ADVICE = {"count_tokens": "Use estimate_input_tokens for an estimate."}
+_OTHER_SERVERS = (
+    " For a server that has /v1/videos as OpenAI had it, use the provider openai_compatible with "
+    "`base_url=`."
+)
 _METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
 NO_USAGE = Usage()
@@ -84,7 +88,8 @@ def _unsupported(operation: str, row: Provider) -> str:
         table = getattr(find_dialect(row.dialect), "OPERATIONS", {})
         known = row.operations if row.operations is not None else table
         able = f"Its operations are: {', '.join(known) or 'none'}."
-    return f"{row.name} has no operation {operation!r}. {_ADVICE.get(operation, able)}"
+    more = _OTHER_SERVERS if operation == "create_video" else ""
+    return f"{row.name} has no operation {operation!r}. {_ADVICE.get(operation, able)}{more}"
 
 
 def find_performer(

@@ -96,7 +96,9 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         for prices in self.given:
             given = _match(prices, seller, served, requested)
             if given is not None:
-                tariff = Tariff(_overlay(given, tariff), self.version, "prices")
+                variants = () if tariff is None or _sets_media(given) else tariff.variants
+                rows = _overlay(given, tariff)
+                tariff = Tariff(rows, self.version, "prices", variants)
         return tariff
 
     @staticmethod
@@ -108,7 +110,9 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
             for name in _spellings(model):
                 prices, version = catalog_prices(seller.provider, name)
                 if prices:
-                    return Tariff(prices, version, "catalog")
+                    info = table().find(name, seller.provider)
+                    variants = () if info is None else info.variants
+                    return Tariff(prices, version, "catalog", variants)
         return None
 
 
@@ -174,6 +178,11 @@ def _overlay(given: Rates | tuple[Price, ...], known: Tariff | None) -> tuple[Pr
     if not any(row.tier == STANDARD for row in rows):
         return (*rows, Price(rates=given))
     return tuple(_change(row, given) if row.tier == STANDARD else row for row in rows)
+
+
+def _sets_media(given: Rates | tuple[Price, ...]) -> bool:
+    """Whether the given prices are also those of images and videos of all sizes."""
+    return isinstance(given, tuple) or given.per_video_second is not None
 
 
 def _change(price: Price, given: Rates) -> Price:

@@ -27,6 +27,7 @@ from interlingua.simulator.dsl import (
     tool_call,
     usage,
 )
+from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import (
     SIMULATED,
     Answer,
@@ -49,6 +50,7 @@ __all__ = [
     "SimulatedResetError",
     "Simulator",
     "Turn",
+    "VideoScript",
     "by_model",
     "cut",
     "duplicate",

@@ -50,6 +50,7 @@ from interlingua.simulator.answer import (
 )
 from interlingua.simulator.dsl import Fault, Turn
 from interlingua.simulator.operations import SimulatedOperations
+from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
@@ -155,7 +156,8 @@ class Simulator(Application):
 
     With `key`, requests need that key; by default none is needed. With `models`, any other model
     is unknown (404). With `strict`, a body is refused (400) if a required field is missing, or if
-    the client side of its dialect would have to change the request for the model.
+    the client side of its dialect would have to change the request for the model. `videos` say how
+    video jobs go on, one after another.
     """
 
     def __init__(
@@ -164,13 +166,14 @@ class Simulator(Application):
         key: str | None = None,
         models: Iterable[str] | None = None,
         strict: bool = False,
+        videos: Iterable[VideoScript] = (),
     ) -> None:
         self.script: Script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._strict = strict
         self._cache = PrefixCache()
-        self._operations = SimulatedOperations(self._check_model)
+        self._operations = SimulatedOperations(self._check_model, videos)
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Record the request and send the answer of the script."""

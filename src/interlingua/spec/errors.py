@@ -93,6 +93,7 @@ class ErrorFacts(TypedDict, total=False):
     steps: tuple[Any, ...] | None
     total_usage: Usage | None
     total_cost: Cost | None
+    job: str | None
     # Facts of one class each. Another class raises a TypeError for them.
     phase: TimeoutPhase | None
     path: str | None
@@ -153,6 +154,8 @@ class SDKError(Exception):
     """The tokens of all steps of the run, the failed one included."""
     total_cost: Cost | None = None
     """What the run has cost, failed attempts included; None if the price of a part is unknown."""
+    job: str | None = None
+    """The job that failed or was waited for, as `provider:id`; with it the program can go on."""
     __cause__: BaseException | None
 
     def __init__(
@@ -216,6 +219,8 @@ class SDKError(Exception):
         notes = [] if self.advice is None else [self.advice]
         if self.attempts is not None and len(self.attempts) > 1:
             notes.insert(0, f"{len(self.attempts)} attempts")
+        if self.job is not None:
+            notes.append(f"job {self.job}")
         text = f"{self.message} ({'; '.join(notes)})" if notes else self.message
         return text if not label or text.startswith(label) else f"{label}: {text}"
 

@@ -14,6 +14,7 @@ from interlingua.spec.content import FilePath, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 
@@ -34,6 +35,7 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     status_code: int | None = None
     error_code: str | None = None
     retry_after: float | None = None
+    job: str | None = None
     raw: Any = None
     path: str | None = None
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-Document: TypeAlias = Message | Request | Response | StreamEvent
+Document: TypeAlias = Message | Request | Response | StreamEvent | OperationResult
 
 
 def to_document(value: Document) -> dict[str, Any]:
@@ -60,7 +62,8 @@ def to_document(value: Document) -> dict[str, Any]:
 
 def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False) -> T:
     """
-    The value in a document; `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
+    The value in a document; `kind` is `Message`, `Request`, `Response`, `StreamEvent`, or the
+    class of a result, such as `VideoJob`.
 
     A document may come from a stranger, so the `path` of a part, which names a file to read, is
     refused. `trust_paths=True` accepts it in documents that the program wrote itself.

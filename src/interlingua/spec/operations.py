@@ -50,6 +50,11 @@ class OperationInput(Record, frozen=True, kw_only=True):
         """About how many bytes it has; a large value is encoded in a thread."""
         return 0
 
+    @property
+    def expected_usage(self) -> Usage | None:
+        """What it will use at most; None if that follows from the tokens of its texts."""
+        return None
+
 
 class OperationResult(Record, frozen=True, kw_only=True):
     """
@@ -70,6 +75,11 @@ class OperationResult(Record, frozen=True, kw_only=True):
     """The id that the provider gave the request, for its support."""
     raw: Json = None
     """The body as it was received, for debugging."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the work is done, so that its usage can be reported; False for a running job."""
+        return True
 
 
 class OperationReply(NamedTuple):

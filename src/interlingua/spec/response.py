@@ -59,6 +59,8 @@ class Usage(Record, frozen=True, kw_only=True):
     """The length of audio that was transcribed or made."""
     video_seconds: float | None = None
     """The length of video that was made."""
+    media_size: str | None = None
+    """The size of the images or the video that were made, where prices may depend on it."""
     web_searches: int | None = None
     """How many searches the provider made, if it says so."""
     service_tier: str | None = None
@@ -82,6 +84,7 @@ class Usage(Record, frozen=True, kw_only=True):
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             service_tier=self.service_tier if self.service_tier == other.service_tier else None,
+            media_size=self.media_size if self.media_size == other.media_size else None,
             reported_cost=_add_known(self.reported_cost, other.reported_cost),
             estimated=self.estimated or other.estimated,
             **parts,
@@ -350,7 +353,9 @@ _PARTS = tuple(
     if name not in ("input_tokens", "output_tokens", "estimated", "raw")
 )
 """The fields that are None if the provider did not report them."""
-_COUNTS = tuple(name for name in _PARTS if name not in ("service_tier", "reported_cost"))
+_COUNTS = tuple(
+    name for name in _PARTS if name not in ("service_tier", "media_size", "reported_cost")
+)
 
 
 def label_message(

@@ -194,6 +194,10 @@ _NOTES = {
         "The cost is unknown: there is no price for {target}{tier}. Pass `prices=` with its rates."
     ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
+    "video_length_unknown": (
+        "{target} does not say how long the video is, so its usage and cost are unknown. Pass the "
+        "`VideoJob` that `create` returned, or its JSON, not only the id."
+    ),
     # changed by a behaviour, which the caller has set
     "first_turn_not_forced": (
         "{target} does not support tool choice 'required' here; the first turn was not forced."

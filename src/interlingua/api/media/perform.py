@@ -99,6 +99,10 @@ class MediaCall:
             value = self.client.address(value)
         return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
 
+    async def perform_at(self, operation: str, value: OperationInput) -> Any:
+        """As `perform`, at the provider that the value names, for what exists there already."""
+        return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
+
     async def run(self, work: Awaitable[Result]) -> Result:
         """The result of the whole function; the signal, the timeout and `cancel` end it."""
         scope = self._open()

@@ -29,7 +29,7 @@ from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import (
     StreamMeter,
     estimate_input,
-    estimate_operation,
+    expected_usage,
     failed_usage,
     request_of,
     result_usage,
@@ -40,10 +40,12 @@ from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
+from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import BudgetExceededError, ConfigurationError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
@@ -57,7 +59,13 @@ ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
 _UNLIMITED = 1e15
 _CATALOG = Tariffs()
-_FREE = frozenset(("count_tokens", "list_models"))
+_FREE = frozenset(
+    (
+        *("count_tokens", "list_models"),
+        # A job is counted when it is created.
+        *("retrieve_video", "list_videos", "download_video", "cancel_video", "delete_video"),
+    )
+)
 _CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 _DAY = 86_400.0
 _KEPT = {"day": 2 * _DAY, "month": 62 * _DAY}  # seconds; old days need not be kept
@@ -191,7 +199,7 @@ class Budget:
         scope = None if operation.name in _FREE else self._scope(request)
         if scope is None:
             return await call_next(value)
-        usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
+        usage = expected_usage(operation, value)
         adapter = operation.adapter
         call = NO_CALL if adapter is None else CallInfo(adapters={operation.provider: adapter})
         reserved = self._expected_cost(request, usage, call)
@@ -393,7 +401,10 @@ class Budget:
         if isinstance(shown, Cost):
             return shown.total
         usage = result_usage(result)
-        return reserved if usage is None else self.cost_of(request, usage, None, call)
+        is_running = isinstance(result, OperationResult) and not result.is_final
+        if usage is None or (is_running and usage == NO_USAGE):
+            return reserved
+        return self.cost_of(request, usage, None, call)
 
     def _expected_cost(self, request: Request, usage: Usage, call: CallInfo) -> float:
         """The price of an estimate; an unknown price is refused or logged."""

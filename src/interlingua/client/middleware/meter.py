@@ -12,6 +12,7 @@ from interlingua.client.middleware.layers import OperationCall
 from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
@@ -132,6 +133,14 @@ def estimate_operation(operation: OperationCall, value: Any) -> int:
         return estimate_request(value, operation.provider)
     texts = (_read(value, name) for name in ("input", "inputs", "texts", "prompt"))
     return sum(_count(each, operation.provider) for each in texts)
+
+
+def expected_usage(operation: OperationCall, value: Any) -> Usage:
+    """What an operation may use at most, as far as its value shows that."""
+    expected = value.expected_usage if isinstance(value, OperationInput) else None
+    if expected is not None:
+        return expected
+    return Usage(input_tokens=estimate_operation(operation, value), estimated=True)
 
 
 def result_usage(result: Any) -> Usage | None:

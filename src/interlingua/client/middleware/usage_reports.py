@@ -111,9 +111,9 @@ class UsageReports:
             await close_stream(events)
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
-        """One report for an operation whose result shows its usage."""
+        """One report for an operation whose result shows its usage; for a job, at its end."""
         result = await call_next(value)
-        if isinstance(result, OperationResult) and result.usage != NO_USAGE:
+        if isinstance(result, OperationResult) and result.is_final and result.usage != NO_USAGE:
             request = Request(
                 model=result.model, provider=operation.provider, request_id=operation.request_id
             )

@@ -32,6 +32,13 @@ _CLASSES: tuple[tuple[type[errors.SDKError], str], ...] = (
     (errors.AccessDeniedError, "PERMISSION_DENIED"),
     (errors.NotFoundError, "NOT_FOUND"),
 )
+_RPC_WORDS = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+)
+"""The words of google.rpc.Code, by number."""
 _SPENT = 403  # clients of this API try again after a 429, also if the message says otherwise
 RPC = "type.googleapis.com/google.rpc."
 """The prefix of the types of error details."""
@@ -62,6 +69,25 @@ def read_error(
     return classify.make_error(
         status, headers, fault, raw=value, text=text, error_type=error_type, retry_after=delay
     )
+
+
+def read_status(value: Json) -> errors.ProviderError:
+    """The error of a job: a google.rpc.Status, whose code is a number of its own."""
+    fields = dict(value) if isinstance(value, dict) else {"message": str(value)}
+    code = fields.pop("code", None)
+    if isinstance(code, int) and 0 < code < len(_RPC_WORDS):
+        fields["status"] = _RPC_WORDS[code]
+    elif code is not None:
+        fields["code"] = code
+    return read_error(None, {}, {"error": fields})
+
+
+def write_status(error: Exception) -> dict[str, Json]:
+    """The reverse of `read_status`."""
+    body = error_body(error)["error"]
+    word = body["status"]
+    code = _RPC_WORDS.index(word) if word in _RPC_WORDS else _RPC_WORDS.index("UNKNOWN")
+    return {"code": code, "message": body["message"]}
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import files, speech
+from interlingua.dialects.gemini_generate import files, speech, video
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.spec.contracts import Profile, WireCall
@@ -58,4 +58,5 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     **files.OPERATIONS,
     **speech.OPERATIONS,
+    **video.OPERATIONS,
 }

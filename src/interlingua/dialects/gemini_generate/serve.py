@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import files
+from interlingua.dialects.gemini_generate import files, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.spec.content import Json
@@ -40,8 +40,9 @@ __all__ = [
 
 _GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
 _COUNT = re.compile(r".*/models/[^/:]+:countTokens")
-_MODEL = re.compile(r".*/v1beta/models/(?P<model>[^:]+)")
-_SHARED_MODEL = re.compile(r".*/models/(?P<model>.+)")
+_NO_JOB = r"(?!.*/operations(?:/|$))"
+_MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>[^:]+)")
+_SHARED_MODEL = re.compile(rf"{_NO_JOB}.*/models/(?P<model>.+)")
 
 SERVER = ServerFacts(
     routes=(
@@ -63,7 +64,7 @@ SERVER = ServerFacts(
     retry_after_header=False,
     refusal="content_filter",
 )
-SERVED: tuple[ServedOperation, ...] = (*files.SERVED,)
+SERVED: tuple[ServedOperation, ...] = (*files.SERVED, *video.SERVED)
 
 _PAGE = 50  # the default number of models on a page
 _MAX_PAGE = 1000

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
-from interlingua.dialects.openai_shared import embeddings, files, speech, transcription
+from interlingua.dialects.openai_shared import (
+    embeddings,
+    files,
+    speech,
+    transcription,
+    video,
+    xai_video,
+)
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.wire.operations import ModelFields, change_calls, read_models, read_page
@@ -59,6 +66,8 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", speech.speech_operations(NAME, speech.MISTRAL)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
+    **video.video_operations(NAME),
+    **_variants("xai", xai_video.video_operations(NAME)),
 }
 
 OPERATIONS: Mapping[str, Operation] = {

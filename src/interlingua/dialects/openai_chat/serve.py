@@ -15,6 +15,7 @@ from interlingua.dialects.openai_shared import (
     list_models,
     speech,
     transcription,
+    video,
     wrong_key,
 )
 from interlingua.spec.content import Json
@@ -52,6 +53,7 @@ SERVED: tuple[ServedOperation, ...] = (
     *files.SERVED,
     *speech.SERVED,
     *transcription.SERVED,
+    *video.SERVED,
 )
 """The endpoints that both of OpenAI's dialects have; they are served by this one."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared import embeddings, video, xai_video
 from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.dialects.openai_shared.speech import speech_operations
 from interlingua.dialects.openai_shared.transcription import transcription_operations
@@ -47,4 +47,6 @@ OPERATIONS: Mapping[str, Operation] = {
     **transcription_operations(NAME),
     **speech_operations(NAME),
     **file_operations(NAME),
+    **video.video_operations(NAME),
+    **{f"{name}.xai": made for name, made in xai_video.video_operations(NAME).items()},
 }

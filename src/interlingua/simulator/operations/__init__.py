@@ -6,11 +6,12 @@ The functions of a module are named like the operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from interlingua.simulator.operations import embeddings, speech
 from interlingua.simulator.operations.files import SimulatedFiles
+from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
 from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.operations import OperationInput
 
@@ -25,15 +26,19 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 class SimulatedOperations:
     """Performs operations; those with state (files, jobs) keep it here."""
 
-    def __init__(self, check_model: Callable[[str], None]) -> None:
+    def __init__(
+        self, check_model: Callable[[str], None], videos: Iterable[VideoScript] = ()
+    ) -> None:
         self._check_model = check_model
         self.files: SimulatedFiles = SimulatedFiles()
+        self.videos: SimulatedVideos = SimulatedVideos(self.files, videos)
 
     def perform(self, name: str, value: Any) -> Any:
         """The result of an operation; the model is checked as that of an answer is."""
         if isinstance(value, OperationInput) and value.model:
             self._check_model(value.model)
-        function = _FUNCTIONS.get(name) or getattr(self.files, name, None)
+        holders = (holder for holder in (self.files, self.videos) if hasattr(holder, name))
+        function = _FUNCTIONS.get(name) or getattr(next(holders, None), name, None)
         if function is None:
             raise UnsupportedError(f"the simulator does not perform {name!r}")
         return function(value)
