@@ -13,6 +13,7 @@ and hooks run in the background thread, where only the async functions work.
 """
 
 from interlingua.sync import files as files
+from interlingua.sync import video as video
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions
 from interlingua.sync.functions import (
@@ -31,7 +32,7 @@ from interlingua.sync.functions import (
     stream,
     stream_object,
 )
-from interlingua.sync.media import speak, transcribe
+from interlingua.sync.media import generate_video, speak, transcribe
 from interlingua.sync.session import Session
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "generate",
     "generate_many",
     "generate_object",
+    "generate_video",
     "get_default_client",
     "mcp_tools",
     "retry",

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Generic, Self, TypeVar, Unpack
+from typing import Generic, Literal, Self, TypeVar, Unpack
 
 from interlingua.api.media import speech as async_speech
 from interlingua.api.media import streams as async_streams
+from interlingua.api.media import video as async_video
 from interlingua.api.media.perform import MediaSettings
 from interlingua.api.media.speech import AudioSource, TranscriptEvent
 from interlingua.api.media.streams import NOT_ENDED
+from interlingua.api.media.video import ImageSource
 from interlingua.client.client import Client as AsyncClient
 from interlingua.providers.cancel import ABORTED, AbortSignal
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.spec.media.speech import AudioFormat, Speech, Timestamps, Transcript
+from interlingua.spec.media.video import VideoJob, VideoProgress, VideoVariant
 from interlingua.spec.operations import OperationResult
 from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.client import Client, unwrap
@@ -210,3 +213,39 @@ def stream_speech(
         **unwrap(options),
     )
     return SpeechStream(stream, options.get("abort_signal"))
+
+
+def generate_video(  # noqa: PLR0913 -- as the async function
+    model: str,
+    prompt: str,
+    *,
+    image: ImageSource | None = None,
+    seconds: float | None = None,
+    size: str | None = None,
+    aspect_ratio: str | None = None,
+    count: int | None = None,
+    wait: Literal["poll", "none"] = "poll",
+    output_path: str | PathLike[str] | None = None,
+    variant: VideoVariant = "video",
+    poll_interval: float | None = None,
+    on_progress: VideoProgress | None = None,
+    **options: Unpack[MediaOptions],
+) -> VideoJob:
+    """Like `interlingua.generate_video`, blocking."""
+    return background.run(
+        async_video.generate_video(
+            model,
+            prompt,
+            image=image,
+            seconds=seconds,
+            size=size,
+            aspect_ratio=aspect_ratio,
+            count=count,
+            wait=wait,
+            output_path=output_path,
+            variant=variant,
+            poll_interval=poll_interval,
+            on_progress=on_progress,
+            **unwrap(options),
+        )
+    )

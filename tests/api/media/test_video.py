@@ -5,10 +5,10 @@ import json
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.support.videos import FAST, KEY, MODELS, adapters, video_peer
 
 from interlingua import (
     AbortController,
@@ -34,13 +34,13 @@ from interlingua.errors import (
     RateLimitError,
     RequestTimeoutError,
     ServerError,
+    StreamError,
     UnsupportedError,
 )
 from interlingua.middleware import Budget, Logging, RateLimit
 from interlingua.simulator import VideoScript
 from interlingua.spec.operations import Failure
 from interlingua.video import VideoJob
-from tests.support.videos import FAST, KEY, MODELS, adapters, video_peer
 
 every_provider = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 PNG = bytes.fromhex(
@@ -233,7 +233,7 @@ def test_a_failed_job_raises_the_error_of_the_provider(model):
 
 @every_provider
 def test_a_filtered_video_is_a_content_filter_error(model, tmp_path):
-    """A video that a safety filter withholds raises `ContentFilterError`, and nothing is written."""
+    """A video that a safety filter withholds is a typed error, and nothing is written."""
     script = VideoScript(polls=0, filtered=("The prompt was blocked by our safety filters.",))
     target = tmp_path / "sea.mp4"
     with video_peer(script) as peer, pytest.raises(ContentFilterError) as caught:
@@ -285,17 +285,22 @@ def test_a_cancelled_task_leaves_the_job_running():
     jobs = []
 
     async def work(client):
+        created = asyncio.Event()
+
+        def progress(job):
+            jobs.append(job)
+            created.set()
+
         task = asyncio.create_task(
             generate_video(
                 MODELS["openai_compatible"],
                 "Sea.",
                 poll_interval=30,
-                on_progress=jobs.append,
+                on_progress=progress,
                 client=client,
             )
         )
-        while not jobs:
-            await asyncio.sleep(0.001)
+        await created.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -594,8 +599,6 @@ def test_jobs_of_google_are_listed_by_model_and_cancelled():
 def test_what_xai_does_not_have_is_refused():
     """The error names who can."""
     with video_peer() as peer:
-        for refused in (video.cancel("xai:1"), video.list("xai:"), video.remix("xai:1", "x")):
-            refused.close()
         for call in (
             lambda: video.cancel("xai:1", client=peer.client),
             lambda: video.list("xai:", client=peer.client),
@@ -646,13 +649,13 @@ def test_the_key_is_not_sent_to_another_host(way, tmp_path):
     seen = []
 
     async def work():
-        def elsewhere(path, headers):
+        def elsewhere(_path, headers):
             seen.append(("elsewhere", headers))
             return 200, {}, b"video bytes"
 
         async with await moved_server(elsewhere) as other:
 
-            def own(path, headers):
+            def own(_path, headers):
                 seen.append(("own", headers))
                 return 302, {"location": f"{url_of(other)}/signed"}, b""
 
@@ -708,31 +711,28 @@ def test_a_download_that_is_cut_leaves_nothing(host, tmp_path):
             job = completed("xai", f"{url_of(server)}/video.mp4")
             await video.download(job, target, client=Client(adapters(base)))
 
-    with pytest.raises(NetworkError):
+    with pytest.raises((NetworkError, StreamError), match=r"ended too early|cannot fetch"):
         asyncio.run(work())
     assert target.read_bytes() == b"older"
     assert [path.name for path in tmp_path.iterdir()] == ["x.mp4"]
 
 
-def test_a_proxy_is_asked_for_the_file_of_the_vendor():
+def test_a_proxy_is_asked_for_the_file_of_the_vendor(tmp_path):
     """The vendor names its own host; with another base URL the file is asked for there."""
+    asked = []
 
     async def work():
-        paths = []
-
         def proxy(path, headers):
-            paths.append((path, headers.get("x-goog-api-key")))
+            asked.append((path, headers["x-goog-api-key"]))
             return 200, {}, b"bytes"
 
         async with await moved_server(proxy) as server:
             vendor = "https://generativelanguage.googleapis.com/v1beta/files/a:download?alt=media"
             client = Client(adapters(url_of(server)))
-            await video.download(completed("gemini", vendor), "/dev/null/x", client=client)
+            await video.download(completed("gemini", vendor), tmp_path / "x.mp4", client=client)
 
-        return paths
-
-    with pytest.raises(ConfigurationError, match="Cannot write"):
-        asyncio.run(work())
+    asyncio.run(work())
+    assert asked == [("/v1beta/files/a:download?alt=media", KEY)]
 
 
 # Middleware and records.
@@ -811,4 +811,3 @@ def test_a_path_is_read_only_from_path_objects():
     """The name of a file as a text is refused."""
     with video_peer() as peer, pytest.raises(ConfigurationError, match="pathlib"):
         asyncio.run(video.create(MODELS["gemini"], "Sea.", image="/etc/passwd", client=peer.client))
-    assert Path("/etc/passwd").exists()

@@ -201,18 +201,18 @@ async def delete(job: JobReference, **options: Unpack[MediaOptions]) -> None:
 
 async def list_jobs(
     model: str, *, limit: int | None = None, **options: Unpack[MediaOptions]
-) -> tuple[VideoJob, ...]:
+) -> list[VideoJob]:
     """
-    The jobs of a provider, newest first: `video.list("openai_compatible:")`.
+    The jobs of a provider, newest first: `video.list("openai_compatible")`.
 
-    `model` is `provider:model`; Gemini needs the model, others list the jobs of all models. `limit`
-    is how many are fetched at once.
+    `model` is a provider, or `provider:model`. Gemini needs the model; others list the jobs of all
+    models. `limit` is how many are fetched at once.
     """
     provider, name = _split(model, options)
     steps = _Steps(MediaCall(name, {**options, "provider": provider}))
     value = VideoQuery(limit=limit, **steps.call.fields())
     jobs = await steps.run(steps.call.perform_at("list_videos", value))
-    return tuple(replace(job, provider=job.provider or provider) for job in jobs)
+    return [replace(job, provider=job.provider or value.provider or "") for job in jobs]
 
 
 class _Steps:

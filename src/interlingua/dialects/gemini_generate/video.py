@@ -320,9 +320,9 @@ OPERATIONS: Mapping[str, Operation] = {
 def write_job(job: VideoJob, value: CreateVideoInput | VideoQuery) -> dict[str, Any]:
     """The operation of a job, as the Gemini API describes it."""
     body: dict[str, Any] = {"name": job.id if _match_name(job.id) else _name(job)}
-    if job.error is not None:
+    if job.error is not None and not job.filtered:
         return restore({**body, "done": True, "error": write_status(job.error)}, job, NAME)
-    if job.state == "completed":
+    if job.is_ended:
         address = value.address if isinstance(value, VideoQuery) else ""
         samples = [{"video": {"uri": _file_url(file, address)}} for file in job.files]
         body |= {"done": True, "response": {"generateVideoResponse": _written(job, samples)}}
@@ -332,9 +332,9 @@ def write_job(job: VideoJob, value: CreateVideoInput | VideoQuery) -> dict[str, 
 def _write_vertex_job(job: VideoJob) -> dict[str, Any]:
     """The operation of a job, as Vertex AI describes it: without a bucket, the bytes are in it."""
     body: dict[str, Any] = {"name": _name(job)}
-    if job.error is not None:
+    if job.error is not None and not job.filtered:
         return {**body, "done": True, "error": write_status(job.error)}
-    if job.state == "completed":
+    if job.is_ended:
         videos = [
             {"bytesBase64Encoded": encode_base64(file.data or b""), "mimeType": "video/mp4"}
             for file in job.files
