@@ -1,8 +1,7 @@
 """Tests of the blocking functions for video."""
 
-from tests.support.videos import FAST, MODELS, video_peer
-
 from interlingua import sync
+from support.videos import FAST, MODELS, video_peer
 
 
 def test_a_video_is_made(tmp_path):

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from tests.support.videos import FAST, KEY, MODELS, adapters, video_peer
 
 from interlingua import (
     AbortController,
@@ -41,6 +40,7 @@ from interlingua.middleware import Budget, Logging, RateLimit
 from interlingua.simulator import VideoScript
 from interlingua.spec.operations import Failure
 from interlingua.video import VideoJob
+from support.videos import FAST, KEY, MODELS, adapters, video_peer
 
 every_provider = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 PNG = bytes.fromhex(
