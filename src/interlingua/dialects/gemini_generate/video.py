@@ -34,7 +34,7 @@ from interlingua.spec.operations import (
     ServedOperation,
     ServedReply,
 )
-from interlingua.wire.fields import Fields, restore
+from interlingua.wire.fields import Fields, extra_of, merge, restore
 from interlingua.wire.files import ByteItems, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for
@@ -87,6 +87,7 @@ _match_name = re.compile(
     r"models/(?P<model>[^/?#]+))/operations/(?P<id>[^/?#]+)"
 ).fullmatch
 _is_file = re.compile(r"/v[0-9a-z]+/files/[^/?#]+:download").fullmatch
+_RESPONSE = "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse"
 _PAGE = 50
 _VERTEX = "vertex"
 """The key of the place of a job in `extra`, on the server side."""
@@ -196,6 +197,9 @@ def _read_response(job: VideoJob, fields: Fields) -> VideoJob:
     files = tuple(_read_file(row) for row in rows if isinstance(row, dict))
     reasons = inner.get("raiMediaFilteredReasons")
     reasons = tuple(map(str, reasons)) if isinstance(reasons, list) else ()
+    if any(file.data for file in files):  # not kept twice
+        fields.take("response")
+        job = replace(job, raw=fields.left)
     if files:
         return replace(job, files=files, filtered=reasons, progress=100.0)
     is_filtered = bool(reasons or inner.get("raiMediaFilteredCount"))
@@ -325,7 +329,9 @@ def write_job(job: VideoJob, value: CreateVideoInput | VideoQuery) -> dict[str, 
     if job.is_ended:
         address = value.address if isinstance(value, VideoQuery) else ""
         samples = [{"video": {"uri": _file_url(file, address)}} for file in job.files]
-        body |= {"done": True, "response": {"generateVideoResponse": _written(job, samples)}}
+        made = {"@type": _RESPONSE, "generateVideoResponse": _written(job, samples)}
+        other = extra_of(job, NAME).get("response")
+        body |= {"done": True, "response": merge(made, other) if other else made}
     return restore(body, job, NAME)
 
 
