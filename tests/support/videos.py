@@ -9,6 +9,7 @@ from interlingua.simulator import Simulator, serve_in_thread
 KEY = "sk-planted-key-of-a-test"
 MODELS = {
     "gemini": "gemini:veo-3.1-generate-001",
+    "vertex": "vertex:veo-3.1-generate-001",
     "xai": "xai:grok-imagine-video",
     "openai_compatible": "openai_compatible:sora-2",
 }
@@ -32,7 +33,9 @@ class VideoPeer:
 
 
 def adapters(url):
-    bases = {"gemini": url, "xai": f"{url}/v1", "openai_compatible": f"{url}/v1", "openai": url}
+    project = f"{url}/v1/projects/p/locations/l/publishers/google"
+    bases = {"gemini": url, "vertex": project, "openai": url}
+    bases |= dict.fromkeys(("xai", "openai_compatible"), f"{url}/v1")
     return {name: HttpAdapter(name, KEY, base_url=base) for name, base in bases.items()}
 
 

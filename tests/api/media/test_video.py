@@ -163,7 +163,7 @@ from interlingua import Client, HttpAdapter, from_json, video
 url, kind, text, path = sys.argv[1:]
 job = from_json(text, video.VideoJob) if kind == "json" else text
 name = job.provider if kind == "json" else job.partition(":")[0]
-base = url if name == "gemini" else url + "/v1"
+base = url + {"gemini": "", "vertex": "/v1/projects/p/locations/l/publishers/google"}.get(name, "/v1")
 client = Client({name: HttpAdapter(name, "KEY", base_url=base)})
 
 async def main():
@@ -193,7 +193,8 @@ def test_another_process_goes_on(model, kind, tmp_path):
     assert state == "completed"
     assert size == target.stat().st_size
     # Google does not repeat the length of a video.
-    assert seconds == (None if kind == "reference" and model.startswith("gemini") else 8)
+    is_google = model.startswith(("gemini", "vertex"))
+    assert seconds == (None if kind == "reference" and is_google else 8)
 
 
 def test_an_unknown_length_is_said():
@@ -400,7 +401,7 @@ def test_questions_are_retried():
 @pytest.mark.parametrize(
     ("model", "settings", "sentence"),
     [
-        ("openai:sora-2", {}, r"gemini, xai\. For a server that has /v1/videos"),
+        ("openai:sora-2", {}, r"gemini, xai, vertex\. For a server that has /v1/videos"),
         (MODELS["gemini"], {"seconds": 5}, r"seconds 5\. Allowed: 4, 6, 8"),
         (MODELS["gemini"], {"size": "1024x1024"}, r"size 1024p\. Allowed: 720p, 1080p, 4k"),
         (MODELS["gemini"], {"aspect_ratio": "1:1"}, r"aspect_ratio 1:1\. Allowed: 16:9, 9:16"),

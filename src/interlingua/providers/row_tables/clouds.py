@@ -133,7 +133,7 @@ ROWS: tuple[Provider, ...] = (
         only_named=True,
         key_required=False,
         sources=(RECORDED, "SDK google-genai"),
-        operations=has(),
+        operations=has(create_video="vertex", retrieve_video="vertex", download_video=""),
     ),
     Provider(
         name="vertex_anthropic",
