@@ -128,7 +128,7 @@ class Tariff:
     def media_rates(self, usage: Usage, rates: Rates | None) -> Rates | None:
         """The rates of media, with the price of a second of video of the size that was made."""
         size = usage.media_size
-        if not self.variants or not usage.video_seconds or size is None:
+        if not usage.video_seconds or size is None:
             return rates
         for variant in self.variants:
             if variant.per_video_second and variant.size in {size, resolution_of(size)}:
@@ -163,10 +163,9 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     if tariff is None:
         return None
     row = tariff.only if usage.service_tier is None else None
+    row = row or tariff.row(usage.service_tier or STANDARD, at)
     if row is None:
-        row = tariff.row(usage.service_tier or STANDARD, at)
-        if row is None:
-            return None
+        return None
     total, rates = usage.input_tokens, row.rates
     for above, higher in row.long_context:
         if total > above:
@@ -177,7 +176,7 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     fresh, output = total - read - written, usage.output_tokens
     thought = min(usage.reasoning_tokens or 0, output)
     spoken = output - thought
-    sized = tariff.media_rates(usage, rates.media)
+    sized = tariff.media_rates(usage, rates.media) if tariff.variants else rates.media
     media = 0.0 if total or output or _has_price(usage, sized) else nan
     if sized is not None:
         extra, fresh, read, spoken = _price_media(usage, sized, fresh, read, spoken)
