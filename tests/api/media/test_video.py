@@ -163,7 +163,8 @@ from interlingua import Client, HttpAdapter, from_json, video
 url, kind, text, path = sys.argv[1:]
 job = from_json(text, video.VideoJob) if kind == "json" else text
 name = job.provider if kind == "json" else job.partition(":")[0]
-base = url + {"gemini": "", "vertex": "/v1/projects/p/locations/l/publishers/google"}.get(name, "/v1")
+paths = {"gemini": "", "vertex": "/v1/projects/p/locations/l/publishers/google"}
+base = url + paths.get(name, "/v1")
 client = Client({name: HttpAdapter(name, "KEY", base_url=base)})
 
 async def main():
