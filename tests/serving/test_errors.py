@@ -145,3 +145,70 @@ def test_field_bug_103_spent_money_is_final(dialect, kind):
     assert reply.status == status
     assert word in body.decode()
     assert "retry-after" not in reply.headers
+
+
+OVERFLOW = {
+    "anthropic_messages": "prompt is too long: 9000 tokens > 8192 maximum",
+    "openai_chat": "maximum context length is 8192 tokens",
+    "openai_responses": "maximum context length is 8192 tokens",
+    "gemini_generate": "token count (9000) exceeds the maximum number of tokens allowed (8192)",
+}
+
+
+@pytest.mark.parametrize("client", OVERFLOW)
+@pytest.mark.parametrize("upstream", OVERFLOW)
+def test_an_overflow_is_said_in_the_words_of_the_client(upstream, client):
+    """Whoever says it, each client gets the words that it looks for, with both figures."""
+    said = dialects.get(upstream).encode_error(ContextLengthError(OVERFLOW["anthropic_messages"]))
+    error = dialects.get(upstream).decode_error(said[0], said[1], body_bytes(said[2])[1])
+    status, _, body = dialects.get(client).encode_error(error)
+    again = dialects.get(client).decode_error(status, {}, body_bytes(body)[1])
+
+    assert OVERFLOW[client] in again.message
+    assert type(again) is ContextLengthError
+
+
+@pytest.mark.parametrize("client", OVERFLOW)
+def test_an_overflow_without_figures(client):
+    """The words are there, and what was said."""
+    _, _, body = dialects.get(client).encode_error(ContextLengthError("It does not fit."))
+
+    assert "It does not fit." in str(body)
+    assert type(dialects.get(client).decode_error(400, {}, body_bytes(body)[1])) is (
+        ContextLengthError
+    )
+
+
+SPENT_STATUS = {
+    "anthropic_messages": 402,
+    "openai_chat": 429,
+    "openai_responses": 429,
+    "gemini_generate": 403,
+}
+
+
+@pytest.mark.parametrize("client", SPENT_STATUS)
+@pytest.mark.parametrize(
+    "error",
+    [
+        BudgetExceededError("The budget is spent."),
+        QuotaExceededError("No credit.", status_code=402),
+        QuotaExceededError("No credit.", status_code=429),
+    ],
+)
+def test_field_bug_103_spent_money_stops_an_agent(client, error):
+    """Each client gets the status after which it stops, whatever the upstream sent."""
+    status, headers, body = dialects.get(client).encode_error(error)
+
+    assert status == SPENT_STATUS[client]
+    assert "retry-after" not in headers
+    if status == 429:
+        assert body["error"]["code"] == "insufficient_quota"
+
+
+@pytest.mark.parametrize("client", SPENT_STATUS)
+def test_field_bug_103_in_the_codec(client):
+    """A rate limit has a delay also where a dialect is used alone."""
+    _, headers, _ = dialects.get(client).encode_error(RateLimitError("Slow down.", status_code=429))
+
+    assert headers["retry-after"] == "1"

@@ -673,25 +673,26 @@ def test_status_of_the_provider_wins():
 @pytest.mark.parametrize(
     ("seconds", "headers"),
     [
-        (None, {}),
+        (None, {"retry-after": "1"}),
         (0, {"retry-after": "0"}),
         (0.0, {"retry-after": "0"}),
         (7.0, {"retry-after": "7"}),
         (34.4, {"retry-after": "34.4"}),
         (1_728_000.0, {"retry-after": "1728000"}),
-        (float("inf"), {}),
-        (float("nan"), {}),
-        (-1.0, {}),
+        (float("inf"), {"retry-after": "1"}),
+        (float("nan"), {"retry-after": "1"}),
+        (-1.0, {"retry-after": "1"}),
     ],
 )
 def test_retry_headers(seconds, headers):
-    """A wait is told in plain digits, zero too; what is no time is not told."""
+    """A delay is written in plain digits, zero too; a rate limit without one gets a second."""
     assert retry_headers(RateLimitError("x", retry_after=seconds)) == headers
 
 
 def test_retry_headers_of_other_errors():
     """An error that knows no wait tells none."""
     assert retry_headers(ValueError("x")) == {}
+    assert retry_headers(ServerError("x", retry_after=float("nan"))) == {}
 
 
 def test_words_of_an_error():

@@ -28,6 +28,7 @@ from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.frames import json_frame, read_frame
+from interlingua.streams.sealed_state import SealedState
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
 from interlingua.wire.classify import error_text, make_error, read_body, read_fault, status_of
 from interlingua.wire.fields import Fields, extra_of, request_errors
@@ -45,6 +46,7 @@ __all__ = [
     "Prepared",
     "ReasoningSegment",
     "SSEDecoder",
+    "SealedState",
     "StreamAccumulator",
     "StreamDecoder",
     "StreamEncoder",

@@ -40,13 +40,12 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.spec.request import Request
-from interlingua.wire.classify import SPENT, classify, read_fault
+from interlingua.wire.classify import classify, read_fault
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import decode_form
 from interlingua.wire.secrets import redact_headers
 
 _BEARER = "bearer "
-_RETRY_AFTER = "1"  # seconds, if the error does not say
 
 
 class Route(NamedTuple):
@@ -355,6 +354,4 @@ def refusal(
 def error_reply(incoming: Incoming, error: SDKError) -> Reply:
     """The reply for an error, as the dialect encodes it."""
     status, headers, body = dialects.get(incoming.dialect).encode_error(error)
-    if status == 429 and not isinstance(error, SPENT):
-        headers = {"retry-after": _RETRY_AFTER, **headers}  # without it, Codex gives up
     return json_reply(incoming, body, status, headers)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json, Record, ToolType
+from interlingua.spec.content import Json, Part, Record, Thinking, ToolType
 
 Framing: TypeAlias = Literal["sse", "json-array", "aws-event-stream"]
 """
@@ -232,6 +232,20 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """The provider option that holds the token when the request is sent again."""
 
 
+class SealedField(msgspec.Struct, frozen=True, kw_only=True):
+    """The field of thinking that clients of a dialect return unchanged."""
+
+    name: str
+    make: Callable[[str, str], Thinking]
+    """A thinking part with this text, and with this value in the field."""
+    read: Callable[[Part], tuple[str, ...]]
+    """The values of the field that a part has."""
+    on_parts: bool = False
+    """Whether any part of the model may have the field, in `extra`."""
+    is_placed: bool = True
+    """Whether thinking keeps its place among the other parts of a message."""
+
+
 def _unchanged(body: Json) -> Json:
     return body
 
@@ -264,7 +278,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The type of record that describes how servers differ; None if they do not."""
     history_quirks: Callable[[Any], Mapping[str, Any]] | None = None
     """Returns the fields of `history` that such a record changes."""
-    sealed_field: str = ""
+    sealed_field: SealedField | None = None
     """A field that clients return unchanged, in which a server can store state."""
     normal_request: Callable[[Json], Json] = _unchanged
     """Normalises a request body (defaults removed, shorthand expanded), to compare bodies."""

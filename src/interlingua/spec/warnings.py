@@ -144,6 +144,7 @@ _HISTORY = {
         "A {role} message cannot hold a tool call; the tool call was dropped."
     ),
     "misplaced_part_dropped": "{target} does not support {part} {place}; it was dropped.",
+    "seal_dropped": "{reason}; the sealed state was not sent to {target}.",
     "orphan_result_dropped": (
         "No earlier tool call is waiting for this result; the result was dropped."
     ),

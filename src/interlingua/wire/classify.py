@@ -130,12 +130,14 @@ _OVERFLOW = re.compile(
 )
 _OVERFLOW_USED = re.compile(
     r"(\d{1,9}) tokens >|resulted in (\d{1,9})|requested (?:about )?(\d{1,9})"
-    r"|token count \((\d{1,9})\)|request \((\d{1,9}) tokens\)|prompt contains (\d{1,9})",
+    r"|token count \((\d{1,9})\)|request \((\d{1,9}) tokens\)|prompt contains (\d{1,9})"
+    r"|has about (\d{1,9}) tokens",
     re.IGNORECASE,
 )
 _OVERFLOW_LIMIT = re.compile(
     r"> (\d{1,9})|context length (?:is|of) (\d{1,9})|tokens allowed \((\d{1,9})\)"
-    r"|context size \((\d{1,9})|for model with (\d{1,9})|limit of (\d{1,9}) tokens",
+    r"|context size \((\d{1,9})|for model with (\d{1,9})|limit of (\d{1,9}) tokens"
+    r"|context window is (\d{1,9})",
     re.IGNORECASE,
 )
 _BAD_KEY = re.compile(
@@ -308,10 +310,10 @@ def status_of(error: Exception, spent: int = 402) -> int:
     `spent` is the status for an error of `SPENT`: after another one, clients of the dialect would
     try again for ever.
     """
-    if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
-        return error.status_code
     if isinstance(error, SPENT):
         return spent
+    if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
+        return error.status_code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
             return status
@@ -337,6 +339,25 @@ _STATUS_OF: dict[type[SDKError], int] = {
 }
 
 
+_USUAL_DELAY = "1"
+"""Seconds to wait after a rate limit, if nothing says how long."""
+
+
+def overflow_text(error: Exception, words: str, sentence: str) -> str:
+    """
+    The message of a `ContextLengthError` in the words that clients of a dialect look for.
+
+    `sentence` has `{used}` and `{limit}`, and is used if the error says both.
+    """
+    text = error_text(error)
+    if words in text:
+        return text
+    used, limit = overflow_figures(text)
+    if used is not None and limit is not None:
+        return sentence.format(used=used, limit=limit)
+    return f"{words}: {text}"
+
+
 def error_text(error: Exception) -> str:
     """The message of an error, without the status that `make_error` wrote before it."""
     if not isinstance(error, SDKError):
@@ -345,7 +366,11 @@ def error_text(error: Exception) -> str:
 
 
 def retry_headers(error: Exception) -> dict[str, str]:
-    """`retry-after`, if it is known; `x-should-retry`, if the class does not imply it."""
+    """
+    `retry-after`, if it is known; `x-should-retry`, if the class does not imply it.
+
+    A rate limit always has a delay: without one, Codex gives up.
+    """
     headers: dict[str, str] = {}
     if not isinstance(error, SDKError):
         return headers
@@ -354,6 +379,8 @@ def retry_headers(error: Exception) -> dict[str, str]:
     seconds = error.retry_after
     if seconds is not None and math.isfinite(seconds) and seconds >= 0:
         headers["retry-after"] = f"{seconds:.3f}".rstrip("0").rstrip(".")
+    elif isinstance(error, RateLimitError):
+        headers["retry-after"] = _USUAL_DELAY
     return headers
 
 

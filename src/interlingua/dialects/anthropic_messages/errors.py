@@ -9,6 +9,7 @@ from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
     BudgetExceededError,
+    ContextLengthError,
     NotFoundError,
     ProviderError,
     QuotaExceededError,
@@ -20,12 +21,14 @@ from interlingua.spec.errors import (
 from interlingua.wire.classify import (
     error_text,
     make_error,
+    overflow_text,
     read_body,
     read_fault,
     retry_headers,
     status_of,
 )
 
+_TOO_LONG = "prompt is too long: {used} tokens > {limit} maximum"
 _TYPES: tuple[tuple[type[SDKError], str], ...] = (
     (AuthenticationError, "authentication_error"),
     (AccessDeniedError, "permission_error"),
@@ -66,13 +69,19 @@ def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error event."""
     body: dict[str, Json] = {
         "type": "error",
-        "error": {"type": _type_of(error), "message": error_text(error)},
+        "error": {"type": _type_of(error), "message": _message(error)},
     }
     if isinstance(error, SDKError):
         request_id = error.provider_request_id or error.request_id
         if request_id is not None:
             body["request_id"] = request_id
     return body
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ContextLengthError):  # Claude Code looks for these words
+        return overflow_text(error, "prompt is too long", _TOO_LONG)
+    return error_text(error)
 
 
 def _type_of(error: Exception) -> str:

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
 from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
-from interlingua.spec.content import Extra, Json
-from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SchemaRules
+from interlingua.spec.content import Extra, Json, Part, Thinking
+from interlingua.spec.facts import (
+    CacheRules,
+    CacheStep,
+    Facts,
+    HistoryRules,
+    SchemaRules,
+    SealedField,
+)
 
 NAME = "anthropic_messages"
 PATH = "/v1/messages"
@@ -68,6 +75,14 @@ def _normal_content(content: Json) -> Json:
         else block
         for block in content
     ]
+
+
+def _sign_thinking(text: str, signature: str) -> Thinking:
+    return Thinking(text=text, signature=signature)
+
+
+def _signature_of(part: Part) -> tuple[str, ...]:
+    return (part.signature,) if isinstance(part, Thinking) and part.signature else ()
 
 
 HISTORY = HistoryRules(
@@ -152,7 +167,7 @@ FACTS = Facts(
     cache=CACHE,
     paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password
-    sealed_field="signature",
+    sealed_field=SealedField(name="signature", make=_sign_thinking, read=_signature_of),
     normal_request=normal_request,
     normal_response=normal_response,
 )

@@ -40,6 +40,7 @@ _RPC_WORDS = (
 )
 """The words of google.rpc.Code, by number."""
 _SPENT = 403  # clients of this API try again after a 429, also if the message says otherwise
+_TOO_LONG = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
 RPC = "type.googleapis.com/google.rpc."
 """The prefix of the types of error details."""
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
@@ -102,11 +103,17 @@ def error_body(error: Exception) -> dict[str, Json]:
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))
         word = next(words, None) or word_for(status)
-    body: dict[str, Json] = {"code": status, "message": classify.error_text(error), "status": word}
+    body: dict[str, Json] = {"code": status, "message": _message(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]
     return {"error": body}
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, errors.ContextLengthError):
+        return classify.overflow_text(error, "exceeds the maximum number of tokens", _TOO_LONG)
+    return classify.error_text(error)
 
 
 def word_for(status: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import SILENT, words
-from interlingua.spec.content import Extra, Json
+from interlingua.spec.content import Extra, Json, Part, Thinking
 from interlingua.spec.facts import (
     CacheRules,
     CacheStep,
@@ -19,6 +19,7 @@ from interlingua.spec.facts import (
     Facts,
     HistoryRules,
     SchemaRules,
+    SealedField,
 )
 from interlingua.wire.fields import Fields
 
@@ -157,6 +158,16 @@ def _normal_request(body: Json) -> Json:
     return normal
 
 
+def _sign_thought(text: str, signature: str) -> Thinking:
+    return Thinking(text=text, signature=signature, extra={NAME: {}})
+
+
+def _signature_of(part: Part) -> tuple[str, ...]:
+    fields = part.extra.get(NAME, {})
+    signature = part.signature if isinstance(part, Thinking) else fields.get(SIGNATURE)
+    return (signature,) if isinstance(signature, str) else ()
+
+
 HISTORY = HistoryRules(
     dialect=NAME,
     tool_types=("function",),
@@ -237,7 +248,7 @@ FACTS = Facts(
         "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
-    sealed_field=SIGNATURE,
+    sealed_field=SealedField(name=SIGNATURE, make=_sign_thought, read=_signature_of, on_parts=True),
     normal_request=_normal_request,
     normal_response=lambda body: to_camel(body, RESPONSE),
 )

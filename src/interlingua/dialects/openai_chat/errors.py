@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from interlingua.dialects.openai_shared import openai_error_text
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.wire import classify
@@ -58,6 +59,5 @@ def error_body(error: Exception) -> dict[str, Json]:
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
     kind, code = next(words, (usual, None))
     code = code or getattr(error, "error_code", None)
-    return {
-        "error": {"message": classify.error_text(error), "type": kind, "param": None, "code": code}
-    }
+    message = openai_error_text(error)
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}

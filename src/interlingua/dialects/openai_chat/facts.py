@@ -17,9 +17,9 @@ import msgspec
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import words
-from interlingua.spec.content import Extra, Json
+from interlingua.spec.content import Extra, Json, Part, Thinking
 from interlingua.spec.contracts import Profile
-from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
+from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
 from interlingua.wire.fields import extra_of, merge
 
 NAME = "openai_chat"
@@ -140,6 +140,17 @@ def _normal_message(message: Json) -> Json:
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
+def _detail(text: str, data: str) -> Thinking:
+    detail = {"type": "reasoning.encrypted", "data": data}
+    return Thinking(text=text, extra={NAME: {DETAILS: [detail]}})
+
+
+def _details_of(part: Part) -> tuple[str, ...]:
+    details = part.extra.get(NAME, {}).get(DETAILS) if isinstance(part, Thinking) else None
+    items = [item.get("data") for item in details or () if isinstance(item, dict)]
+    return tuple(data for data in items if isinstance(data, str))
+
+
 HISTORY = HistoryRules(
     dialect=NAME,
     tool_types=("function", "custom"),
@@ -213,7 +224,7 @@ FACTS = Facts(
     cache=CACHE,
     quirks=ChatQuirks,
     history_quirks=history_quirks,
-    sealed_field=DETAILS,
+    sealed_field=SealedField(name=DETAILS, make=_detail, read=_details_of, is_placed=False),
     normal_request=normal_request,
     normal_response=normal_response,
 )

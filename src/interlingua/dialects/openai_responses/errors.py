@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from interlingua.dialects.openai_shared import openai_error_text
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -20,7 +21,6 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.wire.classify import (
-    error_text,
     make_error,
     read_body,
     read_fault,
@@ -91,4 +91,5 @@ def error_body(error: Exception) -> dict[str, Json]:
         if isinstance(error, error_class):
             kind, code = name, word
             break
-    return {"error": {"message": error_text(error), "type": kind, "param": None, "code": code}}
+    message = openai_error_text(error)
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}

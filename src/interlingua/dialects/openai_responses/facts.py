@@ -9,8 +9,8 @@ from __future__ import annotations
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import words
-from interlingua.spec.content import Extra, Json, ToolType
-from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
+from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
+from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
 
 NAME = "openai_responses"
 PATH = "/v1/responses"
@@ -111,6 +111,14 @@ def _normal_item(item: Json) -> Json:
     return {**item, "type": kind, key: content}
 
 
+def _encrypted(text: str, data: str) -> Thinking:
+    return Thinking(text=text, data=data)  # without `extra`, its item gets a new id
+
+
+def _encrypted_of(part: Part) -> tuple[str, ...]:
+    return (part.data,) if isinstance(part, Thinking) and part.data else ()
+
+
 HISTORY = HistoryRules(
     dialect=NAME,
     paired_calls=True,
@@ -164,6 +172,6 @@ FACTS = Facts(
     schema=STRICT_SCHEMA,
     defers="defer_loading",
     cache=CACHE,
-    sealed_field="encrypted_content",
+    sealed_field=SealedField(name="encrypted_content", make=_encrypted, read=_encrypted_of),
     normal_request=normal_request,
 )

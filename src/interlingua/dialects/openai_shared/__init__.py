@@ -14,8 +14,10 @@ from typing import Any
 from interlingua.prepare.cache import ALL
 from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Json
+from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.facts import CacheStep, SchemaRules
 from interlingua.spec.operations import Failure, ServedModel, ServerRoute
+from interlingua.wire.classify import error_text, overflow_text
 
 # https://platform.openai.com/docs/guides/structured-outputs; beyond that page, recorded requests
 # with `$schema`, `title`, `default` and any format of a number were accepted.
@@ -111,6 +113,19 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noq
     kind, code, message = _ERRORS.get(failure.status, (usual, None, f"Error {failure.status}"))
     message = failure.message or message.replace("{model}", model)
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+_TOO_LONG = (
+    "This model's maximum context length is {limit} tokens. However, your messages resulted in "
+    "{used} tokens. Please reduce the length of the messages."
+)
+
+
+def openai_error_text(error: Exception) -> str:
+    """The message of an error; that of a prompt that is too long in OpenAI's words."""
+    if isinstance(error, ContextLengthError):
+        return overflow_text(error, "maximum context length", _TOO_LONG)
+    return error_text(error)
 
 
 def wrong_key(*, is_missing: bool) -> Failure:

@@ -23,6 +23,7 @@ from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
+from interlingua.wire.seal import has_seal
 
 
 class RepairPolicy(
@@ -278,6 +279,7 @@ Condition: TypeAlias = Literal[
     "late_system",  # a system prompt comes after the conversation has begun
     "no_turn",  # there are only system prompts, or no messages at all
     "raw_arguments",  # a call has its arguments as text
+    "sealed",  # a part has sealed state of another provider
     "special_call",  # a call is of another type than `function`, or has a namespace
     "repeated_id",  # two calls have the same id, or a call has none
     "split_results",  # the results of a turn are in several messages
@@ -328,6 +330,8 @@ class HistoryScan:
                     values.append(content)
             elif type(part) is Document:
                 values.append(part.text)
+            if (part.extra or type(part) is Thinking) and has_seal(part):
+                self.triggers.add("sealed")
         self.triggers.update(map(type, parts))
         if self.calls:
             self.triggers |= _call_triggers(self.calls, values)

@@ -42,6 +42,7 @@ _MEDIA = frozenset(MEDIA_TYPES)
 _SOURCES = ("url", "data", "file_id", "text")
 
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
+    (thinking.drop_seals, frozenset({"sealed"})),
     (results.name_loaded_tools, frozenset({Opaque})),
     (texts.drop_foreign_blocks, frozenset({Opaque})),
     (results.drop_unsayable_media, _MEDIA),

@@ -11,6 +11,7 @@ from interlingua.prepare.history.edit import (
     Messages,
     Spot,
     edit,
+    edit_parts,
     is_unchanged,
     swap,
     unbind,
@@ -30,6 +31,7 @@ from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
+from interlingua.wire.seal import has_seal, without_seal
 
 _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
@@ -81,6 +83,19 @@ def _is_same_model(left: str, right: str) -> bool:
     """Whether two names are equal apart from a date and the host's name."""
     names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
     return names[0] == names[1]
+
+
+def drop_seals(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:  # noqa: ARG001
+    """Sealed state that was not unsealed: no provider can read it."""
+
+    def drop(part: Part, _: Message) -> Part | None:
+        if not has_seal(part):
+            return part
+        edits.change("seal_dropped", part, reason="It was not unsealed")
+        rest = without_seal(part)
+        return rest if rest is None else edits.place_like(rest, part)
+
+    return edit_parts(messages, drop, edits)
 
 
 def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

@@ -1,0 +1,325 @@
+"""
+Reasoning state of one dialect, sealed into the answers for a client of another.
+
+Signatures and encrypted thinking must be sent back to the provider that made them. A client of
+another dialect cannot do so; but it sends back its own dialect's opaque field unchanged. So
+the state travels in that field, and is restored in the client's next request.
+
+Thinking has the field itself. The state of a text or a call is in a thinking part beside it, where
+the client's dialect has the field only there: before a call, after a text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.spec.content import Opaque, Part, Record, Text, Thinking, ToolCall
+from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningStart,
+    StreamEvent,
+    TextStart,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlingua.spec.facts import Facts, SealedField
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Warning
+from interlingua.spec.warnings import WarningList
+from interlingua.streams.grammar import RULES, Action
+from interlingua.wire.fields import extra_of
+from interlingua.wire.seal import Origin, is_seal, seal, unseal
+
+_WHOLE = (Thinking, Opaque)
+"""The kinds of parts that the client does not send back as they were."""
+
+
+class _State(Record, frozen=True, kw_only=True):
+    """What a seal contains: a whole part, or the fields of a part that the client has too."""
+
+    whole: Thinking | Opaque | None = None
+    after: int = 0
+    """The number of parts before it that the client has."""
+    fields: dict[str, Any] | None = None
+    part: str = ""
+    """The part that has these fields: the id of a call, or the number of a text."""
+
+
+class SealedState:
+    """
+    The state of one upstream model, for clients of one dialect.
+
+        state = SealedState(key, client=client.FACTS, upstream=upstream.FACTS, model=model)
+        request, warnings = state.unseal_request(client.decode_request(call))
+        …
+        body = client.encode_response(state.seal_response(response), request)
+
+    The key is the program's own, at least 16 bytes, the same in all of its processes. A seal of
+    another key, provider or model is dropped. Where client and upstream have one dialect, nothing
+    is sealed. `expires_at` and `now` are in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        client: Facts,
+        upstream: Facts,
+        provider: str = "",
+        model: str = "",
+        expires_at: float | None = None,
+        now: float | None = None,
+    ) -> None:
+        if client.sealed_field is None:
+            raise ConfigurationError(f"{client.name} has no field for sealed state")
+        self._key = key
+        self._field: SealedField = client.sealed_field
+        self._client = client.name
+        self._upstream = upstream
+        self._origin = Origin(dialect=upstream.name, provider=provider, model=model)
+        self._expires_at = expires_at
+        self._now = now
+        self._is_foreign = client.name != upstream.name
+        self._target = model or upstream.name
+
+    # To the client.
+
+    def seal_response(self, response: Response) -> Response:
+        """The response with its state sealed."""
+        if not self._is_foreign:
+            return response
+        parts: list[Part] = []
+        texts = others = 0
+        for part in response.message.content:
+            parts += self.seal_part(part, texts, others)
+            others += type(part) not in _WHOLE
+            texts += isinstance(part, Text)
+        return replace(response, message=replace(response.message, content=tuple(parts)))
+
+    def encoder(self, encoder: StreamEncoder) -> StreamEncoder:
+        """An encoder that seals the state of the events it is given."""
+        return _SealingEncoder(encoder, self) if self._is_foreign else encoder
+
+    def seal_part(self, part: Part, texts: int, others: int) -> list[Part]:
+        """
+        The part for the client, and beside it a thinking part with its state if it needs one.
+
+        Before it come so many texts, and so many parts that the client has too.
+        """
+        if isinstance(part, Thinking):
+            return [self._seal_thinking(part, others)]
+        if isinstance(part, Opaque):
+            return self._seal_opaque(part, others)
+        fields = dict(extra_of(part, self._upstream.name)) if part.extra else {}
+        if not fields.get(self._upstream.history.signature_field):
+            return [part]
+        if self._field.on_parts:
+            return [self._with_seal(part, fields)]
+        if isinstance(part, ToolCall):
+            return [*self._carrier(_State(fields=fields, part=f"call {part.id}")), part]
+        if isinstance(part, Text):
+            return [part, *self._carrier(_State(fields=fields, part=f"text {texts}"))]
+        return [part]
+
+    def _seal_thinking(self, part: Thinking, after: int) -> Thinking:
+        """The thinking part for the client; the same one if it has no state."""
+        if not (part.signature or part.data or extra_of(part, self._upstream.name)):
+            return part
+        text = self._seal(_State(whole=part, after=after))
+        return part if text is None else self._field.make("" if part.redacted else part.text, text)
+
+    def _seal_opaque(self, part: Opaque, after: int) -> list[Part]:
+        """A block of the upstream that has a signature; the client does not see it."""
+        signature = self._upstream.history.signature_field
+        if part.dialect != self._upstream.name or not isinstance(part.data, dict):
+            return [part]
+        return [
+            part,
+            *(self._carrier(_State(whole=part, after=after)) if signature in part.data else ()),
+        ]
+
+    def _carrier(self, state: _State) -> list[Part]:
+        text = self._seal(state)
+        return [] if text is None else [self._field.make("", text)]
+
+    def _with_seal(self, part: Part, fields: dict[str, Any]) -> Part:
+        text = self._seal(_State(fields=fields))
+        if text is None:
+            return part
+        own = {**extra_of(part, self._client), self._field.name: text}
+        return replace(part, extra={**part.extra, self._client: own})
+
+    def _seal(self, state: _State) -> str | None:
+        plain = msgspec.to_builtins(state)
+        return seal(plain, self._key, self._origin, expires_at=self._expires_at)
+
+    # From the client.
+
+    def unseal_request(self, request: Request) -> tuple[Request, tuple[Warning, ...]]:
+        """The request with its state restored, and warnings about seals that were dropped."""
+        warnings = WarningList(self._target)
+        messages = []
+        for warnings.message, message in enumerate(request.messages):
+            messages.append(self._unseal_message(message, warnings))
+        changed = [one is not other for one, other in zip(messages, request.messages, strict=True)]
+        if any(changed):
+            present = tuple(message for message in messages if message is not None)
+            request = replace(request, messages=present)
+        return request, tuple(warnings.warnings)
+
+    def _unseal_message(self, message: Message, warnings: WarningList) -> Message | None:
+        """The message without seals; None if nothing else was in it."""
+        if message.role != "assistant":
+            return message
+        rest: list[Part] = []
+        whole: list[tuple[int, int, Part]] = []  # with their places: here, and originally
+        fields: dict[str, dict[str, Any]] = {}
+        is_changed = False
+        for warnings.part, part in enumerate(message.content):
+            seals = [text for text in self._field.read(part) if is_seal(text)]
+            if not seals:
+                rest.append(part)
+                continue
+            is_changed = True
+            restored = part
+            for state in self._states(seals, warnings):
+                if state.whole is not None:
+                    whole.append((len(rest), state.after, state.whole))
+                elif state.part and state.fields is not None:
+                    fields[state.part] = state.fields
+                else:
+                    restored = self._with_fields(part, state.fields)
+            if not isinstance(part, Thinking):
+                rest.append(self._without_seal(restored))
+        if not is_changed:
+            return message
+        parts = self._place(rest, whole, fields)
+        return replace(message, content=parts) if parts else None
+
+    def _states(self, seals: list[str], warnings: WarningList) -> list[_State]:
+        states: list[_State] = []
+        for text in seals:
+            opened = unseal(text, self._key, self._origin, now=self._now)
+            if opened.problem:
+                warnings.add_here("seal_dropped", reason=opened.problem)
+            else:
+                states.append(msgspec.convert(opened.state, _State))
+        return states
+
+    def _place(
+        self,
+        rest: list[Part],
+        whole: list[tuple[int, int, Part]],
+        fields: dict[str, dict[str, Any]],
+    ) -> tuple[Part, ...]:
+        """The parts in their order, with their fields."""
+        parts: list[Part] = []
+        texts = 0
+        for i in range(len(rest) + 1):
+            for here, first, each in whole:
+                if i == (here if self._field.is_placed else min(first, len(rest))):
+                    parts.append(each)
+            part = rest[i] if i < len(rest) else None
+            if isinstance(part, ToolCall):
+                part = self._with_fields(part, fields.get(f"call {part.id}"))
+            elif isinstance(part, Text):
+                part = self._with_fields(part, fields.get(f"text {texts}"))
+                texts += 1
+            if part is not None:
+                parts.append(part)
+        return tuple(parts)
+
+    def _with_fields(self, part: Part, fields: dict[str, Any] | None) -> Part:
+        if fields is None:
+            return part
+        return replace(part, extra={**part.extra, self._upstream.name: fields})
+
+    def _without_seal(self, part: Part) -> Part:
+        own = {
+            name: value
+            for name, value in extra_of(part, self._client).items()
+            if name != self._field.name
+        }
+        extra = {name: value for name, value in part.extra.items() if name != self._client}
+        return replace(part, extra={**extra, self._client: own} if own else extra)
+
+
+class _SealingEncoder:
+    """Gives an encoder the events of the answer with sealed state."""
+
+    def __init__(self, encoder: StreamEncoder, state: SealedState) -> None:
+        self._encoder = encoder
+        self._state = state
+        self._texts = 0  # parts that have begun
+        self._others = 0
+        self._added = 0  # thinking parts that were added
+        self._indexes: dict[str, int] = {}  # of open segments, as they are sent
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        """The frames for this event."""
+        return [frame for each in self._events(event) for frame in self._encoder.feed(each)]
+
+    def finish(self) -> list[Frame]:
+        """The frames at the end."""
+        return self._encoder.finish()
+
+    def _events(self, event: StreamEvent) -> list[StreamEvent]:
+        action = RULES[type(event)].action
+        if action is Action.DELTA:
+            return [replace(event, index=self._indexes[event.id])]  # type: ignore[union-attr]
+        if action is Action.START:
+            return self._start(event)
+        if action is Action.END:
+            return self._end(event)
+        if isinstance(event, ProviderEvent) and event.part is not None:
+            return self._whole(event, event.part)
+        if isinstance(event, (Finish, ErrorEvent)) and event.response is not None:
+            return [replace(event, response=self._state.seal_response(event.response))]
+        return [event]
+
+    def _start(self, event: Any) -> list[StreamEvent]:
+        """A start, after the state of a call."""
+        added: list[StreamEvent] = []
+        self._places[event.id] = (self._texts, self._others)
+        if isinstance(event, ToolCallStart):
+            call = ToolCall(id=event.tool_call_id, name=event.name, extra=event.extra)
+            *carriers, sealed = self._state.seal_part(call, self._texts, self._others)
+            event = replace(event, extra=sealed.extra)
+            added = [self._add(part, event.index) for part in carriers]
+        self._others += not isinstance(event, ReasoningStart)
+        self._texts += isinstance(event, TextStart)
+        self._indexes[event.id] = event.index + self._added
+        return [*added, replace(event, index=self._indexes[event.id])]
+
+    def _end(self, event: Any) -> list[StreamEvent]:
+        """An end, before the state of a text."""
+        index, (texts, others) = self._indexes.pop(event.id), self._places.pop(event.id)
+        if isinstance(event, ToolCallEnd):
+            call = self._state.seal_part(event.tool_call, texts, others)[-1]
+            return [replace(event, index=index, tool_call=call)]
+        part, *carriers = self._state.seal_part(event.part, texts, others)
+        end = replace(event, index=index, part=part)
+        return [end, *(self._add(carrier, event.index + 1) for carrier in carriers)]
+
+    def _whole(self, event: ProviderEvent, part: Part) -> list[StreamEvent]:
+        index = (event.index or 0) + self._added
+        parts = self._state.seal_part(part, self._texts, self._others)
+        self._others += type(part) not in _WHOLE
+        self._added += len(parts) - 1
+        events: list[StreamEvent] = [replace(event, index=index, part=parts[0])]
+        return events + [
+            ProviderEvent(part=each, index=index + i) for i, each in enumerate(parts[1:], 1)
+        ]
+
+    def _add(self, part: Part, index: int) -> ProviderEvent:
+        self._added += 1
+        return ProviderEvent(part=part, index=index + self._added - 1)

@@ -1,0 +1,147 @@
+"""
+Seals: state of one provider as text that a client of another dialect sends back unchanged.
+
+A seal is authenticated, not encrypted: what it contains, the client has seen or could not read
+anyway. It is bound to its origin, so that no other provider or model is ever sent the state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import zlib
+from base64 import b64decode, b64encode
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.spec.content import Json, Part, Record, Thinking
+from interlingua.spec.errors import ConfigurationError
+
+_MAGIC = b"\xd8\xa2\x9e\xd6\x07\x01"  # the last byte is the version
+MARK: str = b64encode(_MAGIC).decode()
+"""How every seal begins. The text is plain base64: some clients decode the field that holds it."""
+_TAG = 32
+_LEAST_KEY = 16
+_MOST = 4 * 1024 * 1024
+"""Bytes of the state; a larger one is not sealed."""
+
+
+class Origin(Record, frozen=True, kw_only=True):
+    """Whose state it is."""
+
+    dialect: str
+    provider: str = ""
+    """The provider, as the program names it."""
+    model: str = ""
+    """The model, as requests name it."""
+
+
+class Unsealed(NamedTuple):
+    """The state in a seal; None, and the reason, if it must not be used."""
+
+    state: Json
+    problem: str = ""
+
+
+class _Content(msgspec.Struct, frozen=True, array_like=True):
+    dialect: str
+    provider: str
+    model: str
+    expires_at: float | None
+    state: Json
+
+
+def is_seal(text: str | None) -> bool:
+    """Whether a text is a seal of any key."""
+    return text is not None and text.startswith(MARK)
+
+
+def has_seal(part: Part) -> bool:
+    """Whether a part has a seal in a place where dialects have opaque fields."""
+    if isinstance(part, Thinking) and (is_seal(part.signature) or is_seal(part.data)):
+        return True
+    return any(map(_holds_seal, part.extra.values()))
+
+
+def without_seal(part: Part) -> Part | None:
+    """The part without its seals; None for thinking, which is nothing without them."""
+    if isinstance(part, Thinking):
+        return None
+    extra = {
+        name: {key: value for key, value in fields.items() if not _holds_seal({key: value})}
+        for name, fields in part.extra.items()
+    }
+    return replace(part, extra={name: fields for name, fields in extra.items() if fields})
+
+
+def _holds_seal(fields: Json) -> bool:
+    if not isinstance(fields, dict):
+        return False
+    values = list(fields.values())
+    items = [item for value in values if isinstance(value, list) for item in value]
+    values += [item.get("data") for item in items if isinstance(item, dict)]
+    return any(isinstance(value, str) and is_seal(value) for value in values)
+
+
+def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = None) -> str | None:
+    """The seal of a state; None if the state is too large for one."""
+    content = _Content(origin.dialect, origin.provider, origin.model, expires_at, state)
+    plain = msgspec.json.encode(content)
+    if len(plain) > _MOST:
+        return None
+    packed = zlib.compress(plain)
+    return b64encode(_MAGIC + _tag(packed, key) + packed).decode()
+
+
+def unseal(text: str, key: bytes, origin: Origin, *, now: float | None = None) -> Unsealed:
+    """The state in a seal of this key and origin that has not expired."""
+    packed = _authentic(text, key)
+    if packed is None:
+        return Unsealed(None, "It is damaged, or was sealed with another key")
+    try:
+        content = msgspec.json.decode(_inflate(packed), type=_Content)
+    except (zlib.error, msgspec.MsgspecError):
+        return Unsealed(None, "It has another format")
+    if (content.dialect, content.provider, content.model) != (
+        origin.dialect,
+        origin.provider,
+        origin.model,
+    ):
+        owner = content.model or content.provider or content.dialect
+        return Unsealed(None, f"It is the state of {owner}")
+    if content.expires_at is not None and (now is None or now >= content.expires_at):
+        return Unsealed(None, "It has expired")
+    return Unsealed(content.state)
+
+
+def _authentic(text: str, key: bytes) -> bytes | None:
+    """The packed content, if the tag is right and the text is spelled as `seal` spells it."""
+    usual = text.replace("-", "+").replace("_", "/")  # clients may use the alphabet for URLs
+    usual += "=" * (-len(usual) % 4)
+    try:
+        data = b64decode(usual, validate=True)
+    except ValueError:
+        return None
+    tag, packed = data[len(_MAGIC) : len(_MAGIC) + _TAG], data[len(_MAGIC) + _TAG :]
+    is_exact = data.startswith(_MAGIC) and b64encode(data).decode() == usual
+    is_right = hmac.compare_digest(tag, _tag(packed, key))
+    return packed if is_exact and is_right else None
+
+
+def _tag(packed: bytes, key: bytes) -> bytes:
+    if len(key) < _LEAST_KEY:
+        raise ConfigurationError(
+            f"The key of seals has {len(key)} bytes; it needs at least {_LEAST_KEY}. "
+            "secrets.token_bytes(32) makes one."
+        )
+    return hmac.new(key, _MAGIC + packed, hashlib.sha256).digest()
+
+
+def _inflate(packed: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    plain = inflater.decompress(packed, _MOST + 1024)
+    if inflater.unconsumed_tail or not inflater.eof:
+        raise zlib.error("too large")
+    return plain

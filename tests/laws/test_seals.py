@@ -1,0 +1,166 @@
+"""
+Sealed state: what a model must get back survives a client of another dialect.
+
+For all twelve pairs and every recorded answer of A: the state goes out through B's response, comes
+back in the next request of B's client, and is restored for A byte by byte.
+"""
+
+import json
+
+import pytest
+from tests.support import corpus
+from tests.support.run_profile import FULL
+
+from interlingua import dialects
+from interlingua.dialects import SealedState, StreamAccumulator, WireCall, events_from_response
+from interlingua.spec.content import Opaque, Text, Thinking, ToolCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.wire.fields import extra_of
+from interlingua.wire.seal import MARK
+
+pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
+
+KEY = b"a key of the program itself"
+NAMES = dialects.names()[:4]
+PAIRS = [(a, b) for a in NAMES for b in NAMES if a != b]
+PATH = "/v1beta/models/m:generateContent"
+
+
+def state_between(upstream, client):
+    return SealedState(
+        KEY,
+        client=dialects.get(client).FACTS,
+        upstream=dialects.get(upstream).FACTS,
+        provider="p",
+        model="m",
+    )
+
+
+def next_request(client, body):
+    """What a client of this dialect sends after it got this answer."""
+    ask = "Go on."
+    if client == "anthropic_messages":
+        turn = {"role": "assistant", "content": body["content"]}
+        wire = {"max_tokens": 9, "messages": [{"role": "user", "content": ask}, turn]}
+    elif client == "openai_responses":
+        wire = {"input": [{"role": "user", "content": ask}, *body["output"]]}
+    elif client == "openai_chat":
+        wire = {"messages": [{"role": "user", "content": ask}, body["choices"][0]["message"]]}
+    else:
+        turn = body["candidates"][0]["content"]
+        wire = {"contents": [{"role": "user", "parts": [{"text": ask}]}, turn]}
+    call = WireCall(body=json.loads(json.dumps({"model": "m", **wire})), path=PATH)
+    return dialects.get(client).decode_request(call)
+
+
+def reasoning_state(upstream, parts):
+    """The state that A needs: its thinking, and the signatures of its texts, calls and blocks."""
+    field = dialects.get(upstream).FACTS.history.signature_field
+    found = []
+    for part in parts:
+        own = extra_of(part, upstream)
+        if isinstance(part, Thinking) and (part.signature or part.data or own):
+            found.append((part.text, part.signature, part.data, part.redacted, own))
+        elif isinstance(part, Opaque) and isinstance(part.data, dict) and field in part.data:
+            found.append(part.data)
+        elif isinstance(part, (Text, ToolCall)) and field and own.get(field):
+            found.append(own)
+    return found
+
+
+def answers(upstream):
+    """The recorded whole answers of a dialect that have state."""
+    dialect = dialects.get(upstream)
+    for record in corpus.records(upstream):
+        body = record["response_body"]
+        if record["status"] == 200 and isinstance(body, dict):
+            response = dialect.decode_response(body)
+            if reasoning_state(upstream, response.message.content):
+                yield record["id"], response
+
+
+def restored(upstream, client, response, *, stream=False):
+    """The state after a round through the client; the warnings; and the body that was sent."""
+    dialect, state = dialects.get(client), state_between(upstream, client)
+    if stream:
+        body = dialect.encode_response(streamed(dialect, state, response))
+    else:
+        body = dialect.encode_response(state.seal_response(response))
+    request, warnings = state.unseal_request(next_request(client, body))
+    parts = [part for message in request.messages[1:] for part in message.content]
+    return reasoning_state(upstream, parts), warnings, body
+
+
+def streamed(dialect, state, response):
+    encoder, decoder = state.encoder(dialect.stream_encoder(None)), dialect.stream_decoder()
+    accumulator = StreamAccumulator()
+    frames = [frame for event in events_from_response(response) for frame in encoder.feed(event)]
+    for event in [e for frame in frames for e in decoder.feed(frame)] + decoder.finish():
+        accumulator.feed(event)
+    return accumulator.response()
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_field_bugs_99_and_100_state_survives(upstream, client):
+    """FIELD-BUGS 99, 100: every signature and encrypted block is restored, in its order."""
+    broken, count = {}, 0
+    for name, response in answers(upstream):
+        before = reasoning_state(upstream, response.message.content)
+        after, warnings, _ = restored(upstream, client, response)
+        count += 1
+        if before != after or warnings:
+            broken[name] = (before, after, warnings)
+
+    assert broken == {}
+    assert count > 20
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_state_survives_streams(upstream, client):
+    """A stream carries the same state."""
+    broken = {}
+    for number, (name, response) in enumerate(answers(upstream)):
+        if not FULL and number % 5:
+            continue
+        before = reasoning_state(upstream, response.message.content)
+        after, warnings, _ = restored(upstream, client, response, stream=True)
+        if before != after or warnings:
+            broken[name] = (before, after, warnings)
+
+    assert broken == {}
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_without_a_key_nothing_foreign_is_sent(upstream, client):
+    """What was not unsealed reaches no provider, not even one of the client's own dialect."""
+    for number, (_, response) in enumerate(answers(upstream)):
+        if number % 10:
+            continue
+        _, _, body = restored(upstream, client, response)
+        request = next_request(client, body)
+        request = Request(model="m", messages=(*request.messages, Message.user("And now?")))
+        for target in NAMES:
+            call = dialects.get(target).encode_request(request)
+            assert MARK not in json.dumps(call.body)
+            assert MARK.replace("+", "-") not in json.dumps(call.body)
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_another_model_gets_no_state(upstream, client):
+    """A client that switches the model keeps its history; the state is dropped with a warning."""
+    _, response = next(answers(upstream))
+    body = dialects.get(client).encode_response(
+        state_between(upstream, client).seal_response(response)
+    )
+    other = SealedState(
+        KEY,
+        client=dialects.get(client).FACTS,
+        upstream=dialects.get(upstream).FACTS,
+        provider="p",
+        model="another",
+    )
+    request, warnings = other.unseal_request(next_request(client, body))
+
+    assert {warning.code for warning in warnings} == {"seal_dropped"}
+    assert MARK not in str(request.messages)
