@@ -183,7 +183,7 @@ def _decode_end(fields):
     )
 
 
-def encode_response(response):
+def encode_response(response, request=None):  # noqa: ARG001
     """What a server sends."""
     lines = [encode_line(part) for part in response.message.content]
     body = {"id": response.id, "from": response.model, "lines": lines}
