@@ -4,13 +4,12 @@ Sessions in a SQLite file.
 A session is a header and a list of records, both JSON objects whose form belongs to `Session`.
 Records are only appended, and removed from the end.
 
-What survives:
+What survives, because every record is in two files (`copies.py`):
 
 - The end of a process at any moment, and a power cut: every record whose `append` has returned.
-- A write-ahead log (`<path>-wal`) that was cut at any byte: the records up to some `append`, whole
-  and in order; unless the process also ended while it copied the log into the file.
-- The file itself cut or overwritten: opening or loading it raises `StoreError` and changes nothing.
-  `SessionStore.recover` copies what can still be read into a new file.
+- Any one of the files (`<path>`, `<path>-copy` and their logs) cut at any byte or overwritten:
+  every record whose `append` has returned. The damaged file is kept under another name.
+- Both files damaged: of each session the records before the first one that is lost in both.
 """
 
 from __future__ import annotations
@@ -19,41 +18,26 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
-from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
+from msgspec.structs import replace
+
+from interlingua.api.session.copies import SessionCopies
+from interlingua.api.session.recover import recover_file
+from interlingua.api.session.tables import STORE, header_columns, record_columns
+from interlingua.client.stores.sqlite_thread import SQLiteThread
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.json_text import loads
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 Records: TypeAlias = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
-_SCHEMA = Schema(
-    name="a store of sessions",
-    rescue="restore a copy, or copy what can be read with SessionStore.recover",
-    application_id=0x494C5345,  # "ILSE"
-    version=1,
-    synchronous="FULL",
-    script="""
-CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, header BLOB NOT NULL,
-    checksum INTEGER NOT NULL, title TEXT, model TEXT, created INTEGER NOT NULL,
-    updated INTEGER NOT NULL, count INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS sessions_updated ON sessions (updated);
-CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
-    position INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL, text TEXT NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS records_place ON records (session, position);
-CREATE TABLE IF NOT EXISTS indexed (last INTEGER NOT NULL)
-""",
-)
-_SEARCHED = ("text", "content", "title", "arguments", "raw_arguments")
-"""The fields of a record whose texts are searched."""
-_SEARCHED_CHARACTERS = 100_000
-"""How much text of a record is searched."""
+_SCHEMA = replace(STORE, copies=SessionCopies())
 _UNSPACED = re.compile("[\u0e00-\u0eff\u2e80-\U0003ffff]")
 """Scripts that do not separate words, so that an index of words does not help."""
 _WITH_TEXT = "SELECT id FROM records WHERE text LIKE ? ESCAPE '\\'"
@@ -102,7 +86,7 @@ class SessionStore:
 
     async def create(self, session_id: str, header: Mapping[str, Any]) -> None:
         """Begin a session without records; raises `ConfigurationError` if the id is taken."""
-        row = (session_id, *_header_columns(header), self._now(), self._now())
+        row = (session_id, *header_columns(header), self._now(), self._now())
 
         def work(connection: Connection) -> None:
             made = connection.execute(
@@ -132,7 +116,7 @@ class SessionStore:
         `header` replaces the header in the same step. `expected` is the number of records that the
         session must have before; if another process has added some, `StoreError` is raised.
         """
-        rows = [_record_columns(record) for record in records]
+        rows = [record_columns(record) for record in records]
 
         def work(connection: Connection) -> int:
             count = self._count(connection, session_id)
@@ -234,19 +218,14 @@ class SessionStore:
         cls, path: str | os.PathLike[str], into: str | os.PathLike[str]
     ) -> Sequence[SessionInfo]:
         """
-        Copy what can be read of a damaged file into a new one; the sessions in it.
+        Copy what can be read of a file and its second copy into a new file; the sessions in it.
 
-        Of each session these are the records before the first that is lost. The damaged file is
-        not changed.
+        Of each session these are the records before the first that is lost. The files are not
+        changed. Opening a damaged file does the same, and keeps the damaged one under a new name.
         """
-        from interlingua.api.session.recover import salvage
-
-        sessions = await asyncio.to_thread(salvage, path, into)
+        sessions = await asyncio.to_thread(recover_file, path, into)
         store = cls(into)
         try:
-            for session_id, header, records in sessions:
-                await store.create(session_id, loads(header))
-                await store.append(session_id, [loads(record) for record in records])
             return await store.list(len(sessions))
         finally:
             await store.close()
@@ -281,7 +260,7 @@ class SessionStore:
         if header is not None:
             connection.execute(
                 "UPDATE sessions SET header = ?, checksum = ?, title = ?, model = ? WHERE id = ?",
-                (*_header_columns(header), session_id),
+                (*header_columns(header), session_id),
             )
 
     def _missing(self, session_id: str) -> ConfigurationError:
@@ -297,32 +276,6 @@ class SessionStore:
             )
         value: dict[str, Any] = loads(data)
         return value
-
-
-def _header_columns(header: Mapping[str, Any]) -> tuple[bytes, int, str | None, str | None]:
-    data = dumps(dict(header))
-    title, model = (
-        value if isinstance(value := header.get(name), str) else None for name in ("title", "model")
-    )
-    return data, crc32(data), title, model
-
-
-def _record_columns(record: Mapping[str, Any]) -> tuple[bytes, int, str]:
-    data = dumps(dict(record))
-    text = " ".join(_texts(record, searched=False))[:_SEARCHED_CHARACTERS]
-    return data, crc32(data), text.encode(errors="replace").decode()  # half of a character pair
-
-
-def _texts(value: Any, *, searched: bool) -> Iterator[str]:
-    """The texts in a record that a person would search for."""
-    if isinstance(value, Mapping):
-        for name, field in value.items():
-            yield from _texts(field, searched=searched or name in _SEARCHED)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item, searched=searched)
-    elif searched and isinstance(value, str):
-        yield value
 
 
 def _infos(

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
@@ -32,8 +32,26 @@ _BATCH = 1_000
 """How many writes one transaction has at most."""
 _CHECKPOINT_BYTES = 4 * 1024 * 1024
 """How long the write-ahead log grows before its pages are copied into the file."""
+_SMALLEST_FILE = 512
+"""Bytes; the smallest page that SQLite knows."""
 _PAUSE = 0.001
 """Seconds between two attempts to get the write lock."""
+
+
+class Copies(Protocol):
+    """Keeps a second copy of what is in a file."""
+
+    def check(self, path: Path, timeout: float) -> None:
+        """Raise `sqlite3.DatabaseError` if the copy cannot be used."""
+
+    def attach(self, connection: Connection, path: Path) -> None:
+        """Open the copy, before a transaction."""
+
+    def begin(self, connection: Connection) -> None:
+        """Make file and copy equal; from now on, what changes in one changes in the other."""
+
+    def repair(self, path: Path, error: Exception) -> None:
+        """Replace what is damaged by what can be read; raises what it cannot repair."""
 
 
 class Schema(Record, frozen=True, kw_only=True):
@@ -48,6 +66,7 @@ class Schema(Record, frozen=True, kw_only=True):
     """What to do about a damaged file, for messages."""
     synchronous: str = "NORMAL"
     """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
+    copies: Copies | None = None
 
 
 class _Job(NamedTuple):
@@ -67,6 +86,8 @@ class _Connections(NamedTuple):
 
     writer: Connection
     reader: Connection
+    inode: int
+    """Of the file; another process may replace it."""
 
 
 class SQLiteThread:
@@ -216,6 +237,10 @@ class _Running:
         return [_Answer(job, result, None) for job, result in zip(jobs, results, strict=True)]
 
     def _begin(self) -> Connection:
+        if self.connections is not None and self._schema.copies is not None:
+            with contextlib.suppress(OSError):  # as long as another process repairs it
+                if self._path.stat().st_ino != self.connections.inode:
+                    self._close()
         if self.connections is None:
             self.connections = _open(self._path, self._schema, self._timeout)
         _begin(self.connections.writer, self._timeout)
@@ -266,64 +291,99 @@ def _resolve(answers: Sequence[_Answer]) -> None:
 
 def _open(path: Path, schema: Schema, timeout: float) -> _Connections:
     """Open or make the file; raises `StoreError` before a file that is not ours is changed."""
-    deadline = time.monotonic() + timeout
+    deadline, copies = time.monotonic() + timeout, schema.copies
     while True:
         try:
             return _try_open(path, schema, timeout)
         except Exception as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
+            if is_damage(error) and copies is not None:
+                copies.repair(path, error)
+                copies = None  # once
+            elif not _is_busy(error) or time.monotonic() > deadline:
                 raise
-            time.sleep(_PAUSE)
+            else:
+                time.sleep(_PAUSE)
 
 
 def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     import sqlite3
 
-    _check_file(path, schema, timeout)
+    copies = schema.copies
+    check_file(path, schema, timeout)
+    if copies is not None:
+        copies.check(path, timeout)
     writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         writer.execute("PRAGMA journal_mode=WAL").fetchall()
         writer.execute(f"PRAGMA synchronous={schema.synchronous}")
         writer.execute("PRAGMA wal_autocheckpoint=0")
+        if copies is not None:
+            copies.attach(writer, path)
         _begin(writer, timeout)
         _check(writer, path, schema)
-        for statement in schema.script.split(";"):
-            writer.execute(statement)
-        writer.execute(f"PRAGMA application_id={schema.application_id}")
-        writer.execute(f"PRAGMA user_version={schema.version}")
+        make_tables(writer, schema)
+        if copies is not None:
+            copies.begin(writer)
         writer.execute("COMMIT")
         reader = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         reader.execute("PRAGMA query_only=1")
     except BaseException:
         writer.close()
         raise
-    return _Connections(writer, reader)
+    return _Connections(writer, reader, path.stat().st_ino)
 
 
-def _check_file(path: Path, schema: Schema, timeout: float) -> None:
-    """Look at an existing file before SQLite, which takes a very short one for a new one."""
+def make_tables(connection: Connection, schema: Schema, database: str = "main") -> None:
+    """Make a database of the connection what the schema says."""
+    for statement in schema.script.split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA {database}.application_id={schema.application_id}")
+    connection.execute(f"PRAGMA {database}.user_version={schema.version}")
+
+
+def check_file(path: Path, schema: Schema, timeout: float, *, whole: bool = False) -> None:
+    """
+    Look at an existing file without changing it: SQLite takes a very short one for a new one.
+
+    Raises `sqlite3.DatabaseError` if it is damaged, as far as its size shows that; with `whole`,
+    all of its pages are read. Raises `StoreError` if it is another kind of file.
+    """
     import sqlite3
 
     if not path.exists() or not path.stat().st_size:
         return
-    with path.open("rb") as file:
-        header = file.read(100)
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+    if path.stat().st_size < _SMALLEST_FILE:
         raise sqlite3.DatabaseError("file is not a database")
     log = Path(f"{path}-wal")
-    if log.exists() and log.stat().st_size:  # the newest header may be in the log
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
-            _check(connection, path, schema)
-        return
-    page_size, page_count, cookie, version, application_id = (
-        int.from_bytes(header[start:end], "big")
-        for start, end in ((16, 18), (28, 32), (40, 44), (60, 64), (68, 72))
-    )
-    if path.stat().st_size < page_count * (65_536 if page_size == 1 else page_size):
-        raise sqlite3.DatabaseError("the end of the file is missing")
-    if cookie:  # there are tables
-        _check_numbers(path, schema, application_id, version)
+    has_log = log.exists() and log.stat().st_size
+    # Without a log SQLite is told that nobody writes, so that it makes no files of its own.
+    uri = f"{path.absolute().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
+        connection.execute("BEGIN")
+        _check(connection, path, schema)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        lost = {*range(path.stat().st_size // size + 1, pages + 1)}
+        if lost - _logged_pages(path, size):
+            raise sqlite3.DatabaseError("the end of the file is missing")
+        if whole:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
+
+
+def _logged_pages(path: Path, page_size: int) -> set[int]:
+    """The numbers of the pages that are in the write-ahead log of a file."""
+    try:
+        log = Path(f"{path}-wal").read_bytes()
+    except OSError:
+        return set()
+    pages, salt, frame = set(), log[16:24], 24 + page_size
+    for start in range(32, len(log) - frame + 1, frame):
+        if log[start + 8 : start + 16] != salt:  # left over from before the log was last emptied
+            break
+        pages.add(int.from_bytes(log[start : start + 4], "big"))
+    return pages
 
 
 def _check(connection: Connection, path: Path, schema: Schema) -> None:
@@ -364,19 +424,24 @@ def _is_busy(error: Exception) -> bool:
     return code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that a file is damaged or is no SQLite file."""
+    import sqlite3
+
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    damaged = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return code in damaged or type(error) is sqlite3.DatabaseError
+
+
 def _wrap(path: Path, schema: Schema, error: Exception) -> Exception:
     """Errors of SQLite as `StoreError`: what happened to which file, and what to do."""
     import sqlite3
 
     if not isinstance(error, sqlite3.Error | OSError):
         return error
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if _is_busy(error):
         advice = "Another process holds its lock. Try again, or set a longer timeout="
-    elif (
-        code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-        or type(error) is sqlite3.DatabaseError
-    ):
+    elif is_damage(error):
         advice = f"The file is damaged or is no SQLite file. Nothing was changed: {schema.rescue}"
     else:
         advice = "Check that the folder exists, can be written and is not full"

@@ -1,0 +1,310 @@
+"""Files of a store of sessions that were cut, lost or mixed up."""
+
+import asyncio
+import logging
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from interlingua.api.session.store import SessionStore
+from interlingua.errors import StoreError
+from support.run_profile import FULL
+from support.stores import Blocking, Clock
+
+FILES = ("s", "s-wal", "s-copy", "s-copy-wal")
+PAGE = 4096
+
+
+def record(number):
+    return {"n": number, "text": f"record {number} " + "x" * (number * 37 % 5_000)}
+
+
+def open_store(path):
+    return Blocking(SessionStore(path), Clock())
+
+
+def state_of(path):
+    """All sessions with their headers and records."""
+    store = open_store(path)
+    try:
+        return {info.session_id: store.load(info.session_id) for info in store.list()}
+    finally:
+        store.stop()
+
+
+def fill(store, numbers):
+    for number in numbers:
+        name = f"session {number % 3}"
+        if number < 3:
+            store.create(name, {"title": name})
+        store.append(name, [record(number)], header={"title": name, "last": number})
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory):
+    """The files that a killed process leaves, with a part in the logs; and what is in them."""
+    folder, copy = tmp_path_factory.mktemp("running"), tmp_path_factory.mktemp("crashed")
+    store = open_store(folder / "s")
+    fill(store, range(30))
+    store.truncate("session 1", 6)
+    store.stop()
+    store = open_store(folder / "s")
+    fill(store, range(30, 45))
+    for name in FILES:
+        shutil.copy(folder / name, copy / name)
+    store.stop()
+    return copy, state_of(folder / "s")
+
+
+@pytest.fixture(scope="module")
+def closed(crashed, tmp_path_factory):
+    """The same after the store was closed: everything is in the two files."""
+    folder = tmp_path_factory.mktemp("closed")
+    for name in FILES:
+        shutil.copy(crashed[0] / name, folder / name)
+    state_of(folder / "s")
+    assert {each.name for each in folder.iterdir()} == {"s", "s-copy"}
+    return folder, crashed[1]
+
+
+def cuts(size):
+    """Page edges and their neighbours, the header, the end, and others at random."""
+    edges = {edge + step for edge in range(0, size + 1, PAGE) for step in (-1, 0, 1)}
+    every = 1 if FULL else 211
+    near = {*range(0, 101, 1 if FULL else 9), *range(max(0, size - 2 * PAGE), size + 1, every)}
+    others = random.Random(size).sample(range(size), min(size, 200 if FULL else 20))
+    chosen = edges | near | {*others}
+    if not FULL:
+        chosen = {*random.Random(1).sample(sorted(chosen), min(len(chosen), 12)), 0, 1, size - 1}
+    return sorted(cut for cut in chosen if 0 <= cut < size)
+
+
+def copy_cut(source, folder, lengths):
+    """A folder with the files, some of them cut."""
+    folder.mkdir()
+    for each in source.iterdir():
+        content = each.read_bytes()
+        (folder / each.name).write_bytes(content[: lengths.get(each.name, len(content))])
+    return folder / "s"
+
+
+def append_to_all(path, state):
+    """The store takes new records for each session; what it has then, after it is opened again."""
+    store = open_store(path)
+    for name in state:
+        store.append(name, [{"new": True}])
+    store.stop()
+    after = state_of(path)
+    assert {name: records[:-1] for name, (_, records) in after.items()} == {
+        name: records for name, (_, records) in state.items()
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_file_cut_at_any_byte_loses_nothing(crashed, tmp_path, name):
+    """Of the file, its log, the copy and its log, any one may be cut; all sessions are there."""
+    source, state = crashed
+    for cut in cuts((source / name).stat().st_size):
+        path = copy_cut(source, tmp_path / f"{cut}", {name: cut})
+
+        assert state_of(path) == state, cut
+        append_to_all(path, state)
+        for aside in path.parent.glob("*.damaged-1"):
+            assert aside.read_bytes() == (source / aside.name.split(".")[0]).read_bytes()[:cut]
+        shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("name", ["s", "s-copy"])
+def test_a_closed_file_cut_at_any_byte_loses_nothing(closed, tmp_path, caplog, name):
+    """The same without logs. The damaged file is kept as it was, and a log record says so."""
+    source, state = closed
+    content = (source / name).read_bytes()
+    for cut in cuts(len(content)):
+        path = copy_cut(source, tmp_path / f"{cut}", {name: cut})
+        caplog.clear()
+
+        assert state_of(path) == state, cut
+        append_to_all(path, state)
+        if cut:
+            (aside,) = path.parent.glob("*.damaged-*")
+            assert aside.read_bytes() == content[:cut]
+            (entry,) = caplog.records
+            assert entry.levelno == logging.WARNING
+            assert str(aside) in entry.getMessage()
+        shutil.rmtree(path.parent)
+
+
+def test_a_file_and_its_log_cut(crashed, tmp_path):
+    """The copy has what both have lost."""
+    source, state = crashed
+    chosen = random.Random(5)
+    for number in range(300 if FULL else 8):
+        names = chosen.choice([FILES[:2], FILES[2:]])
+        lengths = {name: chosen.randrange((source / name).stat().st_size) for name in names}
+        path = copy_cut(source, tmp_path / f"{number}", lengths)
+
+        assert state_of(path) == state, lengths
+        append_to_all(path, state)
+        shutil.rmtree(path.parent)
+
+
+def test_both_files_cut(closed, tmp_path, caplog):
+    """Each session has the records before the first that is lost in both, and takes new ones."""
+    source, state = closed
+    contents = [(source / name).read_bytes() for name in ("s", "s-copy")]
+    chosen = random.Random(6)
+    restored = 0
+    for number in range(200 if FULL else 12):
+        lengths = [chosen.randrange(PAGE, len(content)) for content in contents]
+        path = copy_cut(
+            source, tmp_path / f"{number}", dict(zip(("s", "s-copy"), lengths, strict=True))
+        )
+        caplog.clear()
+        found = state_of(path)
+
+        left = [content[:size] for content, size in zip(contents, lengths, strict=True)]
+        for name, (header, records) in state.items():
+            whole = 0
+            while whole < len(records) and any(
+                record(records[whole]["n"])["text"].encode() in each for each in left
+            ):
+                whole += 1
+            got_header, got = found.get(name, ({}, []))
+            assert got == records[: len(got)]
+            assert len(got) >= whole, lengths
+            assert got_header in (header, {})
+            restored += len(got)
+        assert "records were restored" in caplog.text
+        append_to_all(path, found)
+        shutil.rmtree(path.parent)
+    assert restored
+
+
+def test_a_file_without_a_copy(closed, tmp_path):
+    """What an older version wrote gets a copy; if it was cut, what is left of it is restored."""
+    source, state = closed
+    whole = tmp_path / "whole"
+    shutil.copy(source / "s", whole)
+    connection = sqlite3.connect(whole)
+    connection.execute("DROP TABLE state")
+    connection.execute("PRAGMA user_version=1")
+    connection.close()
+    content = whole.read_bytes()
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+
+    assert state_of(whole) == state
+    whole.write_bytes(b"")
+    assert state_of(whole) == state
+    found = state_of(tmp_path / "cut")
+    assert sum(len(records) for _, records in found.values()) > 0
+    assert all(records == state[name][1][: len(records)] for name, (_, records) in found.items())
+
+
+CALLING = """
+import asyncio, sys
+from interlingua.api.session.store import SessionStore
+async def work():
+    store = SessionStore(sys.argv[1])
+    for number in range(5):
+        await store.append("session 0", [{"who": sys.argv[2], "n": number}])
+    await store.close()
+sys.stdin.readline()
+asyncio.run(work())
+"""
+
+
+@pytest.mark.parametrize("name", ["s", "s-copy"])
+def test_several_processes_open_a_damaged_file(closed, tmp_path, name):
+    """One repairs it, the others wait; all of their records are there."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {name: 3 * PAGE + 100})
+    processes = [
+        subprocess.Popen([sys.executable, "-c", CALLING, path, each], stdin=subprocess.PIPE)
+        for each in "abcd"
+    ]
+    for process in processes:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert [process.wait() for process in processes] == [0] * 4
+    for process in processes:
+        process.stdin.close()
+
+    after = state_of(path)["session 0"][1]
+    before = state["session 0"][1]
+    assert after[: len(before)] == before
+    for each in "abcd":
+        assert [r["n"] for r in after[len(before) :] if r["who"] == each] == [*range(5)]
+    assert len([*path.parent.glob("*.damaged-*")]) == 1
+
+
+def test_a_program_that_has_the_file_open(closed, tmp_path):
+    """It goes on with the file that another one has repaired."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    running = open_store(path)
+    running.append("session 0", [{"n": 1}])
+    with path.open("rb+") as file:
+        file.truncate(2 * PAGE + 5)
+    other = open_store(path)
+    other.append("session 0", [{"n": 2}])
+    running.append("session 0", [{"n": 3}])
+    before = state["session 0"][1]
+
+    assert other.load("session 0")[1] == [*before, {"n": 1}, {"n": 2}, {"n": 3}]
+    running.stop()
+    other.stop()
+    assert state_of(path)["session 0"][1] == [*before, {"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_the_copy_of_another_store(closed, tmp_path, caplog):
+    """It is kept under another name, and nothing of it is mixed in."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    store = open_store(tmp_path / "other")
+    fill(store, range(9))
+    store.stop()
+    shutil.copy(tmp_path / "other-copy", f"{path}-copy")
+
+    assert state_of(path) == state
+    assert "that of another store" in caplog.text
+    assert len([*path.parent.glob("s-copy.damaged-1")]) == 1
+
+
+def test_a_file_that_was_removed(closed, tmp_path):
+    """A store begins anew where its file is gone; the old copy is kept under another name."""
+    source, _ = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    path.unlink()
+
+    assert state_of(path) == {}
+    assert len([*path.parent.glob("s-copy.damaged-1")]) == 1
+
+
+@pytest.mark.parametrize("content", [b"x" * 10, b"no database" * 1_000, b"SQLite format 3\0"])
+def test_another_kind_of_file(tmp_path, content):
+    """It is refused, and nothing is changed."""
+    path = tmp_path / "s"
+    path.write_bytes(content)
+
+    with pytest.raises(StoreError, match="Nothing was changed"):
+        asyncio.run(SessionStore(path).list())
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [content]
+
+
+def test_a_damaged_file_of_another_program(tmp_path):
+    """It is refused, too."""
+    path = tmp_path / "s"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("x" * 3_000,)] * 20)
+    connection.close()
+    content = path.read_bytes()[:-5_000]
+    path.write_bytes(content)
+
+    with pytest.raises(StoreError, match="Nothing was changed"):
+        asyncio.run(SessionStore(path).list())
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [content]
