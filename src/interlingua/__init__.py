@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from interlingua import transport as transport
     from interlingua import video as video
     from interlingua.api.execute import execute as execute
+    from interlingua.api.media.embeddings import embed as embed
+    from interlingua.api.media.embeddings import embed_many as embed_many
     from interlingua.api.media.speech import speak as speak
     from interlingua.api.media.speech import transcribe as transcribe
     from interlingua.api.media.video import generate_video as generate_video
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api.execute": ("execute",),
+    "api.media.embeddings": ("embed", "embed_many"),
     "api.media.speech": ("speak", "transcribe"),
     "api.media.video": ("generate_video",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),

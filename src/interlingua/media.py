@@ -5,6 +5,9 @@ The functions that most programs need, such as `transcribe` and `speak`, are at 
 Import from here to stream, or to name a result in an annotation.
 """
 
+from interlingua.api.media.embeddings import EmbedProgress, rank, similarity
+from interlingua.api.media.judgements import moderate, rerank
+from interlingua.api.media.models import count_tokens, served_models
 from interlingua.api.media.perform import MediaOptions
 from interlingua.api.media.speech import (
     SpeechStream,
@@ -12,6 +15,9 @@ from interlingua.api.media.speech import (
     stream_speech,
     stream_transcription,
 )
+from interlingua.spec.media.embeddings import EmbedResult, TaskType, Vector
+from interlingua.spec.media.moderation import Moderation, ModerationResult
+from interlingua.spec.media.ranking import RankedDocument, RerankResult
 from interlingua.spec.media.speech import (
     Speech,
     Transcript,
@@ -21,14 +27,28 @@ from interlingua.spec.media.speech import (
 )
 
 __all__ = [
+    "EmbedProgress",
+    "EmbedResult",
     "MediaOptions",
+    "Moderation",
+    "ModerationResult",
+    "RankedDocument",
+    "RerankResult",
     "Speech",
     "SpeechStream",
+    "TaskType",
     "Transcript",
     "TranscriptDelta",
     "TranscriptSegment",
     "TranscriptStream",
     "TranscriptWord",
+    "Vector",
+    "count_tokens",
+    "moderate",
+    "rank",
+    "rerank",
+    "served_models",
+    "similarity",
     "stream_speech",
     "stream_transcription",
 ]

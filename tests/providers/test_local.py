@@ -7,6 +7,8 @@ import jsonschema_rs
 import pytest
 from msgspec.structs import replace
 
+from interlingua.api.media.embeddings import embed, embed_many, similarity
+from interlingua.api.media.models import count_tokens
 from interlingua.client.client import Client
 from interlingua.local import LocalServer, local_server, server_for
 from interlingua.providers.adapter import HttpAdapter
@@ -192,6 +194,49 @@ def test_models_are_listed(local):
 
     assert model.provider == "local"
     assert model.id
+
+
+def test_embeddings_of_the_real_model(gguf):
+    """They have a server of their own, which speaks base64 and lists alike."""
+
+    async def work():
+        async with Client({"local": HttpAdapter("local", gguf=str(gguf))}) as client:
+            texts = ["A red bicycle.", "A red bike.", "The stock market fell."]
+            many = await embed_many("local:smollm2", texts, client=client)
+            one = await embed("local:smollm2", texts[0], encoding="float", client=client)
+            return many, one
+
+    try:
+        many, one = asyncio.run(work())
+    finally:
+        local_server(str(gguf), embeddings=True).stop()
+
+    first, second, other = many.embeddings
+    assert [len(vector) for vector in many.embeddings] == [576] * 3
+    assert similarity(first, one.embedding) > 0.999
+    assert similarity(first, second) > similarity(first, other)
+    assert many.usage.input_tokens > 10
+    assert many.cost.total == 0
+    assert (first.typecode, one.embedding.typecode) == ("f", "d")
+
+
+def test_a_server_without_embeddings_says_how_to_have_them(local):
+    """A server that the caller made is used as it is."""
+    with pytest.raises(UnsupportedError, match="embeddings=True"):
+        ask_local(local, "openai_chat", lambda client: embed("local:smollm2", "a", client=client))
+
+
+def test_tokens_are_counted_by_the_real_server(local):
+    """In the dialect that has a count."""
+
+    async def work(client):
+        tokens = await count_tokens("local:smollm2", "What is the capital?", client=client)
+        request = ask("What is the capital?")
+        return tokens, (await client.complete(request)).usage.input_tokens
+
+    tokens, used = ask_local(local, "anthropic_messages", work)
+
+    assert tokens == used > 3
 
 
 def test_a_server_that_died_is_started_again(local):

@@ -17,10 +17,14 @@ from interlingua.spec.errors import ConfigurationError
         ("https://a.example/api/paas/v4", "/chat/completions", None),
         ("https://a.example/v1alpha", "/v1beta/models/m:x", "https://a.example/v1alpha/models/m:x"),
         ("https://a.example/voice", "/v1/models", "https://a.example/voice/v1/models"),
+        ("https://a.example/compatibility/v1", "../../v2/embed", "https://a.example/v2/embed"),
+        ("https://a.example/x/compatibility/v1", "../../v2/embed", "https://a.example/x/v2/embed"),
+        ("https://a.example/v1", "../../v2/embed", "https://a.example/v2/embed"),
+        ("http://127.0.0.1:80", "../../v2/embed", "http://127.0.0.1:80/v2/embed"),
     ],
 )
 def test_a_version_is_named_once(base, path, url):
-    """Base URLs come with and without it; the base's own counts."""
+    """Base URLs come with and without it; the base's own counts, unless the path leaves it."""
     assert join_url(base, path) == (url or base + path)
 
 

@@ -16,12 +16,12 @@ from interlingua.simulator.operations.embeddings import DIMENSIONS
 
 
 def embed(body):
-    (served,) = SERVED
+    served = SERVED[0]
     value = served.decode(WireCall(body=body), {})
     return served.encode(embeddings.embed(value), value).body
 
 
-@given(st.lists(st.text(min_size=1), max_size=4), st.integers(1, 64))
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=4), st.integers(1, 64))
 def test_vectors_are_of_length_one_and_equal_for_equal_texts(texts, size):
     """And there is one for each text, in order."""
     body = embed({"model": "e", "input": texts, "dimensions": size})
@@ -48,7 +48,7 @@ def test_tokens_may_be_given_instead_of_text():
     assert len(embed({"input": [[1, 2], [3]]})["data"]) == 2
 
 
-@pytest.mark.parametrize("body", [None, [], {}, {"input": 3}])
+@pytest.mark.parametrize("body", [None, [], {}, {"input": 3}, {"input": []}])
 def test_nothing_to_embed(body):
     """Bad input is a typed error."""
     with pytest.raises(InvalidRequestError):

@@ -48,6 +48,17 @@ def body_bytes(record: dict) -> bytes:
 
 
 @functools.cache
+def file_records(name: str) -> tuple[dict, ...]:
+    """Every record of a file that can be trusted; none if the file is not there."""
+    path = FOLDER / f"{name}.jsonl.gz"
+    if not path.exists():
+        return ()
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        loaded = [json.loads(line) for line in lines]
+    return tuple(record for record in loaded if not record.get("suspect"))
+
+
+@functools.cache
 def cases(dialect: str) -> tuple[Case, ...]:
     return tuple(to_case(record) for record in records(dialect))
 

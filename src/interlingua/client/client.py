@@ -54,7 +54,7 @@ from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 
-Addressed = TypeVar("Addressed", bound=OperationInput)
+Addressed = TypeVar("Addressed", bound=OperationInput | Request)
 
 
 class Client:

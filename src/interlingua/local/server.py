@@ -166,26 +166,34 @@ class LocalServer:
         self._process, self._finalizer, self._url = None, None, ""
 
 
-def local_server(gguf: str | Path | None = None) -> LocalServer:
-    """The shared server of this process for this model."""
-    key = None if gguf is None else str(gguf)
+def local_server(gguf: str | Path | None = None, *, embeddings: bool = False) -> LocalServer:
+    """
+    The shared server of this process for this model.
+
+    Embeddings have a server of their own, because they make text generation slower.
+    """
+    key = (None if gguf is None else str(gguf), embeddings)
     with _SHARED_LOCK:
         if key not in _SHARED:
-            _SHARED[key] = LocalServer(gguf)
+            _SHARED[key] = LocalServer(gguf, embeddings=embeddings)
         return _SHARED[key]
 
 
-def server_for(model: str, server: LocalServer) -> LocalServer:
+def server_for(model: str, server: LocalServer, *, embeddings: bool = False) -> LocalServer:
     """
     The server of the model with this name: `server`, or for a path of a GGUF file its own.
+
+    With `embeddings`, it is the server that has them.
 
     The beginning of a name is enough (`smollm2`), and an empty name means the model of `server`.
     `ConfigurationError` for any other name: the answer would come from a model that was not named.
     """
     if model.lower().endswith(".gguf") and model != str(server.gguf):
-        return local_server(find_model(model))
+        return local_server(find_model(model), embeddings=embeddings)
     loaded, name = server.model.lower(), model.lower().removesuffix(".gguf")
     if not name or f"{loaded}-".startswith(f"{Path(name).name}-"):
+        if embeddings and not server.embeddings:
+            return local_server(server.gguf, embeddings=True)
         return server
     raise ConfigurationError(
         f"The local model is {server.model!r}, not {model!r}. Use local:{server.model}, or "
@@ -241,7 +249,7 @@ def _reason(lines: deque[str]) -> str:
 
 
 _SERVERS: weakref.WeakSet[LocalServer] = weakref.WeakSet()
-_SHARED: dict[str | None, LocalServer] = {}
+_SHARED: dict[tuple[str | None, bool], LocalServer] = {}
 _SHARED_LOCK = Lock()
 
 

@@ -85,7 +85,7 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning, label_message
@@ -539,7 +539,7 @@ class HttpAdapter(OperationCalls):
                 self._redactor.add(text)
         self._redactor.redact_error(error)
 
-    async def _start_server(self, model: str) -> str:
+    async def _start_server(self, model: str, *, embeddings: bool = False) -> str:
         """The address of the local server for this model, which is started if needed."""
         server = self.server
         if server is None:
@@ -547,7 +547,11 @@ class HttpAdapter(OperationCalls):
         if not self._has_own_server:  # a server that the caller made answers to any name
             from interlingua.local import server_for
 
-            server = await asyncio.to_thread(server_for, model, server)
+            server = await asyncio.to_thread(server_for, model, server, embeddings=embeddings)
+        elif embeddings and not server.embeddings:
+            raise UnsupportedError(
+                "This local server has no embeddings. Start it with LocalServer(embeddings=True)."
+            )
         url = await asyncio.to_thread(server.start)
         return check_base_url(url, self.provider.base_path)
 

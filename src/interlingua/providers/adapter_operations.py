@@ -25,6 +25,7 @@ from interlingua.providers.operations import (
     exchange,
     find_operation,
     make_decoder,
+    model_of,
     name_models,
     perform_pages,
     perform_script,
@@ -66,6 +67,8 @@ from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response, Warning, label_message
 from interlingua.wire.json_text import dumps
 
+EMBED = "embed"
+"""The operation for which the local server runs in another mode."""
 _CATALOG = Tariffs()
 """The prices of operations of adapters that are used without a client."""
 
@@ -86,6 +89,7 @@ class OperationCalls:
     _dialect: Dialect
     _dialect_name: str
     _endpoint: Endpoint | None
+    _family: str
     _headers: Mapping[str, str]
     _limits: Limits | None
     _scopes: Scopes
@@ -103,7 +107,7 @@ class OperationCalls:
         def _label_error(
             self, error: SDKError, request_id: str | None, model: str | None
         ) -> None: ...
-        async def _start_server(self, model: str) -> str: ...
+        async def _start_server(self, model: str, *, embeddings: bool = False) -> str: ...
         def _with_options(
             self, request: Request, profile: Profile
         ) -> tuple[Request, dict[str, str]]: ...
@@ -154,8 +158,9 @@ class OperationCalls:
         if operation.formats:
             value, losses = await self._spool(operation, value)
             warnings += losses
-        model = _model_of(value)
-        profile, base_url = self.profile_for(model), await self._start_server(model)
+        model = model_of(value)
+        profile = self.profile_for(model)
+        base_url = await self._start_server(model, embeddings=operation.name == EMBED)
         provider_ids: list[str | None] = []
 
         async def send(call: WireCall) -> OperationReply:
@@ -179,8 +184,8 @@ class OperationCalls:
             call = await self._encode_operation(operation, value, profile)
             result = await perform_pages(operation, call, send)
         provider_id = next(filter(None, reversed(provider_ids)), None)
-        facts = ResultFacts(self.name, request_id, provider_id, tuple(warnings))
-        return complete_result(result, facts, self.seller, tariffs, model)
+        facts = ResultFacts(self.name, request_id, provider_id, tuple(warnings), self._family)
+        return complete_result(result, facts, self.seller, tariffs, value)
 
     async def _stream_items(
         self,
@@ -194,7 +199,7 @@ class OperationCalls:
         self._scopes.add(request_id, scope)
         try:
             value, headers = await self._prepare_value(value)
-            model = _model_of(value)
+            model = model_of(value)
             profile, base_url = self.profile_for(model), await self._start_server(model)
             call = await self._encode_operation(operation, value, profile)
             check_operation_losses(call.warnings, value, self.on_loss)
@@ -210,7 +215,7 @@ class OperationCalls:
                     if isinstance(item, BatchReply):
                         yield self._decode_reply(item, value, tariffs)
                     else:
-                        yield complete_result(item, facts, self.seller, tariffs, model)
+                        yield complete_result(item, facts, self.seller, tariffs, value)
         except SDKError as error:
             self._label_error(error, request_id, None)
             raise
@@ -345,8 +350,3 @@ class OperationCalls:
         if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
             return await asyncio.to_thread(operation.encode, value, profile)
         return operation.encode(value, profile)
-
-
-def _model_of(value: Any) -> str:
-    model = getattr(value, "model", None)
-    return model if isinstance(model, str) else ""

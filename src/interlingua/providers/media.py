@@ -44,24 +44,34 @@ async def gather_parts(
 
     `names` are those of the provider, which must store the files that are named by their ids.
     """
-    found = {
-        name: field
-        for name in value.__struct_fields__
-        if isinstance(field := getattr(value, name), MEDIA_TYPES)
-        or (isinstance(field, tuple) and any(isinstance(item, MEDIA_TYPES) for item in field))
-    }
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    found = {name: field for name, field in fields.items() if _has_media(field)}
     if not found:
         return value
     profile = replace(NEUTRAL_PROFILE, dialect=dialect)
-    changes: dict[str, Any] = {}
-    for name, field in found.items():
+
+    async def gather(field: Any) -> Any:
+        if not _has_media(field):
+            return field
+        if isinstance(field, tuple) and any(isinstance(item, (str, tuple)) for item in field):
+            return tuple([await gather(item) for item in field])
         parts = field if isinstance(field, tuple) else (field,)
         request = Request(messages=(Message.user(parts),))
         request = await gather_media(request, profile, reads_files=reads_files)
         refuse_lost_files(request, names, time())
         content = request.messages[0].content
-        changes[name] = content if isinstance(field, tuple) else content[0]
-    return replace(value, **changes)
+        return content if isinstance(field, tuple) else content[0]
+
+    return replace(value, **{name: await gather(field) for name, field in found.items()})
+
+
+def _has_media(field: Any) -> bool:
+    """Whether a field is media, or a tuple with media, also in inner tuples."""
+    if isinstance(field, tuple):
+        if field and type(field[0]) is int:  # the ids of tokens, perhaps many
+            return False
+        return any(not isinstance(item, str) and _has_media(item) for item in field)
+    return isinstance(field, MEDIA_TYPES)
 
 
 def load_files(

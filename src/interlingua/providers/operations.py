@@ -13,6 +13,7 @@ from interlingua.providers.cancel import CancelScope
 from interlingua.providers.provider import Provider, find_dialect
 from interlingua.providers.reading import LARGE
 from interlingua.providers.tariffs import Seller, Tariffs, price_answer
+from interlingua.providers.usage import estimate_embedding
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Adapter,
@@ -30,7 +31,9 @@ from interlingua.spec.errors import (
     SDKError,
     UnsupportedError,
 )
+from interlingua.spec.media.embeddings import EmbedInput, EmbedResult
 from interlingua.spec.operations import (
+    InputLimits,
     ItemDecoder,
     Operation,
     OperationReply,
@@ -52,6 +55,8 @@ _OTHER_SERVERS = (
 _METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
 NO_USAGE = Usage()
+_UNKNOWN_LIMITS = InputLimits(items=100)
+"""Of adapters of other packages, and of several adapters in one."""
 
 
 def find_operation(operation: str | Operation, dialect: Dialect, row: Provider) -> Operation:
@@ -69,6 +74,15 @@ def find_operation(operation: str | Operation, dialect: Dialect, row: Provider) 
     if known is None:
         raise UnsupportedError(_unsupported(operation, row))
     return known
+
+
+def limits_of(adapter: Adapter, operation: str, value: Any) -> InputLimits:
+    """How much of a value one call of the adapter may contain."""
+    row, dialect = getattr(adapter, "provider", None), getattr(adapter, "dialect", None)
+    if not isinstance(row, Provider) or not isinstance(dialect, str):
+        return _UNKNOWN_LIMITS
+    limits = find_operation(operation, find_dialect(dialect), row).limits
+    return InputLimits() if limits is None else limits(value)
 
 
 def offers(row: Provider, operation: str) -> bool | None:
@@ -175,13 +189,17 @@ async def _decode(operation: Operation, reply: OperationReply) -> Any:
 
 
 def complete_result(
-    result: Any, facts: ResultFacts, seller: Seller, tariffs: Tariffs, requested: str
+    result: Any, facts: ResultFacts, seller: Seller, tariffs: Tariffs, value: Any
 ) -> Any:
     """The result of an operation with the ids, the cost and the warnings of its call."""
     if isinstance(result, list):
-        return [complete_result(each, facts, seller, tariffs, requested) for each in result]
+        return [complete_result(each, facts, seller, tariffs, value) for each in result]
     if not isinstance(result, OperationResult):
         return result
+    requested = model_of(value)
+    has_no_usage = result.usage == NO_USAGE
+    if has_no_usage and isinstance(result, EmbedResult) and isinstance(value, EmbedInput):
+        result = estimate_embedding(result, value, facts.family)
     result = replace(
         result,
         provider=facts.provider,
@@ -193,6 +211,12 @@ def complete_result(
     if result.cost is not None or result.usage == NO_USAGE:
         return result
     return price_answer(result, tariffs, seller, result.model, requested)
+
+
+def model_of(value: Any) -> str:
+    """The model that the value of an operation names; empty if it names none."""
+    model = getattr(value, "model", None)
+    return model if isinstance(model, str) else ""
 
 
 def check_operation_losses(
@@ -234,6 +258,8 @@ class ResultFacts(NamedTuple):
     request_id: str
     provider_request_id: str | None = None
     warnings: tuple[Warning, ...] = ()
+    family: str = ""
+    """The family of the models, for estimates of tokens."""
 
 
 async def exchange(

@@ -207,10 +207,19 @@ def join_url(base_url: str, path: str) -> str:
     if path.startswith(("http://", "https://")):
         _check_own(base_url, path)
         return path
+    while path.startswith("../"):  # an API beside that of the base URL, at the same host
+        path = path[3:]
+        base_url = _parent(base_url)
     first, slash, rest = path.lstrip("/").partition("/")
     if slash and _is_version(first) and _is_version(base_url.rpartition("/")[2]):
         return f"{base_url}/{rest}"
     return f"{base_url}/{path.lstrip('/')}"
+
+
+def _parent(url: str) -> str:
+    """The URL without the last name of its path; the same if it has no path."""
+    parent = url.rpartition("/")[0]
+    return url if parent.endswith(":/") else parent
 
 
 def _check_own(base_url: str, url: str) -> None:

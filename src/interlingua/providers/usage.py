@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Part
+from interlingua.spec.content import Part, Text
 from interlingua.spec.events import Finish
+from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Usage
 from interlingua.spec.warnings import make_warning, target_name
-from interlingua.tokens.estimate import estimate_usage
+from interlingua.tokens.estimate import estimate_tokens, estimate_usage
 
 
 def estimate_response(response: Response, request: Request, family: str) -> Response:
@@ -30,3 +31,27 @@ def estimate_finish(
     if finish.response is not None:
         return replace(finish, usage=estimated.usage, response=estimated)
     return replace(finish, usage=estimated.usage, warnings=estimated.warnings)
+
+
+def estimate_embedding(result: EmbedResult, value: EmbedInput, family: str) -> EmbedResult:
+    """The result with estimated usage; the same if there is media, of which nothing is known."""
+    tokens = [estimate_content(content, family) for content in value.inputs]
+    known = [count for count in tokens if count is not None]
+    if len(known) < len(tokens):
+        return result
+    target = f"{value.provider}:{value.model}" if value.provider else value.model
+    warning = make_warning("usage_estimated", target=target)
+    usage = Usage(input_tokens=sum(known), estimated=True)
+    return replace(result, usage=usage, warnings=(*result.warnings, warning))
+
+
+def estimate_content(content: EmbedContent, family: str) -> int | None:
+    """The tokens of one content; None if it has media."""
+    if isinstance(content, str):
+        return estimate_tokens(content, family)
+    tokens = 0
+    for part in content:
+        if not isinstance(part, (int, Text)):
+            return None
+        tokens += 1 if isinstance(part, int) else estimate_tokens(part.text, family)
+    return tokens

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json, Record
+from interlingua.spec.content import Extra, Json, Record
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.facts import Framing
@@ -22,15 +22,32 @@ from interlingua.spec.response import Cost, Reason, Usage, Warning
 
 
 class ServedModel(Record, frozen=True, kw_only=True):
-    """A model as its provider lists it."""
+    """A model as its provider lists it. What the provider does not say is None."""
 
     id: str
     provider: str = ""
     name: str | None = None
     """The display name."""
+    description: str | None = None
+    owner: str | None = None
+    """Who made it, in the words of the provider."""
+    created_at: float | None = None
+    """Seconds since 1970."""
     context_window: int | None = None
     max_output_tokens: int | None = None
+    input_modalities: tuple[str, ...] | None = None
+    """What it accepts, such as `text`, `image`, `audio`, `pdf`."""
+    output_modalities: tuple[str, ...] | None = None
+    supports_tools: bool | None = None
+    supports_reasoning: bool | None = None
+    supports_structured_output: bool | None = None
+    input_cost_per_million: float | None = None
+    """The price of input in US dollars."""
+    output_cost_per_million: float | None = None
     raw: Json = None
+    """The description as it was received."""
+    extra: Extra = {}
+    """Other fields, by dialect, as in parts."""
 
 
 class OperationInput(Record, frozen=True, kw_only=True):
@@ -130,6 +147,16 @@ class ItemFormat(msgspec.Struct, frozen=True, kw_only=True):
     """The headers of items that are sent with the whole batch."""
 
 
+class InputLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one call may contain. A function with more inputs makes several calls."""
+
+    items: int | None = None
+    tokens: int | None = None
+    """Of all inputs together; they are estimated."""
+    bytes: int | None = None
+    """Of all inputs together."""
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """
     One operation of a dialect: how to encode its call and decode its reply.
@@ -187,6 +214,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     `decode` then returns a list for each page, and the result is all of them joined.
     """
+    limits: Callable[[Any], InputLimits] | None = None
+    """How many of the inputs of a value fit into one call; None if no limit is known."""
 
 
 RouteKind: TypeAlias = Literal["answer", "count", "models", "model", "operation", "unknown"]

@@ -176,6 +176,7 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "input_truncated": "The input was too long; only its beginning was read.",
     "model_deprecated": "{target} {state}; {advice}.",
     "model_failed": "{target} did not answer ({reason}).",
     "model_skipped": "{target} cannot take the request ({reason}); it was skipped.",

@@ -32,7 +32,7 @@ from interlingua.sync.functions import (
     stream,
     stream_object,
 )
-from interlingua.sync.media import generate_video, speak, transcribe
+from interlingua.sync.media import embed, embed_many, generate_video, speak, transcribe
 from interlingua.sync.session import Session
 
 __all__ = [
@@ -44,6 +44,8 @@ __all__ = [
     "ObjectStream",
     "Session",
     "StreamResult",
+    "embed",
+    "embed_many",
     "execute",
     "generate",
     "generate_many",

@@ -6,23 +6,34 @@ Each has the parameters and results of the async function it names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterable, Iterable, Mapping
 from os import PathLike
 from typing import Generic, Literal, Self, TypeVar, Unpack
 
+from interlingua.api.media import embeddings as async_embeddings
+from interlingua.api.media import judgements as async_judgements
+from interlingua.api.media import models as async_models
 from interlingua.api.media import speech as async_speech
 from interlingua.api.media import streams as async_streams
 from interlingua.api.media import video as async_video
+from interlingua.api.media.embeddings import CONCURRENCY, Embeddable, ProgressCallback
+from interlingua.api.media.judgements import Moderated
 from interlingua.api.media.perform import MediaSettings
 from interlingua.api.media.speech import AudioSource, TranscriptEvent
 from interlingua.api.media.streams import NOT_ENDED
 from interlingua.api.media.video import ImageSource
+from interlingua.api.run.options import Prompt
 from interlingua.client.client import Client as AsyncClient
 from interlingua.providers.cancel import ABORTED, AbortSignal
 from interlingua.spec.errors import AbortError, ConfigurationError
+from interlingua.spec.media.embeddings import EmbedResult, TaskType, VectorEncoding
+from interlingua.spec.media.moderation import ModerationResult
+from interlingua.spec.media.ranking import RerankResult
 from interlingua.spec.media.speech import AudioFormat, Speech, Timestamps, Transcript
 from interlingua.spec.media.video import VideoJob, VideoProgress, VideoVariant
-from interlingua.spec.operations import OperationResult
+from interlingua.spec.operations import OperationResult, ServedModel
+from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.request import AnyTool
 from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.client import Client, unwrap
 from interlingua.sync.loop_thread import background
@@ -31,6 +42,10 @@ __all__ = [
     "MediaOptions",
     "SpeechStream",
     "TranscriptStream",
+    "count_tokens",
+    "moderate",
+    "rerank",
+    "served_models",
     "stream_speech",
     "stream_transcription",
 ]
@@ -249,3 +264,105 @@ def generate_video(  # noqa: PLR0913 -- as the async function
             **unwrap(options),
         )
     )
+
+
+def embed(
+    model: str,
+    content: Embeddable,
+    *,
+    task: TaskType | None = None,
+    dimensions: int | None = None,
+    encoding: VectorEncoding | None = None,
+    user: str | None = None,
+    **options: Unpack[MediaOptions],
+) -> EmbedResult:
+    """Like `interlingua.embed`, blocking."""
+    return background.run(
+        async_embeddings.embed(
+            model,
+            content,
+            task=task,
+            dimensions=dimensions,
+            encoding=encoding,
+            user=user,
+            **unwrap(options),
+        )
+    )
+
+
+def embed_many(
+    model: str,
+    contents: Iterable[Embeddable] | AsyncIterable[Embeddable],
+    *,
+    task: TaskType | None = None,
+    dimensions: int | None = None,
+    encoding: VectorEncoding | None = None,
+    user: str | None = None,
+    concurrency: int = CONCURRENCY,
+    on_progress: ProgressCallback | None = None,
+    **options: Unpack[MediaOptions],
+) -> EmbedResult:
+    """Like `interlingua.embed_many`, blocking."""
+    return background.run(
+        async_embeddings.embed_many(
+            model,
+            contents,
+            task=task,
+            dimensions=dimensions,
+            encoding=encoding,
+            user=user,
+            concurrency=concurrency,
+            on_progress=on_progress,
+            **unwrap(options),
+        )
+    )
+
+
+def rerank(
+    model: str,
+    query: str,
+    documents: Iterable[str],
+    *,
+    top_n: int | None = None,
+    **options: Unpack[MediaOptions],
+) -> RerankResult:
+    """Like `interlingua.media.rerank`, blocking."""
+    work = async_judgements.rerank(model, query, documents, top_n=top_n, **unwrap(options))
+    return background.run(work)
+
+
+def moderate(model: str, content: Moderated, **options: Unpack[MediaOptions]) -> ModerationResult:
+    """Like `interlingua.media.moderate`, blocking."""
+    return background.run(async_judgements.moderate(model, content, **unwrap(options)))
+
+
+def count_tokens(
+    model: str,
+    prompt: Prompt = None,
+    *,
+    messages: AnyMessage | Iterable[AnyMessage] | None = None,
+    system: str | None = None,
+    tools: Iterable[AnyTool] | None = None,
+    **options: Unpack[MediaOptions],
+) -> int:
+    """Like `interlingua.media.count_tokens`, blocking."""
+    work = async_models.count_tokens(
+        model, prompt, messages=messages, system=system, tools=tools, **unwrap(options)
+    )
+    return background.run(work)
+
+
+def served_models(
+    provider: str | None = None,
+    *,
+    client: Client | AsyncClient | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> list[ServedModel]:
+    """Like `interlingua.media.served_models`, blocking."""
+    options = unwrap({"client": client})
+    work = async_models.served_models(
+        provider, **options, api_key=api_key, base_url=base_url, headers=headers
+    )
+    return background.run(work)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec.contracts import WireCall
@@ -74,27 +73,6 @@ def _changed(script: Script, change: Callable[[WireCall], WireCall]) -> Script:
         script.close()
 
 
-class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
-    """The field names with which a dialect describes a model; the first one present is used."""
-
-    id: tuple[str, ...] = ("id", "name")
-    name: tuple[str, ...]
-    context_window: tuple[str, ...]
-    max_output_tokens: tuple[str, ...]
-    id_prefix: str = ""
-    """The prefix that ids have in lists, but not in requests."""
-
-
-def read_models(body: bytes, fields: ModelFields) -> list[ServedModel]:
-    """The models of one page; entries that are not models are ignored."""
-    page = loads(body)
-    if isinstance(page, dict):
-        page = page.get("data") or page.get("models") or []
-    entries = page if isinstance(page, list) else []
-    models = [_read_model(entry, fields) for entry in entries if isinstance(entry, dict)]
-    return [model for model in models if model.id]
-
-
 def read_page(body: bytes) -> dict[str, Any]:
     """The page as an object, for its pagination fields; empty if it is not an object."""
     try:
@@ -123,22 +101,3 @@ def page_start(models: Sequence[ServedModel], last_id: str, name: str) -> int:
         if model.id == last_id:
             return index + 1
     raise InvalidRequestError(f"{name}: the model {last_id!r} does not exist", error_code=None)
-
-
-def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:
-    return ServedModel(
-        id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
-        name=_text(entry, fields.name),
-        context_window=_count(entry, fields.context_window),
-        max_output_tokens=_count(entry, fields.max_output_tokens),
-        raw=entry,
-    )
-
-
-def _text(entry: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    values = (entry.get(key) for key in keys)
-    return next((value for value in values if isinstance(value, str) and value), None)
-
-
-def _count(entry: dict[str, Any], keys: tuple[str, ...]) -> int | None:
-    return next((entry[key] for key in keys if type(entry.get(key)) is int), None)

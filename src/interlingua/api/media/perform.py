@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar
 
 from interlingua.api.run.options import check_options, policy_of
 from interlingua.api.run.run import adapt_client, get_default_client
-from interlingua.client.client import Client
+from interlingua.client.client import Addressed, Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortSignal, CancelScope
@@ -93,7 +93,7 @@ class MediaCall:
             "request_id": self.request_id,
         }
 
-    async def perform(self, operation: str, value: OperationInput) -> Any:
+    async def perform(self, operation: str, value: Addressed) -> Any:
         """The result of one operation, at the provider of the value or of its model."""
         if value.model or not value.provider:
             value = self.client.address(value)

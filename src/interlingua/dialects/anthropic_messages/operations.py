@@ -9,17 +9,13 @@ from msgspec.structs import replace
 from interlingua.dialects.anthropic_messages import files
 from interlingua.dialects.anthropic_messages.facts import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.request import encode_request
+from interlingua.dialects.anthropic_messages.serve import describe_model
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.operations import (
-    ModelFields,
-    counted_request,
-    read_count,
-    read_models,
-    read_page,
-)
+from interlingua.wire.models import ModelFields, read_models
+from interlingua.wire.operations import counted_request, read_count, read_page
 
 _FIELDS = ModelFields(
     name=("display_name", "name"),
@@ -55,7 +51,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
         encode=_encode_list,
-        decode=lambda _status, _headers, body: read_models(body, _FIELDS),
+        decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
         next_page=_next_page,
     ),
     "count_tokens": Operation(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from interlingua.dialects.anthropic_messages import files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
@@ -22,6 +23,7 @@ from interlingua.spec.operations import (
     ServerFacts,
     ServerRoute,
 )
+from interlingua.wire.fields import extra_of
 from interlingua.wire.operations import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
@@ -109,14 +111,29 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
 
 def describe_model(model: ServedModel) -> dict[str, Json]:
     """One model."""
-    body = {
+    body: dict[str, Json] = {
         "type": "model",
         "id": model.id,
         "display_name": model.name or model.id,
-        "created_at": "1970-01-01T00:00:00Z",  # the API's value for an unknown date
+        # the API's value for an unknown date is 1970
+        "created_at": f"{datetime.fromtimestamp(model.created_at or 0, UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
-    limits = {"max_input_tokens": model.context_window, "max_tokens": model.max_output_tokens}
-    return body | {name: limit for name, limit in limits.items() if limit is not None}
+    inputs = model.input_modalities
+    capabilities = {
+        "image_input": None if inputs is None else "image" in inputs,
+        "pdf_input": None if inputs is None else "pdf" in inputs,
+        "structured_outputs": model.supports_structured_output,
+        "thinking": model.supports_reasoning,
+    }
+    known = {
+        "max_input_tokens": model.context_window,
+        "max_tokens": model.max_output_tokens,
+        "capabilities": {
+            name: {"supported": flag} for name, flag in capabilities.items() if flag is not None
+        },
+    }
+    body |= {name: value for name, value in known.items() if value}
+    return {**body, **extra_of(model, NAME)}
 
 
 def counted_call(call: WireCall) -> WireCall:

@@ -6,19 +6,15 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import files, speech, video
+from interlingua.dialects.gemini_generate import embeddings, files, speech, video
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
+from interlingua.dialects.gemini_generate.serve import describe_model
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.operations import (
-    ModelFields,
-    counted_request,
-    read_count,
-    read_models,
-    read_page,
-)
+from interlingua.wire.models import ModelFields, read_models
+from interlingua.wire.operations import counted_request, read_count, read_page
 
 _FIELDS = ModelFields(
     id=("name", "id"),
@@ -44,18 +40,28 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return replace(call, body={"generateContentRequest": inner})
 
 
+def _encode_vertex_count(request: Request, profile: Profile) -> WireCall:
+    """Vertex AI has the fields of the request in the body itself."""
+    options = {"path": "/models/{model}:countTokens"}
+    return encode_request(counted_request(request, NAME, None, options), profile)
+
+
+def _read_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
+    return read_count(body, "totalTokens")
+
+
 OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
         encode=lambda _value, _profile: WireCall(method="GET", path="/v1beta/models"),
-        decode=lambda _status, _headers, body: read_models(body, _FIELDS),
+        decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
         next_page=_next_page,
     ),
-    "count_tokens": Operation(
-        name="count_tokens",
-        encode=_encode_count,
-        decode=lambda _status, _headers, body: read_count(body, "totalTokens"),
+    "count_tokens": Operation(name="count_tokens", encode=_encode_count, decode=_read_count),
+    "count_tokens.vertex": Operation(
+        name="count_tokens", encode=_encode_vertex_count, decode=_read_count
     ),
+    **embeddings.OPERATIONS,
     **files.OPERATIONS,
     **speech.OPERATIONS,
     **video.OPERATIONS,

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import files, video
+from interlingua.dialects.gemini_generate import embeddings, files, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
+from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
@@ -24,6 +25,7 @@ from interlingua.spec.operations import (
     ServerFacts,
     ServerRoute,
 )
+from interlingua.wire.fields import extra_of
 from interlingua.wire.operations import page_size, page_start
 
 __all__ = [
@@ -64,7 +66,7 @@ SERVER = ServerFacts(
     retry_after_header=False,
     refusal="content_filter",
 )
-SERVED: tuple[ServedOperation, ...] = (*files.SERVED, *video.SERVED)
+SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED, *files.SERVED, *video.SERVED)
 
 _PAGE = 50  # the default number of models on a page
 _MAX_PAGE = 1000
@@ -126,17 +128,20 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
 
 def describe_model(model: ServedModel) -> dict[str, Json]:
     """One model."""
-    body = {
+    body: dict[str, Json] = {
         "name": f"models/{model.id}",
         "version": "001",
         "displayName": model.name or model.id,
         "supportedGenerationMethods": ["generateContent", "countTokens"],
     }
-    limits = {
+    known = {
+        "description": model.description,
         "inputTokenLimit": model.context_window,
         "outputTokenLimit": model.max_output_tokens,
+        "thinking": model.supports_reasoning,
     }
-    return body | {name: limit for name, limit in limits.items() if limit is not None}
+    body |= {name: value for name, value in known.items() if value is not None}
+    return {**body, **extra_of(model, NAME)}
 
 
 def counted_call(call: WireCall) -> WireCall:

@@ -8,32 +8,24 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_shared import (
-    embeddings,
+    decode_models,
     files,
     speech,
     transcription,
     video,
     xai_video,
 )
+from interlingua.dialects.openai_shared.cohere_embeddings import cohere_embed
+from interlingua.dialects.openai_shared.embeddings import embed_operations
+from interlingua.dialects.openai_shared.moderation import moderate_operations
+from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.operations import Operation, ServedModel
-from interlingua.wire.operations import ModelFields, change_calls, read_models, read_page
-
-# Compatible servers use different names for the same fields.
-_FIELDS = ModelFields(
-    name=("display_name", "displayName", "name"),
-    context_window=("context_length", "context_window", "max_input_tokens", "inputTokenLimit"),
-    max_output_tokens=("max_output_tokens", "max_tokens", "outputTokenLimit"),
-    id_prefix="models/",
-)
+from interlingua.spec.operations import Operation
+from interlingua.wire.operations import change_calls, read_page
 
 
 def _encode_list(_value: object, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/models")
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
-    return read_models(body, _FIELDS)
 
 
 def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
@@ -56,9 +48,12 @@ def _without_version(call: WireCall) -> WireCall:
 
 _ALL: Mapping[str, Operation] = {
     "list_models": Operation(
-        name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
+        name="list_models", encode=_encode_list, decode=decode_models, next_page=_next_page
     ),
-    "embed": embeddings.embed(NAME),
+    **embed_operations(NAME),
+    "embed.cohere": cohere_embed(NAME),
+    **moderate_operations(NAME),
+    **rerank_operations(NAME),
     **transcription.transcription_operations(NAME),
     **_variants("timed", transcription.transcription_operations(NAME, transcription.TIMED)),
     **_variants("mistral", transcription.transcription_operations(NAME, transcription.MISTRAL)),

@@ -8,11 +8,14 @@ from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    cohere_embeddings,
     describe_model,
     embeddings,
     error_body,
     files,
     list_models,
+    moderation,
+    ranking,
     speech,
     transcription,
     video,
@@ -49,8 +52,11 @@ SERVER = ServerFacts(
 )
 
 SERVED: tuple[ServedOperation, ...] = (
+    *cohere_embeddings.SERVED,
     *embeddings.SERVED,
     *files.SERVED,
+    *moderation.SERVED,
+    *ranking.SERVED,
     *speech.SERVED,
     *transcription.SERVED,
     *video.SERVED,

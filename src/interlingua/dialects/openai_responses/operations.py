@@ -6,20 +6,18 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import embeddings, video, xai_video
+from interlingua.dialects.openai_shared import decode_models, video, xai_video
+from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.files import file_operations
+from interlingua.dialects.openai_shared.moderation import moderate_operations
+from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.dialects.openai_shared.speech import speech_operations
 from interlingua.dialects.openai_shared.transcription import transcription_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.operations import ModelFields, counted_request, read_count, read_models
+from interlingua.wire.operations import counted_request, read_count
 
-_FIELDS = ModelFields(
-    name=("display_name", "name"),
-    context_window=("context_length", "context_window", "max_input_tokens"),
-    max_output_tokens=("max_output_tokens", "max_tokens"),
-)
 # The options that a count also accepts.
 _COUNTED = (
     "conversation", "input", "instructions", "parallel_tool_calls", "previous_response_id",
@@ -36,14 +34,16 @@ OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
         encode=lambda _value, _profile: WireCall(method="GET", path="/v1/models"),
-        decode=lambda _status, _headers, body: read_models(body, _FIELDS),
+        decode=decode_models,
     ),
     "count_tokens": Operation(
         name="count_tokens",
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
-    "embed": embeddings.embed(NAME),
+    **embed_operations(NAME),
+    **moderate_operations(NAME),
+    **rerank_operations(NAME),
     **transcription_operations(NAME),
     **speech_operations(NAME),
     **file_operations(NAME),

@@ -18,6 +18,8 @@ from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.facts import CacheStep, SchemaRules
 from interlingua.spec.operations import Failure, ServedModel, ServerRoute
 from interlingua.wire.classify import error_text, overflow_text
+from interlingua.wire.fields import extra_of
+from interlingua.wire.models import ModelFields, read_models, write_price
 
 # https://platform.openai.com/docs/guides/structured-outputs; beyond that page, recorded requests
 # with `$schema`, `title`, `default` and any format of a number were accepted.
@@ -52,6 +54,18 @@ CACHE_KEY_STEPS = (
 """What leads a call to the machine that has its prompt."""
 
 
+MODEL_FIELDS = ModelFields(  # hosts use different names for the same facts
+    name=("display_name", "displayName", "name"),
+    context_window=(
+        *("context_length", "context_window", "max_context_length", "max_model_len", "meta.n_ctx"),
+        *("max_input_tokens", "inputTokenLimit"),
+    ),
+    max_output_tokens=(
+        *("max_completion_tokens", "top_provider.max_completion_tokens", "max_output_tokens"),
+        *("max_output_length", "max_tokens", "outputTokenLimit"),
+    ),
+    id_prefix="models/",
+)
 KEY_HEADERS = ("authorization", "api-key")
 LIMIT_HEADERS = {
     "requests_limit": "x-ratelimit-limit-requests",
@@ -139,5 +153,50 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
 
 
 def describe_model(model: ServedModel) -> dict[str, Any]:
-    """The description of one model; the creation time is unknown and sent as 0."""
-    return {"id": model.id, "object": "model", "created": 0, "owned_by": model.provider}
+    """
+    The description of one model; an unknown date is sent as 0.
+
+    OpenAI's own list has only the first four fields; the names of the others are those of hosts.
+    """
+    known: dict[str, Any] = {
+        "name": model.name,
+        "description": model.description,
+        "context_length": model.context_window,
+        "max_completion_tokens": model.max_output_tokens,
+        "input_modalities": _listed(model.input_modalities),
+        "output_modalities": _listed(model.output_modalities),
+        "capabilities": _without_unknown(
+            function_calling=model.supports_tools,
+            reasoning=model.supports_reasoning,
+            structured_outputs=model.supports_structured_output,
+        ),
+        "pricing": _without_unknown(
+            prompt=_price(model.input_cost_per_million),
+            completion=_price(model.output_cost_per_million),
+        ),
+    }
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": int(model.created_at or 0),
+        "owned_by": model.owner or model.provider,
+        **{name: value for name, value in known.items() if value},
+        **extra_of(model, "openai"),
+    }
+
+
+def _without_unknown(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _listed(words: tuple[str, ...] | None) -> list[str] | None:
+    return None if words is None else list(words)
+
+
+def _price(price: float | None) -> str | None:
+    return None if price is None else write_price(price)
+
+
+def decode_models(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
+    """The models of one page."""
+    return read_models(body, MODEL_FIELDS, "openai", describe_model)

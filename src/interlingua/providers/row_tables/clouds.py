@@ -133,7 +133,13 @@ ROWS: tuple[Provider, ...] = (
         only_named=True,
         key_required=False,
         sources=(RECORDED, "SDK google-genai"),
-        operations=has(create_video="vertex", retrieve_video="vertex", download_video=""),
+        operations=has(
+            ("download_video",),
+            count_tokens="vertex",
+            embed="vertex",
+            create_video="vertex",
+            retrieve_video="vertex",
+        ),
     ),
     Provider(
         name="vertex_anthropic",

@@ -43,7 +43,7 @@ ROWS: tuple[Provider, ...] = (
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.
         headers={"copilot-integration-id": "vscode-chat"},
-        operations=has(LIST, EMBED),
+        operations=has(LIST, embed="float"),
     ),
     chat("portkey", "https://api.portkey.ai/v1", *(RECORDED, DOCS), signing="x-portkey-api-key"),
     chat(

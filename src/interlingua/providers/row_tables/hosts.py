@@ -66,7 +66,7 @@ ROWS: tuple[Provider, ...] = (
         base_path="/serving-endpoints",
         key_env=("DATABRICKS_TOKEN", "DATABRICKS_API_KEY"),
         base_url_env=("DATABRICKS_BASE_URL", "DATABRICKS_HOST"),
-        operations=has(EMBED),
+        operations=has(embed="float"),
     ),
     chat(
         "snowflake",
@@ -86,7 +86,7 @@ ROWS: tuple[Provider, ...] = (
         families=("@cf/",),
         url_env={"account": ("CLOUDFLARE_ACCOUNT_ID",)},
         key_env=("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
-        operations=has(EMBED),
+        operations=has(embed="float"),
     ),
     chat(
         "github",  # not GITHUB_TOKEN: every workflow has one, for other purposes

@@ -163,7 +163,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.perplexity.ai",
         *(RECORDED, DOCS),
         families=("sonar",),
-        operations=has(EMBED),
+        operations=has(embed="perplexity"),
         operation_paths={"embed": "/v1/embeddings"},
     ),
     chat(
@@ -188,7 +188,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("dashscope",),
         key_env=("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
         base_url_env=("ALIBABA_BASE_URL", "DASHSCOPE_BASE_URL"),
-        operations=has(LIST, EMBED),
+        operations=has(LIST, embed="float"),
     ),
     chat(
         "minimax",

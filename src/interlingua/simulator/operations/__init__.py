@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from interlingua.simulator.operations import embeddings, speech
+from interlingua.simulator.operations import embeddings, judgements, speech
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
 from interlingua.spec.errors import UnsupportedError
@@ -17,6 +17,8 @@ from interlingua.spec.operations import OperationInput
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "embed": embeddings.embed,
+    "moderate": judgements.moderate,
+    "rerank": judgements.rerank,
     "transcribe": speech.transcribe,
     "speak": speech.speak,
 }

@@ -1,0 +1,160 @@
+"""Lists of models: what hosts say about a model, under the names that they have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.spec.content import Json
+from interlingua.spec.operations import ServedModel
+from interlingua.wire.json_text import loads
+
+_MILLION = 1_000_000
+_YEAR_9999 = 253_370_764_800
+
+
+class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The names with which a dialect describes a model; the first one with a value is used."""
+
+    id: tuple[str, ...] = ("id", "name")
+    name: tuple[str, ...]
+    context_window: tuple[str, ...]
+    max_output_tokens: tuple[str, ...]
+    id_prefix: str = ""
+    """The prefix that ids have in lists, but not in requests."""
+
+
+# Other facts have the same names in all dialects. A dot leads into an object.
+_CREATED = ("created", "created_at")
+_INPUTS = ("input_modalities", "architecture.input_modalities")
+_OUTPUTS = ("output_modalities", "architecture.output_modalities")
+_FEATURES = ("supported_features", "supported_parameters")
+_TOOLS = ("capabilities.function_calling",)
+_REASONING = ("capabilities.thinking.supported", "capabilities.reasoning", "thinking")
+_STRUCTURED = ("capabilities.structured_outputs.supported", "capabilities.structured_outputs")
+_MEDIA = {
+    "image": ("capabilities.vision", "capabilities.image_input.supported"),
+    "audio": ("capabilities.audio",),
+    "pdf": ("capabilities.pdf_input.supported",),
+}
+"""Capabilities that say that a model takes something else than text."""
+
+
+def read_models(
+    body: bytes, fields: ModelFields, dialect: str, describe: Callable[[ServedModel], Json]
+) -> list[ServedModel]:
+    """
+    The models of one page, or the one model of the body; entries that are no models are ignored.
+
+    `extra` gets the fields that `describe`, the server side of the dialect, would not write.
+    """
+    page = loads(body)
+    if isinstance(page, dict):
+        alone = [page] if page.keys() & {"id", "name"} else []
+        page = page.get("data") or page.get("models") or alone
+    entries = page if isinstance(page, list) else []
+    models = [_read_model(entry, fields) for entry in entries if isinstance(entry, dict)]
+    return [_with_extra(model, dialect, describe) for model in models if model.id]
+
+
+def _with_extra(
+    model: ServedModel, dialect: str, describe: Callable[[ServedModel], Json]
+) -> ServedModel:
+    own = describe(model)
+    missing = {
+        name: value for name, value in model.raw.items() if name not in own or own[name] != value
+    }
+    return replace(model, extra={dialect: missing}) if missing else model
+
+
+def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:
+    return ServedModel(
+        id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
+        name=_text(entry, fields.name),
+        description=_text(entry, ("description",)),
+        owner=_text(entry, ("owned_by",)),
+        created_at=_date(entry),
+        context_window=_count(entry, fields.context_window),
+        max_output_tokens=_count(entry, fields.max_output_tokens),
+        input_modalities=_words(entry, _INPUTS) or _media(entry),
+        output_modalities=_words(entry, _OUTPUTS),
+        supports_tools=_feature(entry, "tools", _TOOLS),
+        supports_reasoning=_feature(entry, "reasoning", _REASONING),
+        supports_structured_output=_feature(entry, "structured_outputs", _STRUCTURED),
+        input_cost_per_million=_price(entry, "pricing.prompt"),
+        output_cost_per_million=_price(entry, "pricing.completion"),
+        raw=entry,
+    )
+
+
+def _values(entry: Mapping[str, Any], paths: tuple[str, ...]) -> Iterator[Any]:
+    for path in paths:
+        value: Any = entry
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            yield value
+
+
+def _text(entry: Mapping[str, Any], paths: tuple[str, ...]) -> str | None:
+    values = _values(entry, paths)
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _count(entry: Mapping[str, Any], paths: tuple[str, ...]) -> int | None:
+    return next((value for value in _values(entry, paths) if type(value) is int), None)
+
+
+def _words(entry: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[str, ...] | None:
+    for value in _values(entry, paths):
+        if isinstance(value, list):
+            return tuple(word for word in value if isinstance(word, str))
+    return None
+
+
+def _date(entry: Mapping[str, Any]) -> float | None:
+    """Seconds since 1970; 0 means that the date is unknown."""
+    for value in _values(entry, _CREATED):
+        if isinstance(value, str):
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+            return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()) or None
+        if isinstance(value, (int, float)) and 0 < value < _YEAR_9999:
+            return float(value)
+    return None
+
+
+def _media(entry: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What a model takes, by its capabilities; None if it has none of them."""
+    known = {name: next(_values(entry, paths), None) for name, paths in _MEDIA.items()}
+    if not any(isinstance(value, bool) for value in known.values()):
+        return None
+    return ("text", *(name for name, value in known.items() if value is True))
+
+
+def _feature(entry: Mapping[str, Any], word: str, paths: tuple[str, ...]) -> bool | None:
+    flags = (value for value in _values(entry, paths) if isinstance(value, bool))
+    features = _words(entry, _FEATURES)
+    return next(flags, None if features is None else word in features)
+
+
+def _price(entry: Mapping[str, Any], path: str) -> float | None:
+    """Dollars per million tokens; a negative price means that it varies."""
+    for value in _values(entry, (path,)):
+        try:
+            price = float(value) * _MILLION
+        except (TypeError, ValueError):
+            continue
+        return round(price, 9) if 0 <= price < _MILLION else None
+    return None
+
+
+def write_price(price: float) -> str:
+    """The price of one token as hosts write it."""
+    return f"{price / _MILLION:.15f}".rstrip("0").rstrip(".")

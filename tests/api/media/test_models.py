@@ -1,0 +1,93 @@
+"""`served_models` and `count_tokens`."""
+
+import asyncio
+
+import pytest
+
+from interlingua import Client, HttpAdapter, sync
+from interlingua.errors import ConfigurationError, UnsupportedError
+from interlingua.media import count_tokens, served_models
+from interlingua.simulator import Simulator, serve_in_thread
+from support.simulated import MODELS, adapters
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serve_in_thread(Simulator(models=["one", "two", *MODELS.values()])) as server:
+        yield server.url
+
+
+def ask(url, work):
+    async def whole():
+        async with Client(adapters(url)) as client:
+            return await work(client)
+
+    return asyncio.run(whole())
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_models_that_are_served(url, provider):
+    """With the limits that the provider tells; the key and the address may be those of the call."""
+
+    async def work(client):
+        listed = await served_models(provider, client=client)
+        base = f"{url}/v1" if provider == "openai_compatible" else url
+        again = await served_models(
+            provider, client=client, api_key="other", base_url=base, headers={"x-mine": "1"}
+        )
+        return listed, again, await client.list_models(provider)
+
+    listed, again, same = ask(url, work)
+
+    assert [model.id for model in listed][:2] == ["one", "two"]
+    assert listed == again == same
+    assert {model.provider for model in listed} == {provider}
+    assert {model.context_window for model in listed} == {1_048_576}
+    assert {model.max_output_tokens for model in listed} == {65_536}
+    assert {model.supports_tools for model in listed} == {None}
+
+
+def test_models_of_all_providers(url):
+    """Of each that is configured."""
+    listed = ask(url, lambda client: served_models(client=client))
+
+    assert {model.provider for model in listed} == {*MODELS}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+def test_tokens_are_counted_by_the_provider(url, provider):
+    """A prompt, messages, a system prompt and tools, as in `generate`."""
+    model = f"{provider}:{MODELS[provider]}"
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+
+    async def work(client):
+        return [
+            await count_tokens(model, "How long is this?", client=client),
+            await count_tokens(model, messages=["How long is this?"], client=client),
+            await count_tokens(model, "How long is this?", system="Be brief " * 9, client=client),
+            await count_tokens(model, "How long is this?", tools=[tool], client=client),
+        ]
+
+    plain, same, longer, with_tools = ask(url, work)
+
+    assert plain == same > 0
+    assert longer > plain
+    assert with_tools >= plain
+
+
+def test_who_cannot_count(url):
+    """The error says what to use."""
+    with pytest.raises(UnsupportedError, match="estimate_input_tokens"):
+        ask(url, lambda client: count_tokens("openai_compatible:house-model", "a", client=client))
+    with pytest.raises(ConfigurationError):
+        ask(url, lambda client: count_tokens("openai:gpt-5.2", client=client))
+
+
+def test_blocking(url):
+    """The same functions in `interlingua.sync.media`."""
+    with sync.Client({"gemini": HttpAdapter("gemini", "k", base_url=url)}) as client:
+        listed = sync.media.served_models("gemini", client=client)
+        tokens = sync.media.count_tokens("gemini:gemini-2.5-flash", "Hello?", client=client)
+
+    assert listed[0].id == "one"
+    assert tokens > 0
