@@ -19,18 +19,25 @@ from interlingua.providers.catalog.search import (
     mixed_price,
 )
 from interlingua.providers.cost import CostRange
+from interlingua.providers.credentials import ApiKey
+from interlingua.providers.endpoints import DerivedPlace, Endpoint
 from interlingua.providers.provider import Provider
 from interlingua.providers.reprice import reprice
 from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
+from interlingua.wire.sigv4 import AwsCredentials
 
 __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
+    "ApiKey",
+    "AwsCredentials",
     "Behaviour",
     "CostRange",
+    "DerivedPlace",
+    "Endpoint",
     "LongContext",
     "MediaVariant",
     "ModelEntry",

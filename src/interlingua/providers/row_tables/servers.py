@@ -65,6 +65,6 @@ ROWS: tuple[Provider, ...] = (
         other_dialects=(RESPONSES, MESSAGES),
         aliases=("openai-compatible",),
         key_required=False,
-        sources=(RECORDED,),
+        sources=("recordings of other rows",),
     ),
 )
