@@ -2,9 +2,9 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `files`, `mcp`, `media`, `catalog`, `middleware`,
-`stores`, `transport`, `sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything
-is loaded at its first use, so that `import interlingua` stays light.
+`history`, `dialects`, `tools`, `execution`, `batch`, `files`, `mcp`, `media`, `catalog`,
+`middleware`, `stores`, `transport`, `sync`, and, for tests, `testing`, `simulator` and
+`conformance`. Everything is loaded at its first use, so that `import interlingua` stays light.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from interlingua.version import __version__ as __version__
 if TYPE_CHECKING:
     # For type checkers and editors, which cannot read the table below. `X as X` exports a name. A
     # test compares the two.
+    from interlingua import batch as batch
     from interlingua import catalog as catalog
     from interlingua import conformance as conformance
     from interlingua import dialects as dialects
@@ -149,6 +150,7 @@ _NAMES = {
 """The public names by the module that defines them."""
 
 _MODULES = (
+    "batch",
     "catalog",
     "conformance",
     "dialects",

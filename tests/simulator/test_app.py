@@ -198,7 +198,7 @@ def test_bad_requests(path, body, headers):
     assert type(error) is InvalidRequestError
 
 
-@pytest.mark.parametrize("path", ["/", "/v1/nothing", "/v1beta/nothing", "/v1/messages/batches"])
+@pytest.mark.parametrize("path", ["/", "/v1/nothing", "/v1beta/nothing", "/v1/messages/nothing"])
 def test_unknown_paths(path):
     """A 404 that names the address."""
     reply = call(Simulator(), path, {})

@@ -10,7 +10,7 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
@@ -396,7 +396,13 @@ class Client:
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
-        call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
+        call = OperationCall(
+            name=name,
+            provider=provider,
+            request_id=request_id,
+            adapter=adapter,
+            tariffs=self.calls.tariffs,
+        )
         performer = find_performer(adapter, operation, request_id)
         settings: dict[str, Any] = {}
         if takes_tariffs(adapter):
@@ -421,8 +427,16 @@ class Client:
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)
 
-    def address(self, value: Addressed) -> Addressed:
-        """The value of an operation with the provider and the model that would perform it."""
+    @overload
+    def address(self, value: Request) -> Request: ...
+
+    @overload
+    def address(self, value: Addressed) -> Addressed: ...
+
+    def address(self, value: Any) -> Any:
+        """A request, or the value of an operation, with the provider and model that it goes to."""
+        if isinstance(value, Request):
+            return self._routing.address(value)
         request = Request(model=value.model, provider=value.provider)
         request = self._routing.address(request)
         return replace(value, provider=request.provider, model=request.model)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
+from interlingua.providers.batches import BatchRequests
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.downloads import download_items
 from interlingua.providers.endpoints import Endpoint
@@ -172,7 +173,7 @@ class OperationCalls:
                 request,
                 self._transport,
                 self._dialect,
-                starts_job=operation.starts_job,
+                starts_job=operation.starts_job or call.starts_job,
                 error_is_data=operation.error_is_data,
             )
             provider_ids.append(provider_request_id(reply.headers))
@@ -182,7 +183,8 @@ class OperationCalls:
             result = await perform_script(operation.script(value, profile), send)
         else:
             call = await self._encode_operation(operation, value, profile)
-            result = await perform_pages(operation, call, send)
+            limit = value.limit if isinstance(value, BatchQuery) else None
+            result = await perform_pages(operation, call, send, limit)
         provider_id = next(filter(None, reversed(provider_ids)), None)
         facts = ResultFacts(self.name, request_id, provider_id, tuple(warnings), self._family)
         return complete_result(result, facts, self.seller, tariffs, value)
@@ -227,7 +229,9 @@ class OperationCalls:
     ) -> tuple[BatchInput, tuple[Warning, ...]]:
         """The value with its requests encoded as calls are, and the warnings about them."""
         make_ready = partial(self.ready, logged=set())
-        spooled = await value.requests.spool(make_ready, operation.formats, value)
+        own_headers = frozenset(name.lower() for name in (*self._headers, *self._signature))
+        requests: BatchRequests = value.requests
+        spooled = await requests.spool(make_ready, operation.formats, value, own_headers)
         value = replace(
             value,
             model=spooled.model,
@@ -240,7 +244,8 @@ class OperationCalls:
     def _decode_reply(self, reply: BatchReply, value: BatchQuery, tariffs: Tariffs) -> BatchResult:
         """The result of one request of a batch: its answer is decoded and priced as a call's."""
         given = value.requests.get(reply.id) or Request(model=value.model)
-        request = replace(given, request_id=reply.id, keep_raw=False)
+        model = given.model or value.model
+        request = replace(given, request_id=reply.id, model=model, keep_raw=False)
         try:
             response = self._decode_answer(reply, request, tariffs)
         except SDKError as error:
@@ -306,6 +311,7 @@ class OperationCalls:
             call = replace(call, path=self.provider.operation_paths[operation.name])
         if headers:
             call = replace(call, headers={**call.headers, **headers})
+        starts_job = operation.starts_job or call.starts_job
         make = partial(
             operation_request,
             call,
@@ -315,8 +321,8 @@ class OperationCalls:
             self._timeouts,
             limits=self._limits,
             # A job is requested on a new connection, which cannot be stale.
-            keep_alive=self.provider.keep_alive and not operation.starts_job,
-            may_resend=not operation.starts_job,
+            keep_alive=self.provider.keep_alive and not starts_job,
+            may_resend=not starts_job,
         )
         is_large = call.body is not None and rough_json_size(call.body) > LARGE
         return await asyncio.to_thread(make) if is_large else make()

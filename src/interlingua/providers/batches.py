@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -19,8 +19,10 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.transport.spool import SpoolFile
 
-MakeReady = Callable[[Request], Awaitable[Ready]]
+MakeReady: TypeAlias = Callable[[Request], Awaitable[Ready]]
 """The stations of a call before it is sent: files and URLs, behaviour, prepare, encode."""
+Edit: TypeAlias = Callable[[Request], Awaitable[Request]]
+_USUAL = frozenset(("accept", "accept-encoding", "content-type"))
 _TURN = 32
 """Requests after which other tasks run."""
 _MAX_WARNINGS = 1000
@@ -57,16 +59,34 @@ class BatchRequests:
     def __init__(
         self,
         items: AsyncIterator[tuple[str, Request]],
-        edits: tuple[Callable[[Request], Request], ...] = (),
+        edits: tuple[Edit, ...] = (),
+        admissions: tuple[Callable[[], Awaitable[object]], ...] = (),
         state: _State | None = None,
     ) -> None:
         self._items = items
         self._edits = edits
+        self._admissions = admissions
         self._state = state or _State()
 
-    def edited(self, edit: Callable[[Request], Request]) -> BatchRequests:
+    def edited(self, edit: Edit) -> BatchRequests:
         """The same requests, each changed by `edit` before it is encoded."""
-        return BatchRequests(self._items, (*self._edits, edit), self._state)
+        return BatchRequests(self._items, (*self._edits, edit), self._admissions, self._state)
+
+    def admitted(
+        self, see: Callable[[Request], object], admit: Callable[[], Awaitable[object]]
+    ) -> BatchRequests:
+        """
+        The same requests: `see` is called with each one, as it is sent so far.
+
+        `admit` is awaited when all are encoded, before anything is sent; it may raise.
+        """
+
+        async def edit(request: Request) -> Request:
+            see(request)
+            return request
+
+        edits, admissions = (*self._edits, edit), (*self._admissions, admit)
+        return BatchRequests(self._items, edits, admissions, self._state)
 
     def close(self) -> None:
         """Remove the temporary files."""
@@ -74,25 +94,33 @@ class BatchRequests:
             file.discard()
 
     async def spool(
-        self, make_ready: MakeReady, formats: Sequence[ItemFormat], value: BatchInput
+        self,
+        make_ready: MakeReady,
+        formats: Sequence[ItemFormat],
+        value: BatchInput,
+        own_headers: Container[str] = (),
     ) -> Spooled:
         """
         Encode all requests, in the first format whose limits they do not exceed.
 
-        Nothing is sent before all of them are encoded. An error names the request.
+        Nothing is sent before all of them are encoded. An error names the request. `own_headers`
+        are the headers of the adapter, which every call has anyway.
         """
         state = self._state
         if state.spooled is None:
             if state.is_begun:
                 raise ConfigurationError("the requests of a batch can be read only once")
             state.is_begun = True
-            writer = _Writer(formats, value, state.files)
+            writer = _Writer(formats, value, state.files, own_headers)
             async for item_id, request in self._items:
                 changed = request
                 for edit in self._edits:
-                    changed = edit(changed)
+                    changed = await edit(changed)
                 await writer.add(item_id, changed, make_ready)
-            state.spooled = await writer.finish()
+            spooled = await writer.finish()
+            for admit in self._admissions:
+                await admit()
+            state.spooled = spooled
         return state.spooled
 
 
@@ -100,9 +128,14 @@ class _Writer:
     """Writes items in all formats that are still possible."""
 
     def __init__(
-        self, formats: Sequence[ItemFormat], value: BatchInput, files: list[SpoolFile]
+        self,
+        formats: Sequence[ItemFormat],
+        value: BatchInput,
+        files: list[SpoolFile],
+        own_headers: Container[str],
     ) -> None:
         self._value = value
+        self._own_headers = own_headers
         self._files = files
         self._drafts = [_Draft(each, SpoolFile(), each.envelope(value)) for each in formats]
         files += [draft.file for draft in self._drafts]
@@ -178,14 +211,18 @@ class _Writer:
                 f"{self._value.provider} answers a batch with one model, and this one names "
                 f"{first!r} and {second!r}; submit one batch for each model"
             )
-        for name in form.shared_headers:
-            given, known = ready.http.headers.get(name), self._headers.get(name)
-            if given is None or given == known:
+        self._share_headers(ready.http.headers)
+
+    def _share_headers(self, headers: Mapping[str, str]) -> None:
+        """Add the headers that a request needs to those that are sent with the whole batch."""
+        for name, given in join_headers(headers).items():
+            known = self._headers.get(name)
+            if name in _USUAL or name in self._own_headers or given == known:
                 continue
             if known is not None and not name.endswith("-beta"):
                 raise UnsupportedError(
                     f"the batch is sent with one header {name}, and requests need both {known!r} "
-                    f"and {given!r}"
+                    f"and {given!r}; submit them in two batches"
                 )
             self._headers = join_headers(self._headers, {name: given})
 

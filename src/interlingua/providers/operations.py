@@ -23,14 +23,7 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import (
-    ConfigurationError,
-    DecodeError,
-    NetworkError,
-    RequestTimeoutError,
-    SDKError,
-    UnsupportedError,
-)
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
 from interlingua.spec.media.embeddings import EmbedInput, EmbedResult
 from interlingua.spec.operations import (
     InputLimits,
@@ -44,6 +37,7 @@ from interlingua.spec.operations import (
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import check_losses
+from interlingua.wire.classify import was_refused
 from interlingua.wire.json_text import loads
 from interlingua.wire.multipart import is_repeatable
 
@@ -54,6 +48,9 @@ _OTHER_SERVERS = (
 )
 _METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
+_PERHAPS_STARTED = (
+    "not retried, because the provider may have begun: look at what is there before you try again"
+)
 NO_USAGE = Usage()
 _UNKNOWN_LIMITS = InputLimits(items=100)
 """Of adapters of other packages, and of several adapters in one."""
@@ -142,9 +139,11 @@ Exchange: TypeAlias = Callable[[WireCall], Awaitable[OperationReply]]
 """Sends one call of an operation."""
 
 
-async def perform_pages(operation: Operation, call: WireCall, send: Exchange) -> Any:
+async def perform_pages(
+    operation: Operation, call: WireCall, send: Exchange, limit: int | None = None
+) -> Any:
     """
-    The result of an operation: one reply, or all pages joined.
+    The result of an operation: one reply, or all pages joined, at most `limit` items.
 
     Paging stops at a page that was already read: some servers report more pages for ever.
     """
@@ -155,12 +154,16 @@ async def perform_pages(operation: Operation, call: WireCall, send: Exchange) ->
     results = list(result)
     pages = [(call.path, call.query)]
     following = operation.next_page(call, reply.headers, reply.body)
-    while following is not None and (following.path, following.query) not in pages:
+    while (
+        following is not None
+        and (following.path, following.query) not in pages
+        and (limit is None or len(results) < limit)
+    ):
         pages.append((following.path, following.query))
         reply = await send(following)
         results += await _decode(operation, reply)
         following = operation.next_page(following, reply.headers, reply.body)
-    return results
+    return results[:limit]
 
 
 async def perform_script(script: Script, send: Exchange) -> Any:
@@ -282,23 +285,9 @@ async def exchange(
         _note_used_body(error, request)
         if starts_job and not was_refused(error):
             error.forbid_retry()
+            error.add_facts(advice=_PERHAPS_STARTED)
         raise
     return OperationReply(reply.status, reply.headers, body)
-
-
-_REFUSALS = frozenset((429, 503, 529))
-
-
-def was_refused(error: SDKError) -> bool:
-    """
-    Whether a failed request certainly has started nothing, so that it can be sent again.
-
-    There was no connection, or the provider has no room now. After any other failure (a lost
-    connection, a timeout, a 500 or 502) the work may have begun.
-    """
-    if isinstance(error, (NetworkError, RequestTimeoutError)) and error.phase is not None:
-        return error.phase == "connect"
-    return error.status_code in _REFUSALS
 
 
 async def stream_items(

@@ -23,6 +23,7 @@ from interlingua.serving.application import (
     check_key,
     count_body,
     error_reply,
+    find_route,
     json_reply,
     operation_reply,
     refusal,
@@ -50,14 +51,20 @@ from interlingua.simulator.answer import (
 )
 from interlingua.simulator.dsl import Fault, Turn
 from interlingua.simulator.operations import SimulatedOperations
+from interlingua.simulator.operations.batches import POLLS
 from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
+from interlingua.spec.media.batch import BatchReply
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
 from interlingua.wire import event_stream
+from interlingua.wire.batches import expired
+from interlingua.wire.json_text import loads
 
+_EXPIRED = 408
 _OF_CONNECTIONS = {"cut", "clean_cut", "reset", "stall"}
 
 
@@ -158,6 +165,10 @@ class Simulator(Application):
     is unknown (404). With `strict`, a body is refused (400) if a required field is missing, or if
     the client side of its dialect would have to change the request for the model. `videos` say how
     video jobs go on, one after another.
+
+    The requests of a batch are answered by the script too, a share each time that the batch is
+    asked for; it ends when it was asked for `batch_polls` times. A request that the script
+    answers with `error(408)` expires.
     """
 
     def __init__(
@@ -167,13 +178,16 @@ class Simulator(Application):
         models: Iterable[str] | None = None,
         strict: bool = False,
         videos: Iterable[VideoScript] = (),
+        batch_polls: int = POLLS,
     ) -> None:
         self.script: Script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._strict = strict
         self._cache = PrefixCache()
-        self._operations = SimulatedOperations(self._check_model, videos)
+        self._operations = SimulatedOperations(
+            self._check_model, self._answer_item, videos=videos, batch_polls=batch_polls
+        )
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Record the request and send the answer of the script."""
@@ -201,6 +215,23 @@ class Simulator(Application):
         except SDKError as error:
             exchange.error = exchange.error or error
             return Turn(), error_reply(incoming, error)
+
+    def _answer_item(self, item_id: str, call: WireCall) -> BatchReply:
+        """The reply to one request of a batch, which is recorded as any other."""
+        route = find_route(call.method, call.path, call.headers)
+        exchange = self.script.record(route.dialect, call.method, call)
+        incoming = Incoming(call=call, route=route, query={}, key=self._key)
+        exchange.turn, reply = self._respond(exchange, incoming)
+        exchange.status = reply.status
+        exchange.over.set()
+        if reply.status == _EXPIRED:
+            return BatchReply(id=item_id, error=expired())
+        return BatchReply(
+            id=item_id,
+            status=reply.status,
+            body=reply_json(reply),
+            provider_request_id=request_id(exchange.number),
+        )
 
     def _answer(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         dialect, is_stream = dialects.get(incoming.dialect), incoming.call.stream
@@ -287,6 +318,15 @@ def _spoiled(reply: Reply, turn: Turn) -> Reply:
         return reply
     body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
     return reply._replace(chunks=(body[: len(body) // 2],))
+
+
+def reply_json(reply: Reply) -> Json:
+    """The JSON of a reply; its text if it has none."""
+    body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
+    try:
+        return loads(body)
+    except DecodeError:
+        return body.decode("utf-8", "replace")
 
 
 def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:

@@ -85,6 +85,8 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     form: tuple[FormPart, ...] = ()
     headers: Mapping[str, str] = {}
     stream: bool = False
+    starts_job: bool = False
+    """As `Operation.starts_job`, for one call of an operation that makes several."""
     warnings: tuple[Warning, ...] = ()
 
     def __repr__(self) -> str:

@@ -143,8 +143,6 @@ class ItemFormat(msgspec.Struct, frozen=True, kw_only=True):
     """A regular expression that the whole id of an item must match."""
     single_model: bool = False
     """All items must have the same model."""
-    shared_headers: tuple[str, ...] = ()
-    """The headers of items that are sent with the whole batch."""
 
 
 class InputLimits(msgspec.Struct, frozen=True, kw_only=True):

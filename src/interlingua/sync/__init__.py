@@ -12,6 +12,7 @@ once. Tools that are plain functions run in worker threads and may call these fu
 and hooks run in the background thread, where only the async functions work.
 """
 
+from interlingua.sync import batch as batch
 from interlingua.sync import files as files
 from interlingua.sync import video as video
 from interlingua.sync.blocking_iterator import BlockingIterator

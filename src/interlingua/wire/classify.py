@@ -358,6 +358,24 @@ def overflow_text(error: Exception, words: str, sentence: str) -> str:
     return f"{words}: {text}"
 
 
+_BUSY = frozenset((429, 503, 529))
+_UNCERTAIN = frozenset((408, 499))
+
+
+def was_refused(error: SDKError) -> bool:
+    """
+    Whether a failed request certainly has started nothing, so that it can be sent again.
+
+    There was no connection, or the provider refused it or has no room now. After any other
+    failure (a lost connection, a timeout, a 500 or 502) the work may have begun.
+    """
+    if isinstance(error, (NetworkError, RequestTimeoutError)) and error.phase is not None:
+        return error.phase == "connect"
+    status = error.status_code
+    is_refusal = status is not None and 400 <= status < 500 and status not in _UNCERTAIN
+    return is_refusal or status in _BUSY
+
+
 def error_text(error: Exception) -> str:
     """The message of an error, without the status that `make_error` wrote before it."""
     if not isinstance(error, SDKError):

@@ -8,6 +8,7 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -43,12 +44,22 @@ from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import BudgetExceededError, ConfigurationError
+from interlingua.spec.errors import (
+    AbortError,
+    BudgetExceededError,
+    ConfigurationError,
+    NetworkError,
+    ProviderError,
+    RequestTimeoutError,
+    SDKError,
+)
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.media.batch import BATCH_TIER, BatchInput
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
+from interlingua.wire.classify import was_refused
 
 Period: TypeAlias = Literal["day", "month"] | float | None
 """A calendar day or month (UTC), a number of seconds that ends now, or None: for ever."""
@@ -62,7 +73,8 @@ _CATALOG = Tariffs()
 _FREE = frozenset(
     (
         *("count_tokens", "list_models"),
-        # A job is counted when it is created.
+        # A job and a batch are counted when they are created.
+        *("batch_results", "cancel_batch", "delete_batch", "list_batches", "retrieve_batch"),
         *("retrieve_video", "list_videos", "download_video", "cancel_video", "delete_video"),
     )
 )
@@ -195,13 +207,14 @@ class Budget:
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
+        if isinstance(value, BatchInput):
+            return await self._submit_batch(operation, value, call_next)
         request = request_of(operation, value)
         scope = None if operation.name in _FREE else self._scope(request)
         if scope is None:
             return await call_next(value)
         usage = expected_usage(operation, value)
-        adapter = operation.adapter
-        call = NO_CALL if adapter is None else CallInfo(adapters={operation.provider: adapter})
+        call = _call_of(operation)
         reserved = self._expected_cost(request, usage, call)
         hold = await self._reserve(scope, reserved, request)
         spent = 0.0
@@ -211,6 +224,52 @@ class Budget:
             return result
         finally:
             await self._settle(hold, spent)
+
+    async def _submit_batch(
+        self, operation: OperationCall, value: BatchInput, call_next: PerformNext
+    ) -> Any:
+        """
+        Count a batch with the most that it should cost, when it is submitted.
+
+        Its results may be read in another process, or never, so they correct nothing. A batch
+        that the provider has refused is not counted.
+        """
+        call, amounts = _call_of(operation), defaultdict[str, float](float)
+        holds: list[tuple[Hold | None, float]] = []
+
+        def see(request: Request) -> None:
+            scope = self._scope(request)
+            if scope is not None:
+                amounts[scope] += self._estimate_item(request, call)
+
+        async def admit() -> None:
+            whole = request_of(operation, value)
+            for scope, amount in amounts.items():
+                holds.append((await self._reserve(scope, amount, whole), amount))
+
+        is_counted = False
+        try:
+            result = await call_next(replace(value, requests=value.requests.admitted(see, admit)))
+            is_counted = True
+            return result
+        except SDKError as error:
+            is_counted = isinstance(error, _UNCERTAIN) and not was_refused(error)
+            raise
+        except BaseException:  # cancelled: the provider may have it
+            is_counted = True
+            raise
+        finally:
+            for hold, amount in holds:
+                await self._settle(hold, amount if is_counted else 0.0)
+
+    def _estimate_item(self, request: Request, call: CallInfo) -> float:
+        """The most that a request of a batch should cost; as a call, if that is unknown."""
+        tokens, output = self._expected_tokens(request)
+        usage = Usage(
+            input_tokens=tokens, output_tokens=output, service_tier=BATCH_TIER, estimated=True
+        )
+        amount = self._price(request, usage, call)
+        return self.estimate(request, call) if amount is None else amount
 
     # Reserving.
 
@@ -345,10 +404,7 @@ class Budget:
 
     def estimate(self, request: Request, call: CallInfo = NO_CALL) -> float:
         """The most that one attempt should cost."""
-        output = request.max_tokens
-        if output is None:
-            output = self._max_tokens + (request.thinking_budget or 0)
-        tokens = int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1
+        tokens, output = self._expected_tokens(request)
         if self._cost is None:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
             tariff = self._find_tariff(request, tariffs, call)
@@ -358,6 +414,12 @@ class Budget:
                     return amount
         usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
         return self._expected_cost(request, usage, call)
+
+    def _expected_tokens(self, request: Request) -> tuple[int, int]:
+        output = request.max_tokens
+        if output is None:
+            output = self._max_tokens + (request.thinking_budget or 0)
+        return int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1, output
 
     def cost_of(
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
@@ -426,6 +488,17 @@ class Budget:
                 target,
             )
         return 0.0
+
+
+_UNCERTAIN = (ProviderError, NetworkError, RequestTimeoutError, AbortError)
+"""Errors after which the provider may have a batch, unless it has refused it."""
+
+
+def _call_of(operation: OperationCall) -> CallInfo:
+    """What is known of the call of an operation: its adapter and the prices of its client."""
+    adapter = operation.adapter
+    adapters = {} if adapter is None else {operation.provider: adapter}
+    return CallInfo(adapters=adapters, tariffs=operation.tariffs)
 
 
 class _Known:

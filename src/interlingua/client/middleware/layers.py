@@ -117,6 +117,8 @@ class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     request_id: str
     adapter: Adapter | None = None
+    tariffs: Tariffs | None = None
+    """The prices of the client."""
 
 
 @runtime_checkable

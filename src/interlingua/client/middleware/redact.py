@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -44,6 +45,7 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua.spec.media.batch import BatchInput, BatchResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -86,16 +88,7 @@ class Redact:
         marks, request = await self._redact(request)
         response = await call_next(request)
         edits = self._edits(marks)
-        if not edits:
-            return response
-        content = tuple(edits.edit_part(part) for part in response.message.content)
-        is_same = all(
-            new is old for new, old in zip(content, response.message.content, strict=True)
-        )
-        if is_same:
-            return response
-        message = replace(response.message, content=content, extra={})  # as after a stream
-        return replace(response, message=message)
+        return _edit_response(response, edits) if edits else response
 
     async def stream(
         self, request: Request, call_next: StreamNext
@@ -117,11 +110,35 @@ class Redact:
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """The result of the operation with the redacted value."""
-        del operation
+        if isinstance(value, BatchInput):  # its requests are read and encoded later
+            return await call_next(replace(value, requests=value.requests.edited(self._cleaned)))
+        if operation.name == "batch_results":
+            results = await call_next(value)
+            is_edited = self._restores or self._answers
+            return self._edit_results(results, value.requests) if is_edited else results
         marks, value = await self._redact(value)
         result = await call_next(value)
         edits = self._edits(marks)
         return _edit_value(result, edits.edit) if edits else result
+
+    async def _cleaned(self, request: Request) -> Request:
+        cleaned: Request = (await self._redact(request))[1]
+        return cleaned
+
+    async def _edit_results(
+        self, results: AsyncGenerator[BatchResult, None], requests: Mapping[str, Request]
+    ) -> AsyncGenerator[BatchResult, None]:
+        """The results of a batch; what marks stand for is known if the requests are at hand."""
+        async with aclosing(results):
+            async for result in results:
+                marks, _ = await self._redact(requests.get(result.id) or Request())
+                edits, response = self._edits(marks), result.response
+                if response is None or not edits:
+                    yield result
+                    continue
+                edited = _edit_response(response, edits)
+                raw = result.raw if edited is response else None
+                yield replace(result, response=edited, raw=raw)
 
     async def _redact(self, value: Any) -> tuple[Marks, Any]:
         """The value without what is removed, and the marks in it; in a thread if it is large."""
@@ -189,6 +206,14 @@ class _Edits:
     def holds_calls(self) -> bool:
         """Whether calls are withheld to their end: in JSON text, a secret may be escaped."""
         return self._marks is not None
+
+
+def _edit_response(response: Response, edits: _Edits) -> Response:
+    content = tuple(edits.edit_part(part) for part in response.message.content)
+    if all(new is old for new, old in zip(content, response.message.content, strict=True)):
+        return response
+    message = replace(response.message, content=content, extra={})  # as after a stream
+    return replace(response, message=message)
 
 
 class _Segment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any, TypeAlias
 
 import msgspec
@@ -22,6 +23,7 @@ from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.media.batch import BatchResult
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
@@ -113,12 +115,28 @@ class UsageReports:
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """One report for an operation whose result shows its usage; for a job, at its end."""
         result = await call_next(value)
+        if operation.name == "batch_results":
+            return self._report_results(result, operation)
         if isinstance(result, OperationResult) and result.is_final and result.usage != NO_USAGE:
             request = Request(
                 model=result.model, provider=operation.provider, request_id=operation.request_id
             )
             await self._send(self._open(request).end(result.usage, result.cost))
         return result
+
+    async def _report_results(
+        self, results: AsyncGenerator[BatchResult, None], operation: OperationCall
+    ) -> AsyncGenerator[BatchResult, None]:
+        """The results of a batch, with one report for each answer."""
+        async with aclosing(results):
+            async for result in results:
+                response = result.response
+                if response is not None:
+                    request = Request(
+                        model=response.model, provider=operation.provider, request_id=result.id
+                    )
+                    await self._send(self._open(request).end(response.usage, response.cost))
+                yield result
 
     def _open(self, request: Request) -> _Meter:
         call, self._count = self._count, self._count + 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.anthropic_messages import files
+from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.request import encode_request
 from interlingua.dialects.anthropic_messages.serve import describe_model
@@ -59,5 +59,6 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
+    **batches.OPERATIONS,
     **files.OPERATIONS,
 }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from interlingua.dialects.anthropic_messages import files
+from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
@@ -69,7 +69,7 @@ SERVER = ServerFacts(
     refusal="content_filter",
 )
 
-SERVED: tuple[ServedOperation, ...] = (*files.SERVED,)
+SERVED: tuple[ServedOperation, ...] = (*batches.SERVED, *files.SERVED)
 
 _ERRORS: dict[int, tuple[str, str]] = {
     400: ("invalid_request_error", "messages.0: Input does not match the expected shape."),

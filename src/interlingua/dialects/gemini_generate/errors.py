@@ -123,6 +123,22 @@ def word_for(status: int) -> str:
     return _CODES.get(status, _CODES[500 if status >= 500 else 400])[0]
 
 
+_RPC_STATUSES = {
+    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400,
+    12: 501, 13: 500, 14: 503, 15: 500, 16: 401,
+}  # fmt: skip
+"""HTTP statuses by the numbers of google.rpc.Code."""
+
+
+def status_of_code(code: Json) -> int:
+    """The HTTP status of a code: a word, a number of google.rpc.Code, or a status itself."""
+    if isinstance(code, str):
+        return _STATUSES.get(code, 500)
+    if type(code) is int:
+        return code if code >= 400 else _RPC_STATUSES.get(code, 500)
+    return 500
+
+
 def _find_class(
     status: int | None, fault: classify.Fault, details: list[dict[str, Json]]
 ) -> type[errors.ProviderError] | None:

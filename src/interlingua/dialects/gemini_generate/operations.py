@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import embeddings, files, speech, video
+from interlingua.dialects.gemini_generate import batches, embeddings, files, speech, video
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.dialects.gemini_generate.serve import describe_model
@@ -61,6 +61,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "count_tokens.vertex": Operation(
         name="count_tokens", encode=_encode_vertex_count, decode=_read_count
     ),
+    **batches.OPERATIONS,
     **embeddings.OPERATIONS,
     **files.OPERATIONS,
     **speech.OPERATIONS,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import embeddings, files, video
+from interlingua.dialects.gemini_generate import batches, embeddings, files, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.speech import wanted_speech
@@ -66,7 +66,12 @@ SERVER = ServerFacts(
     retry_after_header=False,
     refusal="content_filter",
 )
-SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED, *files.SERVED, *video.SERVED)
+SERVED: tuple[ServedOperation, ...] = (
+    *batches.SERVED,
+    *embeddings.SERVED,
+    *files.SERVED,
+    *video.SERVED,
+)
 
 _PAGE = 50  # the default number of models on a page
 _MAX_PAGE = 1000

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
+from interlingua.dialects.openai_chat.mistral_batches import mistral_batch_operations
 from interlingua.dialects.openai_shared import (
+    batches,
     decode_models,
     files,
     speech,
@@ -59,6 +61,8 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", transcription.transcription_operations(NAME, transcription.MISTRAL)),
     **speech.speech_operations(NAME),
     **_variants("mistral", speech.speech_operations(NAME, speech.MISTRAL)),
+    **batches.batch_operations(NAME, "/v1/chat/completions"),
+    **_variants("mistral", mistral_batch_operations(NAME)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
     **video.video_operations(NAME),

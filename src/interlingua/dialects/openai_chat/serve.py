@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from interlingua.dialects.openai_chat import mistral_batches
 from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    batches,
     cohere_embeddings,
     describe_model,
     embeddings,
@@ -52,9 +54,11 @@ SERVER = ServerFacts(
 )
 
 SERVED: tuple[ServedOperation, ...] = (
+    *batches.SERVED,
     *cohere_embeddings.SERVED,
     *embeddings.SERVED,
     *files.SERVED,
+    *mistral_batches.SERVED,
     *moderation.SERVED,
     *ranking.SERVED,
     *speech.SERVED,

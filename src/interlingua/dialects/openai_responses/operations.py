@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
 from interlingua.dialects.openai_shared import decode_models, video, xai_video
+from interlingua.dialects.openai_shared.batches import batch_operations
 from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
@@ -46,6 +47,7 @@ OPERATIONS: Mapping[str, Operation] = {
     **rerank_operations(NAME),
     **transcription_operations(NAME),
     **speech_operations(NAME),
+    **batch_operations(NAME, PATH),
     **file_operations(NAME),
     **video.video_operations(NAME),
     **{f"{name}.xai": made for name, made in xai_video.video_operations(NAME).items()},

@@ -19,7 +19,10 @@ TRANSCRIBE = ("transcribe",)
 SPEAK = ("speak", "stream_speech")
 VIDEO = ("create_video", "retrieve_video", "download_video")
 FILES = ("upload_file", "retrieve_file", "list_files", "delete_file", "download_file")
-BATCH = ("submit_batch", "retrieve_batch", "batch_results", "cancel_batch", "list_batches")
+BATCH = (
+    *("submit_batch", "retrieve_batch", "batch_results"),
+    *("cancel_batch", "list_batches", "delete_batch"),
+)
 
 DOCS = "vendor documentation"
 RECORDED = "recordings"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from interlingua.simulator.operations import embeddings, judgements, speech
+from interlingua.simulator.operations.batches import POLLS, Answer, SimulatedBatches
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
 from interlingua.spec.errors import UnsupportedError
@@ -29,17 +30,24 @@ class SimulatedOperations:
     """Performs operations; those with state (files, jobs) keep it here."""
 
     def __init__(
-        self, check_model: Callable[[str], None], videos: Iterable[VideoScript] = ()
+        self,
+        check_model: Callable[[str], None],
+        answer: Answer,
+        *,
+        videos: Iterable[VideoScript] = (),
+        batch_polls: int = POLLS,
     ) -> None:
         self._check_model = check_model
         self.files: SimulatedFiles = SimulatedFiles()
         self.videos: SimulatedVideos = SimulatedVideos(self.files, videos)
+        self.batches: SimulatedBatches = SimulatedBatches(self.files, answer, batch_polls)
 
     def perform(self, name: str, value: Any) -> Any:
         """The result of an operation; the model is checked as that of an answer is."""
         if isinstance(value, OperationInput) and value.model:
             self._check_model(value.model)
-        holders = (holder for holder in (self.files, self.videos) if hasattr(holder, name))
+        owners = (self.batches, self.files, self.videos)
+        holders = (holder for holder in owners if hasattr(holder, name))
         function = _FUNCTIONS.get(name) or getattr(next(holders, None), name, None)
         if function is None:
             raise UnsupportedError(f"the simulator does not perform {name!r}")

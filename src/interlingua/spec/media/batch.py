@@ -10,7 +10,7 @@ from interlingua.spec.contracts import Content, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Usage
 
 BATCH_TIER = "batch"
 """The tier of service of all answers of batches."""
@@ -52,11 +52,11 @@ class BatchFault(Record, frozen=True, kw_only=True):
     """The line of the uploaded file, from 1."""
 
 
-class BatchJob(OperationResult, frozen=True, kw_only=True):
+class Batch(OperationResult, frozen=True, kw_only=True):
     """
     A batch at a provider, as it was when the provider was asked.
 
-    `job.reference` is all that another process needs to go on.
+    `batch.reference` is all that another process needs to go on.
     """
 
     id: str = ""
@@ -73,12 +73,18 @@ class BatchJob(OperationResult, frozen=True, kw_only=True):
     ended_at: float | None = None
     """Seconds since 1970."""
     input_file: str | None = None
+    """The file with the requests, if they were uploaded."""
     outputs: tuple[str, ...] = ()
-    """Where the results are, once there are any: paths at the provider."""
+    """Where the results are, once there are any, in the provider's words."""
+    total_usage: Usage | None = None
+    """What all requests have used so far, if the provider says it."""
     faults: tuple[BatchFault, ...] = ()
     """Why the whole batch failed."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
+
+    def __repr__(self) -> str:
+        return f"Batch({self.reference!r}, state={self.state!r}, counts={self.counts!r})"
 
     @property
     def reference(self) -> str:
@@ -100,6 +106,12 @@ class BatchResult(Record, frozen=True, kw_only=True):
     error: SDKError | None = None
     raw: Json = None
     """The result as it was received, for debugging."""
+
+    def unwrap(self) -> Response:
+        """The response; raises the error if the request failed."""
+        if self.response is None:
+            raise self.error or AssertionError("a result without response and error")
+        return self.response
 
 
 class BatchReply(Record, frozen=True, kw_only=True):
@@ -137,16 +149,25 @@ class BatchQuery(OperationInput, frozen=True, kw_only=True):
 
     id: str = ""
     output: str = ""
-    """The one of `BatchJob.outputs` to read."""
+    """The one of `Batch.outputs` to read."""
     requests: Mapping[str, Request] = {}
     """The requests by their ids, where the caller still has them."""
     limit: int | None = None
-    """How many batches to list; None for all."""
+    """How many batches a page of a list has; None for the provider's default."""
+    after: str | None = None
+    """The last batch of the page before, as a server receives it."""
+    owner: str = ""
+    """The dialect in which a server received it; lists have only the batches of one dialect."""
+    batch: Batch | None = None
+    """The batch to delete, with its files."""
 
 
 class BatchSubmission(OperationInput, frozen=True, kw_only=True):
     """A batch that a server receives: its calls, or the file that contains them."""
 
+    owner: str = ""
+    """The dialect in which it was received."""
+    id_prefix: str = ""
     calls: tuple[tuple[str, WireCall], ...] = ()
     file_id: str | None = None
     endpoint: str = ""
@@ -154,6 +175,10 @@ class BatchSubmission(OperationInput, frozen=True, kw_only=True):
     """Decodes the file."""
     write: Callable[[Iterable[BatchReply]], bytes] | None = None
     """Encodes the results as a file; None if the results are no files."""
+    splits_errors: bool = False
+    """Failed requests are in a file of their own."""
+    keeps_order: bool = False
+    """Results are in the order of the requests."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
 
@@ -161,7 +186,7 @@ class BatchSubmission(OperationInput, frozen=True, kw_only=True):
 class ServedBatch(Record, frozen=True, kw_only=True):
     """A batch as a server holds it."""
 
-    job: BatchJob = BatchJob()
+    batch: Batch = Batch()
     replies: tuple[BatchReply, ...] = ()
     """Once the batch has ended, one for each request, in any order."""
     output_file: str | None = None

@@ -1,0 +1,531 @@
+"""
+`:batchGenerateContent` and `/v1beta/batches`: both sides.
+
+A batch is an operation: its facts are in `metadata`. Few requests are in the call and their results
+in the operation; many are in files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from interlingua.dialects.gemini_generate import files
+from interlingua.dialects.gemini_generate.errors import status_of_code
+from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import PATH as GENERATE
+from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError, NotFoundError
+from interlingua.spec.media.batch import (
+    ENDED,
+    Batch,
+    BatchCounts,
+    BatchFault,
+    BatchInput,
+    BatchQuery,
+    BatchReply,
+    BatchState,
+    BatchSubmission,
+    ServedBatch,
+)
+from interlingua.spec.media.files import FileInput, UploadInput
+from interlingua.spec.operations import (
+    ItemFormat,
+    Operation,
+    OperationReply,
+    Script,
+    ServedOperation,
+    ServedReply,
+)
+from interlingua.wire.batches import (
+    MEGABYTE,
+    ReplyLines,
+    cancelled,
+    create_or_clean,
+    expired,
+    is_expired,
+    page_of,
+    read_replies,
+)
+from interlingua.wire.fields import Fields, request_errors, restore, text_of
+from interlingua.wire.files import seconds_of, time_text
+from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.jsonl import JSONLDecoder, encode_lines
+from interlingua.wire.operations import page_size, read_page
+
+_BATCHES = "/v1beta/batches"
+_PREFIX = "batches/"
+_FILE = "files/"
+_TYPE = "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch"
+_STATES: dict[str, BatchState] = {
+    "PENDING": "queued",
+    "QUEUED": "queued",
+    "PAUSED": "queued",
+    "RUNNING": "in_progress",
+    "UPDATING": "in_progress",
+    "SUCCEEDED": "completed",
+    "PARTIALLY_SUCCEEDED": "completed",
+    "FAILED": "failed",
+    "CANCELLING": "cancelling",
+    "CANCELLED": "cancelled",
+    "EXPIRED": "expired",
+}
+_STATE = "BATCH_STATE_"
+_WORDS = {
+    "queued": "PENDING",
+    "in_progress": "RUNNING",
+    "finalizing": "RUNNING",
+    "completed": "SUCCEEDED",
+    "failed": "FAILED",
+    "cancelling": "RUNNING",
+    "cancelled": "CANCELLED",
+    "expired": "EXPIRED",
+}
+_STATS = {
+    "requestCount": "total",
+    "successfulRequestCount": "succeeded",
+    "failedRequestCount": "failed",
+}
+_PAGE = 50
+_MAX_PAGE = 1000
+
+
+# Submitting.
+
+
+def _wrap_inline(item_id: str) -> tuple[bytes, bytes]:
+    return b'{"request":', b',"metadata":' + dumps({"key": item_id}) + b"}"
+
+
+def _wrap_line(item_id: str) -> tuple[bytes, bytes]:
+    return dumps({"key": item_id})[:-1] + b',"request":', b"}"
+
+
+def _envelope(value: BatchInput) -> tuple[bytes, bytes]:
+    fields = dumps({"batch": _settings(value)})[:-2]
+    comma = b"" if fields.endswith(b"{") else b","
+    return fields + comma + b'"inputConfig":{"requests":{"requests":[', b"]}}}}"
+
+
+_INLINE = ItemFormat(
+    name="inline",
+    envelope=_envelope,
+    wrap=_wrap_inline,
+    separator=b",",
+    endpoint=":generateContent",
+    max_bytes=20 * MEGABYTE,
+    single_model=True,
+)
+_LINES = ItemFormat(
+    name="lines",
+    wrap=_wrap_line,
+    endpoint=":generateContent",
+    max_bytes=2048 * MEGABYTE,
+    single_model=True,
+)
+
+
+def _settings(value: BatchInput) -> dict[str, Any]:
+    """The fields of the batch besides its requests, such as `displayName`."""
+    return body_with_options({}, value, NAME)
+
+
+def _submit(value: BatchInput, profile: Profile) -> Script:
+    path = f"/v1beta/models/{quote(value.model, safe='')}:batchGenerateContent"
+    if value.format == _INLINE.name:
+        headers = {**value.headers, "content-type": "application/json"}
+        reply = yield WireCall(path=path, content=value.content, headers=headers, starts_job=True)
+    else:
+        name = yield from _upload(value, profile)
+        body = {"batch": {**_settings(value), "inputConfig": {"fileName": name}}}
+        call = WireCall(path=path, body=body, headers=value.headers, starts_job=True)
+        delete = WireCall(method="DELETE", path=f"/v1beta/{quote(name, safe='/')}")
+        reply = yield from create_or_clean(call, delete)
+    return read_batch(loads(reply.body))
+
+
+def _upload(value: BatchInput, profile: Profile) -> Generator[WireCall, OperationReply, str]:
+    """Upload the encoded requests; returns the name of the file. It expires after two days."""
+    file = UploadInput(
+        content=value.content, file_name="batch.jsonl", media_type="application/jsonl"
+    )
+    stored = yield from _script("upload_file", file, profile)
+    return text_of(stored.id)
+
+
+def _script(name: str, value: Any, profile: Profile) -> Script:
+    script = files.OPERATIONS[name].script
+    if script is None:
+        raise AssertionError(f"{name} is no script")
+    steps: Script = script(value, profile)
+    return steps
+
+
+# Batches.
+
+
+def _path(value: BatchQuery) -> str:
+    return f"{_BATCHES}/{quote(value.id.removeprefix(_PREFIX), safe='')}"
+
+
+def _cancel(value: BatchQuery, _profile: Profile) -> Script:
+    """The reply to a cancellation is empty, so the batch is asked for."""
+    yield WireCall(path=f"{_path(value)}:cancel", body={})
+    reply = yield WireCall(method="GET", path=_path(value))
+    return read_batch(loads(reply.body))
+
+
+def _delete(value: BatchQuery, profile: Profile) -> Script:
+    batch = value.batch or Batch(id=value.id)
+    yield WireCall(method="DELETE", path=_path(value))
+    if batch.input_file:
+        with suppress(NotFoundError):  # it has expired, or was deleted before
+            yield from _script("delete_file", FileInput(file_id=batch.input_file), profile)
+    return None
+
+
+def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
+    query = {} if value.limit is None else {"pageSize": str(min(value.limit, _MAX_PAGE))}
+    return WireCall(method="GET", path=_BATCHES, query=query)
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    token = read_page(body).get("nextPageToken")
+    if not isinstance(token, str) or not token:
+        return None
+    return replace(call, query={**call.query, "pageToken": token})
+
+
+def _decode_batch(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
+    return read_batch(loads(body))
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
+    # An empty list is an object without the field.
+    rows = Fields(loads(body), strict=False).array("operations") or []
+    return [read_batch(row) for row in rows]
+
+
+def read_batch(value: Json) -> Batch:
+    """
+    A batch as the provider describes it.
+
+    Results that are in the operation are not part of it: `batch_results` reads them.
+    """
+    operation = Fields(value, strict=False)
+    name = operation.need("name")
+    output, operation.left = _without_results(operation.left)
+    raw = {"name": name, **operation.left}
+    fields = operation.fields("metadata") or Fields({})
+    state = fields.text("state") or ""
+    return Batch(
+        id=name,
+        model=text_of(fields.left.get("model")).removeprefix("models/"),
+        state=_state(state, has_failed=bool(operation.left.get("error"))),
+        raw_state=state,
+        counts=_read_stats(fields.left.get("batchStats")),
+        created_at=seconds_of(fields.left.get("createTime")),
+        ended_at=seconds_of(fields.left.get("endTime")),
+        input_file=_input_file(fields.left.get("inputConfig")),
+        outputs=_outputs(name, output),
+        faults=_read_faults(operation.left.get("error")),
+        extra={NAME: {**operation.left, "metadata": fields.left}},
+        raw=raw,
+    )
+
+
+def _state(state: str, *, has_failed: bool) -> BatchState:
+    word = state.removeprefix(_STATE).removeprefix("JOB_STATE_")
+    return _STATES.get(word, "failed" if has_failed else "in_progress")
+
+
+def _without_results(operation: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The output of a batch, and the operation without the results in it."""
+    metadata = operation.get("metadata")
+    held = metadata.get("output") if isinstance(metadata, dict) else None
+    output = held if isinstance(held, dict) else operation.get("response")
+    output = output if isinstance(output, dict) else {}
+    if "inlinedResponses" not in output:
+        return output, operation
+    trimmed = dict(operation)
+    if isinstance(metadata, dict) and held is not None:
+        trimmed["metadata"] = {**metadata, "output": _trim(held)}
+    if isinstance(operation.get("response"), dict):
+        trimmed["response"] = _trim(operation["response"])
+    return output, trimmed
+
+
+def _trim(output: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in output.items() if name != "inlinedResponses"}
+
+
+def _outputs(name: str, output: Mapping[str, Any]) -> tuple[str, ...]:
+    if output.get("responsesFile"):
+        return (text_of(output["responsesFile"]),)
+    return (name,) if "inlinedResponses" in output else ()
+
+
+def _input_file(config: Json) -> str | None:
+    name = config.get("fileName") if isinstance(config, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _read_stats(stats: Json) -> BatchCounts:
+    figures = stats if isinstance(stats, dict) else {}
+    return BatchCounts(**{field: _integer(figures.get(name)) for name, field in _STATS.items()})
+
+
+def _integer(value: Json) -> int | None:
+    """A number; JSON of this API has large integers as strings."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _read_faults(error: Json) -> tuple[BatchFault, ...]:
+    if not isinstance(error, dict):
+        return ()
+    code = error.get("status") or error.get("code")
+    message = text_of(error.get("message"))
+    return (BatchFault(message=message, code=None if code is None else str(code)),)
+
+
+# Results.
+
+
+def read_reply(value: Json, index: int) -> BatchReply:
+    """A result, in a line of a file or in the operation; one without a key has its place as id."""
+    fields = Fields(value, strict=False)
+    metadata = fields.object("metadata") or {}
+    key = fields.text("key") or metadata.get("key")
+    item_id = key if isinstance(key, str) else str(index)
+    fault = fields.object("error")
+    if fault is None:
+        return BatchReply(id=item_id, body=fields.take("response"), raw=value)
+    status = status_of_code(fault.get("status") or fault.get("code"))
+    message = text_of(fault.get("message"))
+    if status == 499:
+        return BatchReply(id=item_id, error=cancelled(message), raw=value)
+    if status == 504:
+        return BatchReply(id=item_id, error=expired(message), raw=value)
+    return BatchReply(id=item_id, status=status, body={"error": fault}, raw=value)
+
+
+class _InlineReplies:
+    """Decodes the results in an operation; the whole body is needed, which is at most 20 MB."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[BatchReply]:
+        self._chunks.append(chunk)
+        return []
+
+    def finish(self) -> list[BatchReply]:
+        operation = Fields(loads(b"".join(self._chunks)), strict=False)
+        output, _ = _without_results(operation.left)
+        return read_replies(_inlined(output), read_reply)
+
+
+def _inlined(output: Mapping[str, Any]) -> list[Json]:
+    inlined = output.get("inlinedResponses")
+    if isinstance(inlined, dict):
+        inlined = inlined.get("inlinedResponses")
+    return inlined if isinstance(inlined, list) else []
+
+
+def _encode_results(value: BatchQuery, _profile: Profile) -> WireCall:
+    if not value.output.startswith(_FILE):
+        return WireCall(method="GET", path=_path(value))
+    path = f"/download/v1beta/{quote(value.output, safe='/')}:download"
+    return WireCall(method="GET", path=path, query={"alt": "media"})
+
+
+def _results_decoder(value: BatchQuery) -> ReplyLines | _InlineReplies:
+    return ReplyLines(read_reply) if value.output.startswith(_FILE) else _InlineReplies()
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation(name="submit_batch", script=_submit, formats=(_INLINE, _LINES)),
+        Operation(
+            name="retrieve_batch",
+            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+            decode=_decode_batch,
+            error_is_data=True,
+        ),
+        Operation(name="batch_results", encode=_encode_results, stream_decoder=_results_decoder),
+        Operation(name="cancel_batch", script=_cancel, error_is_data=True),
+        Operation(
+            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
+        ),
+        Operation(name="delete_batch", script=_delete),
+    )
+}
+
+
+# Server side.
+
+
+def write_batch(served: ServedBatch) -> dict[str, Any]:
+    """A batch as the provider describes it."""
+    batch = served.batch
+    has_ended = batch.state in ENDED
+    metadata: dict[str, Any] = {
+        "name": batch.id,
+        "state": batch.raw_state or f"{_STATE}{_WORDS[batch.state]}",
+    }
+    described: dict[str, Any] = {"name": batch.id, "metadata": metadata}
+    known = batch.extra.get(NAME, {})
+    if "metadata" in known:  # as it was read
+        described["metadata"] = {**known["metadata"], "state": metadata["state"]}
+        return restore(described, batch, NAME)
+    metadata |= {
+        "@type": _TYPE,
+        "model": f"models/{batch.model}",
+        "createTime": time_text(batch.created_at or 0),
+        "updateTime": time_text(batch.ended_at or batch.created_at or 0),
+        "batchStats": _write_stats(batch.counts),
+        **known,
+    }
+    if batch.input_file is not None:
+        metadata["inputConfig"] = {"fileName": _file_name(batch.input_file)}
+    if has_ended:
+        metadata["endTime"] = time_text(batch.ended_at or 0)
+        described["done"] = True
+    if batch.faults:
+        described["error"] = {"code": 3, "message": batch.faults[0].message}
+    elif has_ended:
+        output = metadata["output"] = _write_output(served)
+        described["response"] = {"@type": f"{_TYPE}Output", **output}
+    return described
+
+
+def _write_stats(counts: BatchCounts) -> dict[str, str]:
+    figures = {name: getattr(counts, field) or 0 for name, field in _STATS.items()}
+    figures["pendingRequestCount"] = (counts.total or 0) - counts.ended
+    return {name: str(figure) for name, figure in figures.items() if figure}
+
+
+def _write_output(served: ServedBatch) -> dict[str, Any]:
+    if served.output_file is not None:
+        return {"responsesFile": _file_name(served.output_file)}
+    rows = [{**_write_reply(each), "metadata": {"key": each.id}} for each in served.replies]
+    return {"inlinedResponses": {"inlinedResponses": rows}}
+
+
+def _file_name(file_id: str) -> str:
+    return file_id if file_id.startswith(_FILE) else f"{_FILE}{file_id}"
+
+
+def _write_reply(reply: BatchReply) -> dict[str, Any]:
+    if reply.error is not None:
+        code = 4 if is_expired(reply) else 1  # of google.rpc.Code
+        return {"error": {"code": code, "message": reply.error.message}}
+    if reply.status < 300:
+        return {"response": reply.body}
+    body = reply.body if isinstance(reply.body, dict) else {}
+    return {"error": body.get("error", {"code": 13, "message": str(reply.body)})}
+
+
+def _write_lines(replies: Iterable[BatchReply]) -> bytes:
+    return encode_lines({"key": each.id, **_write_reply(each)} for each in replies)
+
+
+def _served_submit(call: WireCall, params: Mapping[str, str]) -> BatchSubmission:
+    path = GENERATE.replace("{model}", params["model"])
+    with request_errors():
+        fields = Fields(call.body).fields("batch") or Fields({})
+        config = fields.fields("inputConfig")
+        if config is None:
+            raise DecodeError("batch.inputConfig: Field required")
+        file_name = config.text("fileName")
+        requests = config.fields("requests")
+        rows = [] if requests is None else requests.array("requests") or []
+        if not rows and file_name is None:
+            raise DecodeError("batch.inputConfig: no requests")
+        calls = tuple(_read_item(row, index, path) for index, row in enumerate(rows))
+    return BatchSubmission(
+        owner=NAME,
+        id_prefix=_PREFIX,
+        model=params["model"],
+        calls=calls,
+        file_id=None if file_name is None else file_name.removeprefix(_FILE),
+        read=lambda data: _read_file(data, path),
+        write=None if file_name is None else _write_lines,
+        keeps_order=True,
+        extra={NAME: fields.left} if fields.left else {},
+    )
+
+
+def _read_item(row: Json, index: int, path: str) -> tuple[str, WireCall]:
+    fields = Fields(row, f"requests[{index}]")
+    body = fields.object("request")
+    if body is None:
+        raise DecodeError(f"requests[{index}].request: Field required")
+    metadata = fields.object("metadata") or {}
+    key = fields.text("key") or metadata.get("key")
+    return str(index) if key is None else str(key), WireCall(path=path, body=body)
+
+
+def _read_file(data: bytes, path: str) -> tuple[tuple[str, WireCall], ...]:
+    decoder = JSONLDecoder()
+    values = decoder.feed(data)
+    values += decoder.finish()
+    return tuple(_read_item(value, index, path) for index, value in enumerate(values))
+
+
+def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
+    return BatchQuery(id=f"{_PREFIX}{params['batch']}")
+
+
+def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
+    size = page_size(call.query, "pageSize", default=_PAGE, highest=_MAX_PAGE)
+    return BatchQuery(owner=NAME, limit=size, after=call.query.get("pageToken") or None)
+
+
+def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
+    page, has_more = page_of(batches, value, _PAGE)
+    body: dict[str, Any] = {"operations": [write_batch(each) for each in page]} if page else {}
+    if has_more:
+        body["nextPageToken"] = page[-1].batch.id
+    return ServedReply(body=body)
+
+
+def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
+    return ServedReply(body=write_batch(served))
+
+
+def _write_nothing(_served: ServedBatch, _value: BatchQuery) -> ServedReply:
+    return ServedReply(body={})
+
+
+def _serve(name: str, method: str, pattern: str, decode: Any, encode: Any) -> ServedOperation:
+    return ServedOperation(
+        name=name,
+        method=method,
+        pattern=re.compile(pattern),
+        decode=decode,
+        encode=encode,
+        is_shared=pattern is not _SUBMIT,
+    )
+
+
+_SUBMIT = r".*/models/(?P<model>[^/:]+):batchGenerateContent"
+_ALL = r"(?!.*/messages/).*/batches"  # the vendor's client may use /v1, as other vendors do
+_ONE = r"(?!.*/messages/).*/batches/(?P<batch>[^/:]+)"
+SERVED = (
+    _serve("submit_batch", "POST", _SUBMIT, _served_submit, _write_one),
+    _serve("list_batches", "GET", _ALL, _served_list, _write_list),
+    _serve("retrieve_batch", "GET", _ONE, _served_id, _write_one),
+    _serve("cancel_batch", "POST", f"{_ONE}:cancel", _served_id, _write_nothing),
+    _serve("delete_batch", "DELETE", _ONE, _served_id, _write_nothing),
+)

@@ -1,0 +1,257 @@
+"""Mistral's `/v1/batch/jobs`: both sides. A job has one model, and its lines have no URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from interlingua.dialects.openai_shared.batches import (
+    delete_file,
+    file_operations_of_batches,
+    read_lines,
+    upload_requests,
+    whole_seconds,
+    write_replies,
+)
+from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.media.batch import (
+    Batch,
+    BatchCounts,
+    BatchFault,
+    BatchInput,
+    BatchQuery,
+    BatchState,
+    BatchSubmission,
+    ServedBatch,
+)
+from interlingua.spec.operations import (
+    ItemFormat,
+    Operation,
+    Script,
+    ServedOperation,
+    ServedReply,
+)
+from interlingua.wire.batches import create_or_clean, page_of
+from interlingua.wire.fields import Fields, request_errors, restore, text_of
+from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.operations import page_size, read_page
+
+PATH = "/v1/batch/jobs"
+_OWNER = "mistral"
+_ENDPOINT = "/v1/chat/completions"
+_STATES: dict[str, BatchState] = {
+    "QUEUED": "queued",
+    "RUNNING": "in_progress",
+    "SUCCESS": "completed",
+    "FAILED": "failed",
+    "TIMEOUT_EXCEEDED": "expired",
+    "CANCELLATION_REQUESTED": "cancelling",
+    "CANCELLED": "cancelled",
+}
+_STATUSES = {state: status for status, state in _STATES.items()}
+_COUNTS = {
+    "total_requests": "total",
+    "succeeded_requests": "succeeded",
+    "failed_requests": "failed",
+}
+_PAGE = 100
+
+
+def mistral_batch_operations(name: str) -> dict[str, Operation]:
+    """The operations on batches for a dialect of this name."""
+    lines = ItemFormat(
+        name="lines",
+        wrap=_wrap_line,
+        endpoint=_ENDPOINT.removeprefix("/v1"),
+        max_items=1_000_000,
+        single_model=True,
+    )
+
+    def submit(value: BatchInput, _profile: Profile) -> Script:
+        file_id = yield from upload_requests(value)
+        body = {"input_files": [file_id], "endpoint": _ENDPOINT, "model": value.model}
+        body = body_with_options(body, value, name)
+        call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
+        reply = yield from create_or_clean(call, delete_file(file_id))
+        return read_job(loads(reply.body))
+
+    operations = (
+        Operation(name="submit_batch", script=submit, formats=(lines,)),
+        Operation(
+            name="retrieve_batch",
+            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+            decode=_decode_job,
+        ),
+        Operation(
+            name="cancel_batch",
+            encode=lambda value, _profile: WireCall(path=f"{_path(value)}/cancel"),
+            decode=_decode_job,
+        ),
+        Operation(
+            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
+        ),
+        *file_operations_of_batches(),
+    )
+    return {operation.name: operation for operation in operations}
+
+
+def _wrap_line(item_id: str) -> tuple[bytes, bytes]:
+    return dumps({"custom_id": item_id})[:-1] + b',"body":', b"}"
+
+
+def _path(value: BatchQuery) -> str:
+    return f"{PATH}/{quote(value.id, safe='')}"
+
+
+def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
+    size = min(value.limit or _PAGE, _PAGE)
+    return WireCall(method="GET", path=PATH, query={"page": "0", "page_size": str(size)})
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    page, number = read_page(body), int(call.query["page"]) + 1
+    rows, total, size = page.get("data"), page.get("total"), int(call.query["page_size"])
+    if not isinstance(rows, list) or not rows or type(total) is not int or number * size >= total:
+        return None
+    return replace(call, query={**call.query, "page": str(number)})
+
+
+def _decode_job(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
+    return read_job(loads(body))
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
+    rows = Fields(loads(body), strict=False).items("data")
+    return [read_job(row) for row in rows]
+
+
+def read_job(value: Json) -> Batch:
+    """A job as the provider describes it."""
+    fields = Fields(value, strict=False)
+    status = fields.need("status")
+    fields.take("object")
+    counts = {field: fields.integer(name) for name, field in _COUNTS.items()}
+    inputs = fields.left.get("input_files")
+    files = (fields.left.get(name) for name in ("output_file", "error_file"))
+    return Batch(
+        id=fields.need("id"),
+        model=fields.text("model") or "",
+        state=_STATES.get(status, "in_progress"),
+        raw_state=status,
+        counts=BatchCounts(**counts),
+        endpoint=fields.text("endpoint") or "",
+        created_at=fields.number("created_at"),
+        ended_at=fields.number("completed_at"),
+        input_file=inputs[0] if isinstance(inputs, list) and inputs else None,
+        outputs=tuple(file for file in files if isinstance(file, str) and file),
+        faults=_read_faults(fields.left.get("errors")),
+        extra={_OWNER: fields.left} if fields.left else {},
+        raw=value,
+    )
+
+
+def _read_faults(rows: Json) -> tuple[BatchFault, ...]:
+    listed = rows if isinstance(rows, list) else ()
+    return tuple(
+        BatchFault(message=text_of(row.get("message"))) for row in listed if isinstance(row, dict)
+    )
+
+
+def write_job(served: ServedBatch) -> dict[str, Any]:
+    """A job as the provider describes it."""
+    batch = served.batch
+    described: dict[str, Any] = {
+        "id": batch.id,
+        "object": "batch",
+        "endpoint": batch.endpoint,
+        "model": batch.model or None,
+        "status": batch.raw_state or _STATUSES.get(batch.state, "RUNNING"),
+        "created_at": whole_seconds(batch.created_at),
+        "completed_at": whole_seconds(batch.ended_at),
+    }
+    described |= {name: getattr(batch.counts, field) for name, field in _COUNTS.items()}
+    if served.output_file is not None:
+        described["output_file"] = served.output_file
+    if served.error_file is not None:
+        described["error_file"] = served.error_file
+    if "errors" not in batch.extra.get(_OWNER, {}):
+        described["errors"] = [{"message": each.message, "count": 1} for each in batch.faults]
+    return restore(described, batch, _OWNER)
+
+
+# Server side.
+
+
+def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmission:
+    with request_errors():
+        fields = Fields(call.body)
+        endpoint, model = fields.need("endpoint"), fields.need("model")
+        files = fields.texts("input_files")
+        if not files:
+            raise DecodeError("input_files: expected at least one file")
+    return BatchSubmission(
+        owner=_OWNER,
+        id_prefix="job-",
+        model=model,
+        file_id=files[0],
+        endpoint=endpoint,
+        read=partial(read_lines, partial(_read_line, endpoint, model)),
+        write=write_replies,
+        splits_errors=True,
+        extra={_OWNER: {"input_files": list(files), **fields.left}},
+    )
+
+
+def _read_line(endpoint: str, model: str, value: Json, number: int) -> tuple[str, WireCall]:
+    fields = Fields(value, f"line {number}")
+    body = {"model": model, **(fields.object("body") or {})}
+    return fields.need("custom_id"), WireCall(path=endpoint, body=body)
+
+
+def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
+    return BatchQuery(id=params["batch"])
+
+
+def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
+    size = page_size(call.query, "page_size", default=_PAGE, highest=_PAGE)
+    number = call.query.get("page", "0")
+    return BatchQuery(owner=_OWNER, limit=size, after=number if number.isdecimal() else "0")
+
+
+def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
+    start = int(value.after or 0) * (value.limit or _PAGE)
+    page, _ = page_of(batches[start:], replace(value, after=None), _PAGE)
+    rows = [write_job(served) for served in page]
+    return ServedReply(body={"object": "list", "data": rows, "total": len(batches)})
+
+
+def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
+    return ServedReply(body=write_job(served))
+
+
+_ALL = re.compile(r".*/batch/jobs")
+_ONE = re.compile(r".*/batch/jobs/(?P<batch>[^/]+)")
+_CANCEL = re.compile(r".*/batch/jobs/(?P<batch>[^/]+)/cancel")
+
+SERVED = (
+    ServedOperation(
+        name="submit_batch", method="POST", pattern=_ALL, decode=_served_submit, encode=_write_one
+    ),
+    ServedOperation(
+        name="list_batches", method="GET", pattern=_ALL, decode=_served_list, encode=_write_list
+    ),
+    ServedOperation(
+        name="retrieve_batch", method="GET", pattern=_ONE, decode=_served_id, encode=_write_one
+    ),
+    ServedOperation(
+        name="cancel_batch", method="POST", pattern=_CANCEL, decode=_served_id, encode=_write_one
+    ),
+)

@@ -1,0 +1,430 @@
+"""`/v1/batches`: both sides. The requests and the results are files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from interlingua.dialects.openai_shared.files import PATH as FILES
+from interlingua.dialects.openai_shared.files import read_file
+from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import FormPart, Profile, WireCall
+from interlingua.spec.errors import DecodeError, InvalidRequestError, NotFoundError
+from interlingua.spec.media.batch import (
+    BATCH_TIER,
+    Batch,
+    BatchCounts,
+    BatchFault,
+    BatchInput,
+    BatchQuery,
+    BatchReply,
+    BatchState,
+    BatchSubmission,
+    ServedBatch,
+)
+from interlingua.spec.operations import (
+    ItemFormat,
+    Operation,
+    OperationReply,
+    Script,
+    ServedOperation,
+    ServedReply,
+)
+from interlingua.spec.response import Usage
+from interlingua.wire.batches import (
+    MEGABYTE,
+    ReplyLines,
+    cancelled,
+    create_or_clean,
+    expired,
+    is_expired,
+    page_of,
+)
+from interlingua.wire.fields import Fields, count, request_errors, restore, text_of
+from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.jsonl import JSONLDecoder, encode_lines
+from interlingua.wire.operations import page_size, read_page
+
+PATH = "/v1/batches"
+OWNER = "openai"
+"""The key of other fields in `Batch.extra`."""
+_STATES: dict[str, BatchState] = {"validating": "queued"}
+"""All others have the same names here."""
+_ENDS = {
+    "completed": "completed_at",
+    "failed": "failed_at",
+    "expired": "expired_at",
+    "cancelled": "cancelled_at",
+}
+_EXPIRED = "batch_expired"
+_CANCELLED = "batch_cancelled"
+_WINDOW = "24h"
+_MAX_PAGE = 100
+_PAGE = 20
+
+
+def batch_operations(name: str, endpoint: str) -> dict[str, Operation]:
+    """The operations on batches for a dialect of this name, whose requests have this endpoint."""
+    lines = ItemFormat(
+        name="lines",
+        wrap=partial(_wrap_line, endpoint),
+        endpoint=endpoint.removeprefix("/v1"),
+        max_items=50_000,
+        max_bytes=200 * MEGABYTE,
+    )
+
+    def submit(value: BatchInput, _profile: Profile) -> Script:
+        file_id = yield from upload_requests(value)
+        body = {"input_file_id": file_id, "endpoint": endpoint, "completion_window": _WINDOW}
+        body = body_with_options(body, value, name)
+        call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
+        reply = yield from create_or_clean(call, delete_file(file_id))
+        return read_batch(loads(reply.body))
+
+    operations = (
+        Operation(name="submit_batch", script=submit, formats=(lines,)),
+        Operation(
+            name="retrieve_batch",
+            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+            decode=_decode_batch,
+        ),
+        Operation(
+            name="cancel_batch",
+            encode=lambda value, _profile: WireCall(path=f"{_path(value)}/cancel"),
+            decode=_decode_batch,
+        ),
+        Operation(
+            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
+        ),
+        *file_operations_of_batches(),
+    )
+    return {operation.name: operation for operation in operations}
+
+
+def file_operations_of_batches() -> tuple[Operation, ...]:
+    """The operations on the files of a batch, where both requests and results are files."""
+    return (
+        Operation(
+            name="batch_results",
+            encode=lambda value, _profile: WireCall(
+                method="GET", path=f"{_file_path(value.output)}/content"
+            ),
+            stream_decoder=lambda _value: ReplyLines(read_reply),
+        ),
+        Operation(name="delete_batch", script=_delete_files),
+    )
+
+
+# Submitting.
+
+
+def _wrap_line(endpoint: str, item_id: str) -> tuple[bytes, bytes]:
+    head = {"custom_id": item_id, "method": "POST", "url": endpoint}
+    return dumps(head)[:-1] + b',"body":', b"}"
+
+
+def upload_requests(value: BatchInput) -> Generator[WireCall, OperationReply, str]:
+    """Upload the encoded requests; returns the id of the file."""
+    file = FormPart(
+        name="file",
+        content=value.content,
+        file_name="batch.jsonl",
+        media_type="application/jsonl",
+    )
+    form = (FormPart(name="purpose", content="batch"), file)
+    reply = yield WireCall(path=FILES, form=form, headers=value.headers)
+    return read_file(loads(reply.body)).id
+
+
+def _delete_files(value: BatchQuery, _profile: Profile) -> Script:
+    batch = value.batch or Batch(id=value.id)
+    for file_id in filter(None, (batch.input_file, *batch.outputs)):
+        with suppress(NotFoundError):  # it has expired, or was deleted before
+            yield delete_file(file_id)
+    return None
+
+
+def delete_file(file_id: str) -> WireCall:
+    """The call that deletes a file."""
+    return WireCall(method="DELETE", path=_file_path(file_id))
+
+
+def _file_path(file_id: str) -> str:
+    return f"{FILES}/{quote(file_id, safe='')}"
+
+
+def _path(value: BatchQuery) -> str:
+    return f"{PATH}/{quote(value.id, safe='')}"
+
+
+# Batches.
+
+
+def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
+    query = {} if value.limit is None else {"limit": str(min(value.limit, _MAX_PAGE))}
+    return WireCall(method="GET", path=PATH, query=query)
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    page = read_page(body)
+    rows = page.get("data")
+    last = page.get("last_id") or (rows[-1].get("id") if isinstance(rows, list) and rows else None)
+    if page.get("has_more") is not True or not isinstance(last, str):
+        return None
+    return replace(call, query={**call.query, "after": last})
+
+
+def _decode_batch(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
+    return read_batch(loads(body))
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
+    rows = Fields(loads(body), strict=False).array("data")
+    if rows is None:
+        raise DecodeError("the reply has no list of batches")
+    return [read_batch(row) for row in rows]
+
+
+def read_batch(value: Json) -> Batch:
+    """A batch as the provider describes it."""
+    fields = Fields(value, strict=False)
+    status = fields.need("status")
+    fields.take("object")
+    counts = fields.object("request_counts")
+    usage = fields.left.get("usage")
+    files = (fields.left.get(name) for name in ("output_file_id", "error_file_id"))
+    return Batch(
+        id=fields.need("id"),
+        model=fields.text("model") or "",
+        state=_state(status),
+        raw_state=status,
+        counts=_read_counts(counts or {}),
+        endpoint=fields.text("endpoint") or "",
+        created_at=fields.number("created_at"),
+        expires_at=fields.number("expires_at"),
+        ended_at=fields.number(_ENDS[status]) if status in _ENDS else None,
+        input_file=fields.text("input_file_id"),
+        outputs=tuple(file for file in files if isinstance(file, str) and file),
+        faults=_read_faults(fields.left.get("errors")),
+        total_usage=_read_usage(usage) if isinstance(usage, dict) else None,
+        extra={OWNER: fields.left} if fields.left else {},
+        raw=value,
+    )
+
+
+def _state(status: str) -> BatchState:
+    known: Any = _STATES.get(status, status)
+    return known if known in _NAMES else "in_progress"
+
+
+_NAMES = frozenset(("in_progress", "finalizing", "cancelling", *_ENDS, *_STATES.values()))
+
+
+def _read_counts(value: Mapping[str, Any]) -> BatchCounts:
+    return BatchCounts(
+        total=count(value.get("total")),
+        succeeded=count(value.get("completed")),
+        failed=count(value.get("failed")),
+    )
+
+
+def _read_faults(value: Json) -> tuple[BatchFault, ...]:
+    rows = value.get("data") if isinstance(value, dict) else None
+    return tuple(
+        BatchFault(
+            message=text_of(row.get("message")),
+            code=text_of(row.get("code")) or None,
+            line=row["line"] if type(row.get("line")) is int else None,
+        )
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+    )
+
+
+def _read_usage(value: dict[str, Any]) -> Usage:
+    details = value.get("input_tokens_details"), value.get("output_tokens_details")
+    read, thought = (each if isinstance(each, dict) else {} for each in details)
+    return Usage(
+        input_tokens=count(value.get("input_tokens")) or 0,
+        output_tokens=count(value.get("output_tokens")) or 0,
+        cache_read_tokens=count(read.get("cached_tokens")),
+        reasoning_tokens=count(thought.get("reasoning_tokens")),
+        service_tier=BATCH_TIER,
+        raw=value,
+    )
+
+
+def write_batch(served: ServedBatch) -> dict[str, Any]:
+    """A batch as the provider describes it."""
+    batch = served.batch
+    status = batch.raw_state or {"queued": "validating"}.get(batch.state, batch.state)
+    described: dict[str, Any] = {
+        "id": batch.id,
+        "object": "batch",
+        "endpoint": batch.endpoint,
+        "input_file_id": batch.input_file,
+        "status": status,
+        "created_at": whole_seconds(batch.created_at),
+        "expires_at": whole_seconds(batch.expires_at),
+        "request_counts": {
+            "total": batch.counts.total,
+            "completed": batch.counts.succeeded,
+            "failed": batch.counts.failed,
+        },
+    }
+    if batch.model:
+        described["model"] = batch.model
+    if served.output_file is not None:
+        described["output_file_id"] = served.output_file
+    if served.error_file is not None:
+        described["error_file_id"] = served.error_file
+    if status in _ENDS:
+        described[_ENDS[status]] = whole_seconds(batch.ended_at)
+    if batch.faults and "errors" not in batch.extra.get(OWNER, {}):
+        described["errors"] = {"object": "list", "data": [_write_fault(f) for f in batch.faults]}
+    return restore(described, batch, OWNER)
+
+
+def whole_seconds(seconds: float | None) -> int | None:
+    """A time as the provider writes it."""
+    return None if seconds is None else int(seconds)
+
+
+def _write_fault(fault: BatchFault) -> dict[str, Any]:
+    return {"code": fault.code, "message": fault.message, "param": None, "line": fault.line}
+
+
+# Results.
+
+
+def read_reply(value: Json, _index: int) -> BatchReply:
+    """A line of an output file or of an error file."""
+    fields = Fields(value, strict=False)
+    item_id = fields.need("custom_id")
+    response, fault = fields.fields("response"), fields.object("error")
+    if response is not None:
+        status = response.integer("status_code")
+        return BatchReply(
+            id=item_id,
+            status=200 if status is None else status,
+            body=response.take("body"),
+            provider_request_id=response.text("request_id"),
+            raw=value,
+        )
+    fault = fault or {}
+    code, message = fault.get("code"), text_of(fault.get("message"))
+    if code == _EXPIRED:
+        return BatchReply(id=item_id, error=expired(message), raw=value)
+    if code == _CANCELLED:
+        return BatchReply(id=item_id, error=cancelled(message), raw=value)
+    status = int(code) if isinstance(code, (str, int)) and str(code).isdecimal() else 500
+    return BatchReply(id=item_id, status=status, body={"error": fault}, raw=value)
+
+
+def write_reply(reply: BatchReply) -> dict[str, Any]:
+    """A line of an output file or of an error file."""
+    line: dict[str, Any] = {"id": f"batch_req_{reply.id}", "custom_id": reply.id}
+    if reply.error is not None:
+        code = _EXPIRED if is_expired(reply) else _CANCELLED
+        fault = {"code": code, "message": reply.error.message}
+        return {**line, "response": None, "error": fault}
+    response = {
+        "status_code": reply.status,
+        "request_id": reply.provider_request_id or "",
+        "body": reply.body,
+    }
+    return {**line, "response": response, "error": None}
+
+
+def write_replies(replies: Iterable[BatchReply]) -> bytes:
+    """A file of results."""
+    return encode_lines(map(write_reply, replies))
+
+
+# Server side.
+
+
+def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmission:
+    with request_errors():
+        fields = Fields(call.body)
+        file_id, endpoint = fields.need("input_file_id"), fields.need("endpoint")
+        window = fields.need("completion_window")
+    if window != _WINDOW:
+        raise InvalidRequestError(f"completion_window must be {_WINDOW}", status_code=400)
+    return BatchSubmission(
+        owner=OWNER,
+        id_prefix="batch_",
+        file_id=file_id,
+        endpoint=endpoint,
+        read=partial(read_lines, _read_line),
+        write=write_replies,
+        splits_errors=True,
+        extra={OWNER: {"completion_window": window, **fields.left}},
+    )
+
+
+def read_lines(
+    read: Callable[[Json, int], tuple[str, WireCall]], data: bytes
+) -> tuple[tuple[str, WireCall], ...]:
+    """The requests in an uploaded file; `DecodeError` with the number of the line."""
+    decoder = JSONLDecoder()
+    values = decoder.feed(data)
+    values += decoder.finish()
+    return tuple(read(value, number) for number, value in enumerate(values, 1))
+
+
+def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
+    fields = Fields(value, f"line {number}")
+    call = WireCall(
+        method=fields.need("method"), path=fields.need("url"), body=fields.object("body")
+    )
+    return fields.need("custom_id"), call
+
+
+def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
+    return BatchQuery(id=params["batch"])
+
+
+def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
+    size = page_size(call.query, "limit", default=_PAGE, highest=_MAX_PAGE)
+    return BatchQuery(owner=OWNER, limit=size, after=call.query.get("after") or None)
+
+
+def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
+    page, has_more = page_of(batches, value, _PAGE)
+    ids = {"first_id": page[0].batch.id, "last_id": page[-1].batch.id} if page else {}
+    rows = [write_batch(served) for served in page]
+    return ServedReply(body={"object": "list", "data": rows, "has_more": has_more, **ids})
+
+
+def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
+    return ServedReply(body=write_batch(served))
+
+
+# Another dialect has paths that end in the same way, and a third has the same paths.
+_ALL = re.compile(r"(?!.*/messages/).*/batches")
+_ONE = re.compile(r"(?!.*/messages/).*/batches/(?P<batch>[^/]+)")
+_CANCEL = re.compile(r"(?!.*/messages/).*/batches/(?P<batch>[^/]+)/cancel")
+
+
+def _serve(
+    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
+) -> ServedOperation:
+    return ServedOperation(
+        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
+    )
+
+
+SERVED = (
+    _serve("submit_batch", "POST", _ALL, _served_submit, _write_one),
+    _serve("list_batches", "GET", _ALL, _served_list, _write_list),
+    _serve("retrieve_batch", "GET", _ONE, _served_id, _write_one),
+    _serve("cancel_batch", "POST", _CANCEL, _served_id, _write_one),
+)
