@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -80,6 +80,31 @@ def read_page(body: bytes) -> dict[str, Any]:
     except DecodeError:
         return {}
     return page if isinstance(page, dict) else {}
+
+
+NextPage: TypeAlias = Callable[[WireCall, Mapping[str, str], bytes], WireCall | None]
+"""As in `Operation`."""
+
+
+def page_after_last(parameter: str) -> NextPage:
+    """For lists with `has_more` and `last_id`: this parameter has the id after which to go on."""
+
+    def next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+        page = read_page(body)
+        last = page.get("last_id")
+        if page.get("has_more") is not True or not isinstance(last, str):
+            return None
+        return replace(call, query={**call.query, parameter: last}, warnings=())
+
+    return next_page
+
+
+def page_by_token(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    """For lists with `nextPageToken`, which the parameter `pageToken` repeats."""
+    token = read_page(body).get("nextPageToken")
+    if not isinstance(token, str) or not token:
+        return None
+    return replace(call, query={**call.query, "pageToken": token}, warnings=())
 
 
 _MAX_DIGITS = 18  # Python refuses to read a number of several thousand

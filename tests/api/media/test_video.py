@@ -36,7 +36,7 @@ from interlingua.errors import (
     StreamError,
     UnsupportedError,
 )
-from interlingua.middleware import Budget, Logging, RateLimit
+from interlingua.middleware import Budget, Logging, RateLimit, Redact
 from interlingua.simulator import VideoScript
 from interlingua.spec.operations import Failure
 from interlingua.video import VideoJob
@@ -772,6 +772,22 @@ def test_middleware_and_call_events_cover_each_call(caplog):
     assert names.count("create_video") >= 1
     assert names.count("retrieve_video") >= 3
     assert [event.type for event in events] == ["call_started", "call_completed"] * 4
+
+
+def test_redaction_leaves_the_names_of_jobs():
+    """Personal data of a prompt is not sent; an id that looks like a telephone number is."""
+
+    async def work(client):
+        job = await video.create(MODELS["xai"], "Call +1 415 555 0132.", client=client)
+        assert "555" not in json.dumps(peer.app.script.received[0].call.body)
+        return await video.wait(job.reference, poll_interval=FAST, client=client)
+
+    with video_peer(middleware=[Redact("phone", answers=True)]) as peer:
+        jobs = peer.app._operations.videos
+        jobs._numbers = iter([14155550132])
+        job = asyncio.run(work(peer.client))
+    assert job.id == "video_014155550132"
+    assert job.files[0].url.startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize(

@@ -291,12 +291,22 @@ def _arguments_text(call: Any) -> str:
 # Requests, messages and parts.
 
 
+_NOT_CONTENT = frozenset(
+    (
+        *("id", "model", "provider", "request_id", "provider_request_id", "after"),
+        *("file_id", "input_file", "outputs", "source_id", "files", "job"),
+    )
+)
+"""Fields of values and results that name things at the provider; changed, they name nothing."""
+
+
 def _edit_value(value: Any, edit: Edit) -> Any:
     """A value of an operation; bytes and objects of other classes stay as they are."""
     if isinstance(value, Request):
         return _edit_request(value, edit)
     if isinstance(value, msgspec.Struct):
-        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        names = (name for name in value.__struct_fields__ if name not in _NOT_CONTENT)
+        fields = {name: getattr(value, name) for name in names}
         changed = {name: _edit_value(field, edit) for name, field in fields.items()}
         changed = {name: new for name, new in changed.items() if new is not fields[name]}
         return replace(value, **changed) if changed else value

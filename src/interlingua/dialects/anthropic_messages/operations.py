@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.request import encode_request
@@ -15,7 +13,7 @@ from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
 from interlingua.wire.models import ModelFields, read_models
-from interlingua.wire.operations import counted_request, read_count, read_page
+from interlingua.wire.operations import counted_request, page_after_last, read_count
 
 _FIELDS = ModelFields(
     name=("display_name", "name"),
@@ -34,14 +32,6 @@ def _encode_list(_value: Json, profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/v1/models", headers=headers)
 
 
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    page = read_page(body)
-    last = page.get("last_id")
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after_id": last})
-
-
 def _encode_count(request: Request, profile: Profile) -> WireCall:
     options = {"path": f"{PATH}/count_tokens", "auto_cache": False}
     return encode_request(counted_request(request, NAME, _COUNTED, options), profile)
@@ -52,7 +42,7 @@ OPERATIONS: Mapping[str, Operation] = {
         name="list_models",
         encode=_encode_list,
         decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
-        next_page=_next_page,
+        next_page=page_after_last("after_id"),
     ),
     "count_tokens": Operation(
         name="count_tokens",

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from msgspec.structs import replace
-
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
@@ -41,7 +39,7 @@ from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, restore
 from interlingua.wire.files import ByteItems, file_page, listed_files, take_time, time_text
 from interlingua.wire.json_text import loads
-from interlingua.wire.operations import read_page
+from interlingua.wire.operations import page_by_token
 
 _FILES = "/v1beta/files"
 _UPLOAD = "/upload/v1beta/files"
@@ -106,13 +104,6 @@ def _encode_list(value: ListFilesInput, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path=_FILES, query=query, warnings=_dropped(value, "purpose"))
 
 
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    token = read_page(body).get("nextPageToken")
-    if not isinstance(token, str) or not token:
-        return None
-    return replace(call, query={**call.query, "pageToken": token}, warnings=())
-
-
 def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[StoredFile]:
     # An empty list is an object without the field.
     return [read_file(row) for row in Fields(loads(body), strict=False).array("files") or ()]
@@ -158,7 +149,7 @@ OPERATIONS: Mapping[str, Operation] = {
             error_is_data=True,  # of a file that could not be processed
         ),
         Operation(
-            name="list_files", encode=_encode_list, decode=_decode_list, next_page=_next_page
+            name="list_files", encode=_encode_list, decode=_decode_list, next_page=page_by_token
         ),
         Operation(
             name="delete_file",

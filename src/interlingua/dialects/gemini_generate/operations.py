@@ -14,7 +14,7 @@ from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
 from interlingua.wire.models import ModelFields, read_models
-from interlingua.wire.operations import counted_request, read_count, read_page
+from interlingua.wire.operations import counted_request, page_by_token, read_count
 
 _FIELDS = ModelFields(
     id=("name", "id"),
@@ -23,13 +23,6 @@ _FIELDS = ModelFields(
     max_output_tokens=("outputTokenLimit", "max_output_tokens"),
     id_prefix="models/",
 )
-
-
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    token = read_page(body).get("nextPageToken")
-    if not isinstance(token, str) or not token:
-        return None
-    return replace(call, query={**call.query, "pageToken": token})
 
 
 def _encode_count(request: Request, profile: Profile) -> WireCall:
@@ -55,7 +48,7 @@ OPERATIONS: Mapping[str, Operation] = {
         name="list_models",
         encode=lambda _value, _profile: WireCall(method="GET", path="/v1beta/models"),
         decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
-        next_page=_next_page,
+        next_page=page_by_token,
     ),
     "count_tokens": Operation(name="count_tokens", encode=_encode_count, decode=_read_count),
     "count_tokens.vertex": Operation(

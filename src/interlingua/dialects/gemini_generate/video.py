@@ -38,49 +38,28 @@ from interlingua.wire.fields import Fields, extra_of, merge, restore
 from interlingua.wire.files import ByteItems, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for
-from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.operations import page_by_token, page_size
 
-_RATIOS = ("16:9", "9:16")
+
+def _veo(models: str, seconds: tuple[int, ...], *resolutions: str) -> VideoRules:
+    """All models make 8 seconds in 720p unless asked; higher resolutions have only this length."""
+    return VideoRules(
+        models=models,
+        seconds=seconds,
+        default_seconds=8,
+        ratios=("16:9", "9:16"),
+        resolutions=("720p", *resolutions),
+        default_resolution="720p",
+        only_longest=resolutions,
+        max_count=4,
+    )
+
+
 _RULES = (
-    VideoRules(
-        models="veo-2",
-        seconds=(5, 6, 7, 8),
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("720p",),
-        default_resolution="720p",
-        max_count=4,
-    ),
-    VideoRules(
-        models="veo-3.1-lite",
-        seconds=(4, 6, 8),
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("720p", "1080p"),
-        default_resolution="720p",
-        only_longest=("1080p",),
-        max_count=4,
-    ),
-    VideoRules(
-        models="veo-3.1",
-        seconds=(4, 6, 8),
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("720p", "1080p", "4k"),
-        default_resolution="720p",
-        only_longest=("1080p", "4k"),
-        max_count=4,
-    ),
-    VideoRules(
-        models="veo-3",
-        seconds=(4, 6, 8),
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("720p", "1080p"),
-        default_resolution="720p",
-        only_longest=("1080p",),
-        max_count=4,
-    ),
+    _veo("veo-2", (5, 6, 7, 8)),
+    _veo("veo-3.1-lite", (4, 6, 8), "1080p"),
+    _veo("veo-3.1", (4, 6, 8), "1080p", "4k"),
+    _veo("veo-3", (4, 6, 8), "1080p"),
 )
 _match_name = re.compile(
     r"(?P<resource>(?:projects/[^/?#]+/locations/[^/?#]+/)?(?:publishers/[^/?#]+/)?"
@@ -270,13 +249,6 @@ def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list
     return [_read_job(row) for row in rows]
 
 
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    token = read_page(body).get("nextPageToken")
-    if not isinstance(token, str) or not token:
-        return None
-    return replace(call, query={**call.query, "pageToken": token})
-
-
 def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
     check_variant(value.variant, "Veo")
     url = value.job.files[value.index].url if value.job is not None else None
@@ -300,7 +272,7 @@ OPERATIONS: Mapping[str, Operation] = {
         error_is_data=True,
         encode=_encode_list,
         decode=_decode_list,
-        next_page=_next_page,
+        next_page=page_by_token,
     ),
     "download_video": Operation(
         name="download_video",

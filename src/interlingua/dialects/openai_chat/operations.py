@@ -23,20 +23,11 @@ from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
-from interlingua.wire.operations import change_calls, read_page
+from interlingua.wire.operations import change_calls, page_after_last
 
 
 def _encode_list(_value: object, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/models")
-
-
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    """OpenAI's list has one page; servers that have more send `has_more` and `last_id`."""
-    page = read_page(body)
-    last = page.get("last_id")
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after": last})
 
 
 def _variants(name: str, operations: Mapping[str, Operation]) -> dict[str, Operation]:
@@ -50,7 +41,10 @@ def _without_version(call: WireCall) -> WireCall:
 
 _ALL: Mapping[str, Operation] = {
     "list_models": Operation(
-        name="list_models", encode=_encode_list, decode=decode_models, next_page=_next_page
+        name="list_models",
+        encode=_encode_list,
+        decode=decode_models,
+        next_page=page_after_last("after"),
     ),
     **embed_operations(NAME),
     "embed.cohere": cohere_embed(NAME),

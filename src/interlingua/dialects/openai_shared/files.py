@@ -27,7 +27,7 @@ from interlingua.spec.operations import Operation, ServedOperation, ServedReply
 from interlingua.wire.fields import Fields, restore
 from interlingua.wire.files import ByteItems, file_page, listed_files, uploaded_file
 from interlingua.wire.json_text import loads
-from interlingua.wire.operations import read_page
+from interlingua.wire.operations import page_after_last, read_page
 
 PATH = "/v1/files"
 _STATES: dict[str, FileState] = {"uploaded": "processing", "processed": "ready", "error": "failed"}
@@ -70,7 +70,7 @@ def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Oper
             name="list_files",
             encode=lambda value, _profile: _encode_list(value, rules),
             decode=_decode_list,
-            next_page=_numbered_page if rules.numbered_pages else _next_page,
+            next_page=_numbered_page if rules.numbered_pages else page_after_last("after"),
         ),
         Operation(
             name="delete_file",
@@ -117,14 +117,6 @@ def _encode_list(value: ListFilesInput, rules: FileRules) -> WireCall:
     if value.after is not None and not rules.numbered_pages:
         query["after"] = value.after
     return WireCall(method="GET", path=PATH, query=query)
-
-
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    page = read_page(body)
-    last = page.get("last_id")
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after": last})
 
 
 def _numbered_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:

@@ -33,7 +33,7 @@ from interlingua.wire.fields import Fields, restore
 from interlingua.wire.files import ByteItems, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import media_type_for, parse_data_url
-from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.operations import page_after_last, page_size, read_page
 
 PATH = "/v1/videos"
 OWNER = "openai"
@@ -109,7 +109,7 @@ def video_operations(name: str) -> dict[str, Operation]:
             error_is_data=True,
             encode=_encode_list,
             decode=_decode_list,
-            next_page=_next_page,
+            next_page=page_after_last("after"),
         ),
         Operation(
             name="download_video",
@@ -257,14 +257,6 @@ def _encode_list(value: VideoQuery, _profile: Profile) -> WireCall:
 
 def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[VideoJob]:
     return [read_job(row) for row in Fields(loads(body), strict=False).array("data") or []]
-
-
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    page = read_page(body)
-    last = page.get("last_id")
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after": last})
 
 
 def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:

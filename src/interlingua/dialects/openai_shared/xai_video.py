@@ -42,27 +42,23 @@ from interlingua.wire.media import make_data_url, media_type_for, parse_data_url
 OWNER = "xai"
 """The key of other fields in `VideoJob.extra`."""
 _PATH = "/v1/videos"
-_RATIOS = ("16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3")
-_SECONDS = tuple(range(1, 16))
+
+
+def _grok(models: str, *resolutions: str) -> VideoRules:
+    return VideoRules(
+        models=models,
+        seconds=tuple(range(1, 16)),
+        default_seconds=8,
+        ratios=("16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3"),
+        resolutions=resolutions,
+        default_resolution="480p",
+        max_count=1,
+    )
+
+
 _RULES = (
-    VideoRules(
-        models="grok-imagine-video-1.5",
-        seconds=_SECONDS,
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("480p", "720p", "1080p"),
-        default_resolution="480p",
-        max_count=1,
-    ),
-    VideoRules(
-        models="grok-imagine-video",
-        seconds=_SECONDS,
-        default_seconds=8,
-        ratios=_RATIOS,
-        resolutions=("480p", "720p"),
-        default_resolution="480p",
-        max_count=1,
-    ),
+    _grok("grok-imagine-video-1.5", "480p", "720p", "1080p"),
+    _grok("grok-imagine-video", "480p", "720p"),
 )
 _STATES: dict[str, VideoState] = {
     "pending": "in_progress",
