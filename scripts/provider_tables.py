@@ -115,7 +115,7 @@ def _operations(row: Provider) -> str:
 
 
 def _variables(row: Provider) -> str:
-    groups = [row.key_env, *row.url_env.values(), row.version_env]
+    groups = [(*row.key_env, *row.token_env), *row.url_env.values(), row.version_env]
     groups += [(name,) for name in row.headers_env.values()]
     if not row.url_env:
         groups.append(row.base_url_env)

@@ -22,6 +22,7 @@ from interlingua.spec.errors import (
     RateLimitError,
     StreamError,
 )
+from interlingua.spec.media.embeddings import EmbedInput
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport import AiohttpTransport, HttpxTransport
@@ -403,6 +404,19 @@ def test_images_by_url_are_fetched_where_they_must_be(row):
     source = adapter.dry_run(loaded).body["messages"][0]["content"][1]["source"]
     assert (source["type"], source["media_type"]) == ("base64", "image/png")
     assert bytes_only(HttpAdapter("anthropic", "k").profile_for(request.model)) == ()
+
+
+def test_embeddings_at_a_deployment_of_azure():
+    """The older form of address has the deployment in the path of operations too."""
+    guard = Guard(Simulator(), has_header("api-key", "planted-key"))
+    with serve_in_thread(guard) as server:
+        adapter = HttpAdapter(
+            "azure", "planted-key", base_url=server.url, api_version="2023-07-01-preview"
+        )
+        result = asyncio.run(adapter.perform("embed", EmbedInput(model="my ada", inputs=("hi",))))
+    assert len(result.embeddings) == 1
+    path = "/openai/deployments/my%20ada/embeddings?api-version=2023-07-01-preview"
+    assert guard.received[0].target == path
 
 
 def test_counting_tokens_at_vertex():

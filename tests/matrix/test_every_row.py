@@ -12,6 +12,7 @@ from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import ROWS
 from interlingua.simulator import Simulator, serve_in_thread, text, tool_call
+from interlingua.spec.media.embeddings import EmbedInput
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedTransport
 from support.clouds import Guard
@@ -233,6 +234,33 @@ def check_fields(row, dialect, way, received):
     )
     asks_for_usage = way == "stream" and quirks.stream_usage
     assert ("stream_options" in received.body) == asks_for_usage
+
+
+NO_CHAT = [row for row in ROWS if not answers_chats(row)]
+
+
+@pytest.mark.parametrize("row", NO_CHAT, ids=lambda row: row.name)
+def test_a_row_without_chat(row):
+    """Its embeddings are at its path, with its key."""
+    guard = Guard(Simulator(), has_key(row, row.dialect))
+
+    async def work(address):
+        adapter = HttpAdapter(row, KEY, base_url=address + urlsplit(row.base_url).path)
+        try:
+            return await adapter.perform("embed", EmbedInput(model="m", inputs=("one", "two")))
+        finally:
+            await adapter.close()
+
+    with serve_in_thread(guard) as server:
+        result = asyncio.run(work(server.url))
+    assert len(result.embeddings) == 2
+    assert [request.target for request in guard.received] == ["/v1/embeddings"]
+
+
+def test_every_row_is_used():
+    """By one of the tests above; the embedded server has tests of its own."""
+    used = {row.name for row, _ in CASES} | {row.name for row in NO_CHAT}
+    assert {row.name for row in ROWS} - used == {"local"}
 
 
 def test_a_wrong_key_is_refused_by_the_guard():

@@ -378,6 +378,29 @@ def test_azure_sends_what_a_callable_makes_as_a_bearer_token():
         assert transport.requests[0].headers[header].endswith("plain-key")
 
 
+def test_azure_takes_a_token_from_its_variable():
+    """If there is no key; it is sent as a bearer token."""
+    environ = {
+        "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
+        "AZURE_OPENAI_AD_TOKEN": "t-1",
+    }
+    transport = CannedTransport(lambda _: CannedReply(headers=JSON, body=GOOD))
+    for more, header in (({}, "authorization"), ({"AZURE_OPENAI_API_KEY": "k-1"}, "api-key")):
+        client = Client.from_env({**environ, **more})
+        adapter = client.adapter("azure")
+        adapter._shared_transport = transport
+        asyncio.run(adapter.rebind("azure").complete(ASKED))
+        assert transport.requests[-1].headers[header] in ("Bearer t-1", "k-1")
+
+
+@pytest.mark.parametrize("own", ["plain-key", Keys()])
+def test_an_empty_key_for_one_call_is_no_key(own):
+    """The adapter's own key is not sent in its place."""
+    twin = adapter_with(own, serving(())).rebind("groq", api_key="")
+    with pytest.raises(ConfigurationError, match="No API key"):
+        asyncio.run(twin.complete(ASKED))
+
+
 def test_adapters_of_one_source_are_alike_for_a_cache():
     """Those of different callables are not."""
     one, two = Keys(), Keys()

@@ -18,6 +18,7 @@ from interlingua import (
     FinishReason,
     GenerateOptions,
     GenerateResult,
+    HttpAdapter,
     Image,
     Message,
     ObjectStream,
@@ -50,7 +51,7 @@ from interlingua import (
     tool,
 )
 from interlingua.api.tools.tool import check_tools
-from interlingua.catalog import NEUTRAL_PROFILE
+from interlingua.catalog import NEUTRAL_PROFILE, ApiKey, AwsCredentials
 from interlingua.dialects import (
     Dialect,
     Frame,
@@ -250,6 +251,26 @@ watcher: ToolObserver = Watcher()
 
 def enough(steps: object) -> bool:
     return bool(steps)
+
+
+async def make_key() -> ApiKey:
+    """A key with its end."""
+    return ApiKey("key", 5.0)
+
+
+def make_keys() -> AwsCredentials:
+    """The keys of AWS."""
+    return AwsCredentials(access_key_id="id", secret_access_key="key")
+
+
+async def keys_of_any_form() -> None:
+    """What `api_key=` takes."""
+    HttpAdapter("groq", "key")
+    HttpAdapter("groq", make_key)
+    HttpAdapter("groq", lambda: "key")
+    HttpAdapter("bedrock_invoke", make_keys, places={"region": "us-east-1"})
+    HttpAdapter("bedrock_invoke", make_keys())
+    await generate("groq:model", "Hi.", api_key=make_key)
 
 
 async def answers() -> None:

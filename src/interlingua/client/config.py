@@ -42,7 +42,7 @@ def adapters_from_env(
         is_addressed = has_address(row, environ)
         is_wanted = row.name == named or (is_addressed and not row.only_named)
         if row.key_required or not is_wanted:
-            is_wanted = first_value(environ, row.key_env) is not None
+            is_wanted = first_value(environ, (*row.key_env, *row.token_env)) is not None
         if is_wanted and (is_addressed or not row.address_env):
             adapters[row.name] = HttpAdapter(row, **add_environment(row, {}, environ))
     if find_spec("xllamacpp") is not None:  # the extra `local`

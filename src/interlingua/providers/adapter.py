@@ -198,7 +198,8 @@ class HttpAdapter(OperationCalls):
         if base_url is not None:
             twin.server = None
             address = find_base_url(self.provider, {"base_url": base_url}, None)
-        key = check_key(api_key) or self._key or self._credentials
+        own = self._key if self._credentials is None else self._credentials
+        key = own if api_key is None else check_key(api_key)
         twin._bind(key, address, join_headers(self._headers, headers or {}))  # noqa: SLF001
         return twin
 

@@ -304,11 +304,11 @@ class OperationCalls:
         model: str = "",
     ) -> HttpRequest:
         """The HTTP request of a call; its path may be the provider's own path of the operation."""
+        if operation.name in self.provider.operation_paths:
+            call = replace(call, path=self.provider.operation_paths[operation.name])
         if self._endpoint is not None:
             name, version = operation.name, self._api_version
             call = self._endpoint.address_operation(call, name, model, version)
-        elif operation.name in self.provider.operation_paths:
-            call = replace(call, path=self.provider.operation_paths[operation.name])
         if headers:
             call = replace(call, headers={**call.headers, **headers})
         starts_job = operation.starts_job or call.starts_job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from interlingua.providers.credentials import KeySource
@@ -33,7 +34,10 @@ def add_environment(
         places = {place: first_value(environ, names) for place, names in row.url_env.items()}
         places = {place: value for place, value in places.items() if value is not None}
         known["places"] = {**places, **known.get("places", {})}
-    if row.identity is not None and "api_key" not in known and not found["api_key"]:
+    token = first_value(environ, row.token_env)
+    if token is not None and "api_key" not in known and not found["api_key"]:
+        found["api_key"] = partial(str, token)
+    elif row.identity is not None and "api_key" not in known and not found["api_key"]:
         found["api_key"] = _identity(row.identity, environ)
     values = {header: first_value(environ, (name,)) for header, name in row.headers_env.items()}
     headers = {header: value for header, value in values.items() if value is not None}

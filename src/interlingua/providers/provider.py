@@ -76,6 +76,8 @@ class Provider(Record, frozen=True, kw_only=True):
     key_required: bool = True
     key_env: tuple[str, ...] = ()
     """The variables that may hold the key; the first one that is set is used."""
+    token_env: tuple[str, ...] = ()
+    """The variables that may hold a token instead, which is sent as a callable's is."""
     base_url_env: tuple[str, ...] = ()
     headers_env: Mapping[str, str] = {}
     """Headers whose values are in variables: header -> variable."""

@@ -71,6 +71,7 @@ ROWS: tuple[Provider, ...] = (
         signing="api-key",
         token_signing="bearer",  # noqa: S106 -- a callable makes tokens of Entra
         key_env=("AZURE_OPENAI_API_KEY",),
+        token_env=("AZURE_OPENAI_AD_TOKEN",),
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
         operations=has(
             *(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
