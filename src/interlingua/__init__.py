@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from interlingua.api.execute import execute as execute
     from interlingua.api.media.embeddings import embed as embed
     from interlingua.api.media.embeddings import embed_many as embed_many
+    from interlingua.api.media.images import edit_image as edit_image
+    from interlingua.api.media.images import generate_image as generate_image
     from interlingua.api.media.speech import speak as speak
     from interlingua.api.media.speech import transcribe as transcribe
     from interlingua.api.media.video import generate_video as generate_video
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "api.execute": ("execute",),
     "api.media.embeddings": ("embed", "embed_many"),
+    "api.media.images": ("edit_image", "generate_image"),
     "api.media.speech": ("speak", "transcribe"),
     "api.media.video": ("generate_video",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),

@@ -6,6 +6,7 @@ Import from here to stream, or to name a result in an annotation.
 """
 
 from interlingua.api.media.embeddings import EmbedProgress, rank, similarity
+from interlingua.api.media.images import ImageOptions, ImageStream, save_image, stream_image
 from interlingua.api.media.judgements import moderate, rerank
 from interlingua.api.media.models import count_tokens, served_models
 from interlingua.api.media.perform import MediaOptions
@@ -16,6 +17,7 @@ from interlingua.api.media.speech import (
     stream_transcription,
 )
 from interlingua.spec.media.embeddings import EmbedResult, TaskType, Vector
+from interlingua.spec.media.images import GeneratedImage, ImageResult, PartialImage
 from interlingua.spec.media.moderation import Moderation, ModerationResult
 from interlingua.spec.media.ranking import RankedDocument, RerankResult
 from interlingua.spec.media.speech import (
@@ -29,9 +31,14 @@ from interlingua.spec.media.speech import (
 __all__ = [
     "EmbedProgress",
     "EmbedResult",
+    "GeneratedImage",
+    "ImageOptions",
+    "ImageResult",
+    "ImageStream",
     "MediaOptions",
     "Moderation",
     "ModerationResult",
+    "PartialImage",
     "RankedDocument",
     "RerankResult",
     "Speech",
@@ -47,8 +54,10 @@ __all__ = [
     "moderate",
     "rank",
     "rerank",
+    "save_image",
     "served_models",
     "similarity",
+    "stream_image",
     "stream_speech",
     "stream_transcription",
 ]

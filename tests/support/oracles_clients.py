@@ -147,7 +147,7 @@ class Responses(Oracle):
             text=response.output_text,
             refusal="".join(part.refusal for part in parts if part.type == "refusal"),
             thinking="".join(part.text for part in thoughts),
-            calls=[self._call(item) for item in items if item.type.endswith("_call")],
+            calls=[self._call(item) for item in items if hasattr(item, "call_id")],
             finish=response.status if details is None else details.reason,
             usage={
                 "input": response.usage.input_tokens,

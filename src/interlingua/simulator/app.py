@@ -208,7 +208,7 @@ class Simulator(Application):
             if incoming.route.kind == "answer":
                 return self._answer(exchange, incoming)
             if incoming.route.kind == "operation":
-                return Turn(), operation_reply(incoming, self._operations.perform)
+                return self._perform(exchange, incoming)
             return Turn(), json_reply(incoming, self._describe(incoming))
         except RefusedError as refused:
             return Turn(), _refusal(exchange, incoming, refused.failure)
@@ -258,6 +258,13 @@ class Simulator(Application):
             return turn, Reply(200, headers, chunks, is_stream=True)
         headers = {"content-type": SSE, "cache-control": "no-cache"}
         return turn, Reply(200, headers, sse_chunks(frames), is_stream=True)
+
+    def _perform(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
+        """The reply to an operation, with the failure or the delays that the script has for it."""
+        turn = self.script.for_operation()
+        if turn.failure is not None:
+            return turn, _refusal(exchange, incoming, turn.failure)
+        return turn, operation_reply(incoming, self._operations.perform)
 
     def _ask(self, exchange: Exchange, request: Request) -> Turn:
         try:

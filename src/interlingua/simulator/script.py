@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.simulator.dsl import Turn, text, tool_call
+from interlingua.simulator.operations.images import draw, wanted_image
 from interlingua.simulator.operations.speech import say, wanted_speech
 from interlingua.spec.content import Json, ToolResult
 from interlingua.spec.contracts import WireCall
@@ -111,6 +112,19 @@ class Script:
             )
         return turn
 
+    def for_operation(self) -> Turn:
+        """
+        The next turn if it has no content, such as an error or a latency; otherwise an empty one.
+
+        Operations other than an answer have results of their own: only such turns apply to them.
+        """
+        with self._lock:
+            turn = self._answers[min(self._next, len(self._answers) - 1)]
+            if not isinstance(turn, Turn) or turn.parts:
+                return Turn()
+            self._next += 1
+            return turn
+
 
 # Answers that depend on the request.
 
@@ -126,12 +140,15 @@ def use_tools(request: Request) -> Turn:
     """
     The default answer, which depends on the request.
 
-    It speaks if the request asks for audio. It calls the tools of the request, then repeats their
-    results. With a response format it answers with an example for the schema. Otherwise it echoes.
+    It speaks or makes an image if the request asks for that. It calls the tools of the request,
+    then repeats their results. With a response format it answers with an example for the schema.
+    Otherwise it echoes.
     """
-    speech = wanted_speech(request)
+    speech, image = wanted_speech(request), wanted_image(request)
     if speech is not None:
         return say(speech)
+    if image is not None:
+        return draw(image)
     tool_results = results(request)
     example_answer = _example_answer(request)
     if tool_results and example_answer is None:

@@ -355,6 +355,9 @@ class Serve(Protocol):
     def SERVED(self) -> Sequence[ServedOperation]:  # noqa: N802 -- a constant of the module
         """Its operations other than lists of models and token counts."""
 
+    def wanted_image(self, request: Request) -> Any:
+        """The `ImageInput` of the image that a request for an answer asks for, if it does."""
+
     def wanted_speech(self, request: Request) -> Any:
         """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
 

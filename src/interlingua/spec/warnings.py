@@ -67,6 +67,7 @@ _SETTINGS = {
     "effort_raised": "{target} does not support reasoning effort {effort!r}; {sent} was sent.",
     "file_name_dropped": "{target} does not support file names; the name was dropped.",
     "frequency_penalty_dropped": _NO_SETTING,
+    "image_size_changed": "{target} does not make images of {asked}; {sent} was asked for.",
     "include_thinking_dropped": _NO_SETTING,
     "json_mode_as_instruction": (
         "{target} has no JSON mode; an instruction to answer with one JSON object was sent."
@@ -175,6 +176,9 @@ _NOTES = {
     "answer_rejected": ("The answer of {target} was not accepted ({reason})."),
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
+    ),
+    "image_price_apart": (
+        "The image model that {target} called is billed apart; its price is not in the cost."
     ),
     "input_truncated": "The input was too long; only its beginning was read.",
     "model_deprecated": "{target} {state}; {advice}.",

@@ -33,7 +33,15 @@ from interlingua.sync.functions import (
     stream,
     stream_object,
 )
-from interlingua.sync.media import embed, embed_many, generate_video, speak, transcribe
+from interlingua.sync.media import (
+    edit_image,
+    embed,
+    embed_many,
+    generate_image,
+    generate_video,
+    speak,
+    transcribe,
+)
 from interlingua.sync.session import Session
 
 __all__ = [
@@ -45,10 +53,12 @@ __all__ = [
     "ObjectStream",
     "Session",
     "StreamResult",
+    "edit_image",
     "embed",
     "embed_many",
     "execute",
     "generate",
+    "generate_image",
     "generate_many",
     "generate_object",
     "generate_video",

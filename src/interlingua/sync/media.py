@@ -11,22 +11,26 @@ from os import PathLike
 from typing import Generic, Literal, Self, TypeVar, Unpack
 
 from interlingua.api.media import embeddings as async_embeddings
+from interlingua.api.media import images as async_images
 from interlingua.api.media import judgements as async_judgements
 from interlingua.api.media import models as async_models
 from interlingua.api.media import speech as async_speech
 from interlingua.api.media import streams as async_streams
 from interlingua.api.media import video as async_video
 from interlingua.api.media.embeddings import CONCURRENCY, Embeddable, ProgressCallback
+from interlingua.api.media.images import ImageSettings
 from interlingua.api.media.judgements import Moderated
 from interlingua.api.media.perform import MediaSettings
+from interlingua.api.media.sources import ImageSource
 from interlingua.api.media.speech import AudioSource, TranscriptEvent
 from interlingua.api.media.streams import NOT_ENDED
-from interlingua.api.media.video import ImageSource
 from interlingua.api.run.options import Prompt
 from interlingua.client.client import Client as AsyncClient
 from interlingua.providers.cancel import ABORTED, AbortSignal
+from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.spec.media.embeddings import EmbedResult, TaskType, VectorEncoding
+from interlingua.spec.media.images import GeneratedImage, ImageResult, PartialImage
 from interlingua.spec.media.moderation import ModerationResult
 from interlingua.spec.media.ranking import RerankResult
 from interlingua.spec.media.speech import AudioFormat, Speech, Timestamps, Transcript
@@ -39,13 +43,17 @@ from interlingua.sync.client import Client, unwrap
 from interlingua.sync.loop_thread import background
 
 __all__ = [
+    "ImageOptions",
+    "ImageStream",
     "MediaOptions",
     "SpeechStream",
     "TranscriptStream",
     "count_tokens",
     "moderate",
     "rerank",
+    "save_image",
     "served_models",
+    "stream_image",
     "stream_speech",
     "stream_transcription",
 ]
@@ -114,6 +122,65 @@ class SpeechStream(ItemStream[bytes, Speech]):
 
 class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
     """Like `interlingua.media.TranscriptStream`, blocking."""
+
+
+class ImageOptions(ImageSettings, MediaOptions, total=False):
+    """The options of the functions that make images."""
+
+
+class ImageStream(ItemStream[PartialImage, ImageResult]):
+    """Like `interlingua.media.ImageStream`, blocking."""
+
+
+def generate_image(
+    model: str, prompt: str, *, download: bool = False, **options: Unpack[ImageOptions]
+) -> ImageResult:
+    """Like `interlingua.generate_image`, blocking."""
+    call = async_images.generate_image(model, prompt, download=download, **unwrap(options))
+    return background.run(call)
+
+
+def edit_image(
+    model: str,
+    prompt: str,
+    images: ImageSource | Iterable[ImageSource],
+    *,
+    mask: ImageSource | None = None,
+    download: bool = False,
+    **options: Unpack[ImageOptions],
+) -> ImageResult:
+    """Like `interlingua.edit_image`, blocking."""
+    call = async_images.edit_image(
+        model, prompt, images, mask=mask, download=download, **unwrap(options)
+    )
+    return background.run(call)
+
+
+def stream_image(
+    model: str,
+    prompt: str,
+    images: ImageSource | Iterable[ImageSource] = (),
+    *,
+    mask: ImageSource | None = None,
+    partial_images: int = 2,
+    **options: Unpack[ImageOptions],
+) -> ImageStream:
+    """
+    Like `interlingua.media.stream_image`, blocking.
+
+        with stream_image("openai:gpt-image-2", "A lighthouse.") as stream:
+            for partial in stream:
+                show(partial.image)
+    """
+    stream = async_images.stream_image(
+        model, prompt, images, mask=mask, partial_images=partial_images, **unwrap(options)
+    )
+    return ImageStream(stream, options.get("abort_signal"))
+
+
+def save_image(image: GeneratedImage | Image, path: str | PathLike[str]) -> int:
+    """Like `interlingua.media.save_image`, blocking."""
+    return background.run(async_images.save_image(image, path))
 
 
 def transcribe(

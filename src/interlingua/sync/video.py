@@ -11,7 +11,8 @@ from os import PathLike
 from typing import Unpack
 
 from interlingua.api.media import video as async_video
-from interlingua.api.media.video import ImageSource, JobReference
+from interlingua.api.media.sources import ImageSource
+from interlingua.api.media.video import JobReference
 from interlingua.spec.media.files import ByteProgress
 from interlingua.spec.media.video import VideoJob, VideoProgress, VideoVariant
 from interlingua.sync.client import unwrap

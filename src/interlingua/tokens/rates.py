@@ -136,3 +136,9 @@ def rates_for(*names: str) -> Rates:
         if best is not None:
             return _ROWS[best]
     return _OPENAI
+
+
+IMAGE_TOKENS = {"low": 272, "medium": 1056, "standard": 1056, "high": 4160}
+"""The tokens of a square image of 1024 pixels that is made, by quality, as recorded."""
+MOST_IMAGE_TOKENS = 4 * IMAGE_TOKENS["high"]
+"""For qualities above `high`, of which there are no recordings."""

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.polling import check_interval, poll
+from interlingua.api.media.sources import ImageSource, image_part
 from interlingua.providers.callbacks import settle
 from interlingua.spec.check import describe
-from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ConfigurationError, ProviderError, SDKError
 from interlingua.spec.media.files import ByteProgress
 from interlingua.spec.media.sizes import is_size, ratio_of, ratio_value
@@ -28,8 +28,6 @@ from interlingua.transport.downloads import save
 
 JobReference: TypeAlias = VideoJob | str
 """A `VideoJob`, or its `reference`: `provider:id`."""
-ImageSource: TypeAlias = Image | bytes | PathLike[str]
-"""An `Image` part, the bytes of a file, or a `Path`."""
 Result = TypeVar("Result")
 
 
@@ -382,7 +380,7 @@ def _create_input(
         )
     return CreateVideoInput(
         prompt=prompt,
-        image=_image_part(image),
+        image=None if image is None else image_part(image, "image"),
         seconds=None if seconds is None else float(seconds),
         size=size,
         aspect_ratio=aspect_ratio,
@@ -402,16 +400,3 @@ def _check_variant(variant: Any) -> None:
     known = get_args(VideoVariant)
     if variant not in known:
         raise ConfigurationError(f"variant: {variant!r} is not one of {', '.join(known)}.")
-
-
-def _image_part(image: Any) -> Image | None:
-    if image is None or isinstance(image, Image):
-        return image
-    if isinstance(image, bytes):
-        return Image(data=image)
-    if isinstance(image, PathLike):
-        return Image(path=image)
-    raise ConfigurationError(
-        f"image must be an Image part, bytes or a Path, not {describe(image)}. "
-        "For the name of a file, use pathlib.Path(name)."
-    )

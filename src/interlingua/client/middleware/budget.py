@@ -30,10 +30,11 @@ from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import (
     StreamMeter,
     estimate_input,
-    expected_usage,
     failed_usage,
+    possible_usages,
     request_of,
     result_usage,
+    watch_items,
 )
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
@@ -213,17 +214,26 @@ class Budget:
         scope = None if operation.name in _FREE else self._scope(request)
         if scope is None:
             return await call_next(value)
-        usage = expected_usage(operation, value)
         call = _call_of(operation)
-        reserved = self._expected_cost(request, usage, call)
+        usages = possible_usages(operation, value)
+        priced = (usage for usage in usages if self._price(request, usage, call) is not None)
+        reserved = self._expected_cost(request, next(priced, usages[-1]), call)
         hold = await self._reserve(scope, reserved, request)
-        spent = 0.0
+        spent, is_stream = 0.0, False
         try:
             result = await call_next(value)
+            is_stream = isinstance(result, AsyncGenerator)
+            if is_stream:
+
+                async def settle(end: Any) -> None:
+                    await self._settle(hold, self._settled_cost(request, end, reserved, call))
+
+                return watch_items(result, settle)
             spent = self._settled_cost(request, result, reserved, call)
             return result
         finally:
-            await self._settle(hold, spent)
+            if not is_stream:
+                await self._settle(hold, spent)
 
     async def _submit_batch(
         self, operation: OperationCall, value: BatchInput, call_next: PerformNext

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from math import ceil
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.client.middleware.layers import OperationCall
+from interlingua.prepare.images import ANYTHING, AUTO, THOUSAND, in_pixels, parse_pixels
 from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
-from interlingua.spec.operations import OperationInput
+from interlingua.spec.media.images import ImageInput
+from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.tokens.estimate import estimate_request, estimate_tokens
+from interlingua.tokens.rates import IMAGE_TOKENS, MOST_IMAGE_TOKENS
 
 _CHARACTERS = 4  # of a token, in short or unfinished text
 _FOREIGN = 1.3  # characters of a token, where they are not ASCII
@@ -135,12 +140,35 @@ def estimate_operation(operation: OperationCall, value: Any) -> int:
     return sum(_count(each, operation.provider) for each in texts)
 
 
-def expected_usage(operation: OperationCall, value: Any) -> Usage:
-    """What an operation may use at most, as far as its value shows that."""
+def possible_usages(operation: OperationCall, value: Any) -> tuple[Usage, ...]:
+    """What an operation uses at most, in each unit in which it may be paid for."""
     expected = value.expected_usage if isinstance(value, OperationInput) else None
     if expected is not None:
-        return expected
-    return Usage(input_tokens=estimate_operation(operation, value), estimated=True)
+        return (expected,)
+    tokens = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
+    if not isinstance(value, ImageInput):
+        return (tokens,)
+    count = value.count or 1
+    size = parse_pixels(in_pixels(value, ANYTHING).size)
+    area = THOUSAND**2 if size is None else size.width * size.height
+    most = IMAGE_TOKENS["high"] if value.quality in (None, AUTO) else MOST_IMAGE_TOKENS
+    drawn = ceil(count * IMAGE_TOKENS.get(value.quality or "", most) * area / THOUSAND**2)
+    made = replace(tokens, output_tokens=drawn, output_image_tokens=drawn)
+    return Usage(images=count, estimated=True), made
+
+
+async def watch_items(
+    items: AsyncGenerator[Any, None], at_end: Callable[[Any], Awaitable[object]]
+) -> AsyncGenerator[Any, None]:
+    """The items of a streamed operation; `at_end` gets its result, or None if it did not end."""
+    result: Any = None
+    try:
+        async with aclosing(items):
+            async for item in items:
+                result = item if isinstance(item, OperationResult) else None
+                yield item
+    finally:
+        await at_end(result)
 
 
 def result_usage(result: Any) -> Usage | None:

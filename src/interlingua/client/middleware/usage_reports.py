@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,6 +18,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
+from interlingua.client.middleware.meter import watch_items
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
@@ -113,16 +115,24 @@ class UsageReports:
             await close_stream(events)
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
-        """One report for an operation whose result shows its usage; for a job, at its end."""
+        """One report for a result that shows its usage; of a stream or a job, at its end."""
         result = await call_next(value)
         if operation.name == "batch_results":
             return self._report_results(result, operation)
-        if isinstance(result, OperationResult) and result.is_final and result.usage != NO_USAGE:
-            request = Request(
-                model=result.model, provider=operation.provider, request_id=operation.request_id
-            )
-            await self._send(self._open(request).end(result.usage, result.cost))
+        report = partial(self._report, operation)
+        if isinstance(result, AsyncGenerator):
+            return watch_items(result, report)
+        await report(result)
         return result
+
+    async def _report(self, operation: OperationCall, result: Any) -> None:
+        is_result = isinstance(result, OperationResult) and result.is_final
+        if not is_result or result.usage == NO_USAGE:
+            return
+        request = Request(
+            model=result.model, provider=operation.provider, request_id=operation.request_id
+        )
+        await self._send(self._open(request).end(result.usage, result.cost))
 
     async def _report_results(
         self, results: AsyncGenerator[BatchResult, None], operation: OperationCall

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import batches, embeddings, files, speech, video
+from interlingua.dialects.gemini_generate import (
+    batches,
+    embeddings,
+    files,
+    images,
+    speech,
+    video,
+)
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.dialects.gemini_generate.serve import describe_model
@@ -57,6 +64,7 @@ OPERATIONS: Mapping[str, Operation] = {
     **batches.OPERATIONS,
     **embeddings.OPERATIONS,
     **files.OPERATIONS,
+    **images.OPERATIONS,
     **speech.OPERATIONS,
     **video.OPERATIONS,
 }

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import batches, embeddings, files, video
+from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
@@ -36,6 +37,7 @@ __all__ = [
     "describe_model",
     "error_body",
     "list_models",
+    "wanted_image",
     "wanted_speech",
     "wrong_key",
 ]
@@ -70,6 +72,7 @@ SERVED: tuple[ServedOperation, ...] = (
     *batches.SERVED,
     *embeddings.SERVED,
     *files.SERVED,
+    *images.SERVED,
     *video.SERVED,
 )
 

@@ -11,7 +11,9 @@ from interlingua.dialects.openai_chat.facts import (
     DEFAULT_QUIRKS,
     DETAILS,
     FIELDS,
+    IMAGES,
     IN_PLACE,
+    MADE,
     NAME,
     REASONING_FIELDS,
     SENT_AS,
@@ -352,6 +354,33 @@ def _url_of(part: Image | Document, default: str) -> str | None:
         return part.url
     name = part.file_name if isinstance(part, Document) else None
     return make_data_url(part.data, part.media_type or media_type_for(part.data, name, default))
+
+
+# Images that the model made: a list beside the content, whose items are content parts.
+
+
+def decode_images(fields: Fields) -> list[Part]:
+    """The images of a message; empty, and the field stays unread, if an item is something else."""
+    images = read_images(fields.left.get(IMAGES))
+    if images:
+        del fields.left[IMAGES]
+    return images
+
+
+def read_images(items: Json) -> list[Part]:
+    """The images of a list; empty if it is no list, or if an item is something else."""
+    parts = [read_part(item) for item in items] if isinstance(items, list) else []
+    if not all(isinstance(part, Image) for part in parts):
+        return []
+    return [
+        msgspec.structs.replace(part, extra={NAME: {**extra_of(part, NAME), MADE: True}})
+        for part in parts
+    ]
+
+
+def encode_image(part: Part) -> Json | None:
+    """An item of `images`; None if the part is not an image or cannot be encoded."""
+    return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
 def encode_item(

@@ -16,6 +16,7 @@ from interlingua.dialects.openai_chat.content import (
     TagSplitter,
     decode_parsed,
     details_text,
+    read_images,
     read_part,
     thinking_text,
 )
@@ -24,6 +25,7 @@ from interlingua.dialects.openai_chat.facts import (
     CHOICE,
     DETAILS,
     FIELDS,
+    IMAGES,
     LEGACY,
     NAME,
     REASONING_FIELDS,
@@ -255,6 +257,7 @@ class PartAssembler:
         self._tags = TagSplitter() if think_tags else None
         self._tagged: _Thinking | None = None  # the thinking that came in tags
         self._refusal: list[str] = []
+        self._images: list[Part] = []
         self._is_empty_text = False  # there was content, but so far only empty text
         self._filled: set[str] = set()  # fields that had a value
 
@@ -284,12 +287,18 @@ class PartAssembler:
         if LEGACY in delta and self._is_filled(LEGACY, delta[LEGACY], dict):
             events += [] if self.has_calls else self._end_content()
             events += self._calls.feed_legacy(delta[LEGACY])
-        for name, value in delta.items():
-            if name not in _KNOWN:
-                _grow(self.extra, name, value)
+        self._feed_others(delta)
         if delta.get("role") not in (None, "", "assistant"):
             self.extra["role"] = delta["role"]
         return events
+
+    def _feed_others(self, delta: dict[str, Json]) -> None:
+        """The images, which wait for the end of the text, and the unread fields."""
+        for name, value in delta.items():
+            images = read_images(value) if name == IMAGES else []
+            self._images += images
+            if name not in _KNOWN and not images:
+                _grow(self.extra, name, value)
 
     def finish(self) -> list[StreamEvent]:
         """End every part."""
@@ -342,6 +351,9 @@ class PartAssembler:
         if self._refusal:
             events += self._add_whole(Refusal(text="".join(self._refusal)))
             self._refusal = []
+        for image in self._images:
+            events += self._add_whole(image)
+        self._images = []
         return events
 
     def _feed_content(self, content: Json) -> list[StreamEvent]:

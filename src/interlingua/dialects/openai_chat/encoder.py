@@ -7,6 +7,7 @@ from itertools import count
 
 from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.content import (
+    encode_image,
     encode_thinking_part,
     tags_around,
     thinking_chunks,
@@ -19,7 +20,9 @@ from interlingua.dialects.openai_chat.facts import (
     CHOICES,
     CHUNK,
     DETAILS,
+    IMAGES,
     LEGACY,
+    MADE,
     NAME,
     SENT_AS,
     TAGS,
@@ -27,9 +30,7 @@ from interlingua.dialects.openai_chat.facts import (
 )
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
-    IMAGES,
     encode_finish,
-    encode_image,
     encode_usage,
 )
 from interlingua.prepare.options import options_for
@@ -155,7 +156,8 @@ class Encoder:
 
     def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
-            if isinstance(event.part, MEDIA_TYPES) and not self._native:
+            is_made = MADE in extra_of(event.part, NAME)
+            if isinstance(event.part, MEDIA_TYPES) and (is_made or not self._native):
                 image = encode_image(event.part)
                 return self._delta(None if image is None else {IMAGES: [image]})
             delta = _whole(event.part)

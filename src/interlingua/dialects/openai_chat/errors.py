@@ -24,6 +24,8 @@ _WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
 )
 _MODEL_FAULTS = ("tool_use_failed",)
 """Reported as bad requests, but caused by the model's output: a retry may succeed."""
+_POLICY_CODES = ("content_policy_violation", "moderation_blocked")
+"""The vendor's words for a refusal by an endpoint for images."""
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
@@ -58,6 +60,8 @@ def error_body(error: Exception) -> dict[str, Json]:
     usual = "server_error" if classify.status_of(error) >= 500 else _REQUEST_ERROR
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
     kind, code = next(words, (usual, None))
-    code = code or getattr(error, "error_code", None)
+    own = getattr(error, "error_code", None)
+    if own in _POLICY_CODES or code is None:
+        code = own
     message = openai_error_text(error)
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}

@@ -33,6 +33,7 @@ ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the ty
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 DETAILS = "reasoning_details"  # OpenRouter's list of thinking of any form
 THINKING_FIELDS = frozenset((*REASONING_FIELDS, DETAILS))
+IMAGES = "images"  # where OpenRouter and other gateways put images that a model made
 CHOICE = "choice"  # key in `extra`: unread fields of the first choice
 CHOICES = "choices"  # key in `extra`: the other choices, verbatim
 
@@ -78,6 +79,12 @@ class ChatQuirks(
 
     Where the estimate is larger than the output, the output stands. Of other servers such figures
     mean that reasoning is counted beside the output.
+    """
+    message_images: bool = True
+    """
+    It takes back the images that its models made, in `images` of their messages.
+
+    If not, they are sent in a user message after them.
     """
     think_tags: bool = True
     """
@@ -202,7 +209,7 @@ _OPENAI = words(
 )
 _COMPATIBLE = words(
     "top_k min_p top_a typical_p repetition_penalty repeat_penalty length_penalty thinking "
-    "reasoning include_reasoning reasoning_format enable_thinking thinking_budget "
+    "image_config reasoning include_reasoning reasoning_format enable_thinking thinking_budget "
     "chat_template chat_template_kwargs provider models route transforms plugins usage "
     "search_parameters deferred random_seed safe_prompt prompt_mode document_image_limit "
     "document_page_limit disable_tool_validation citation_options documents search_settings "
@@ -241,7 +248,8 @@ IN_PLACE = "~in_place"  # media where OpenAI accepts none, but the server did
 POSITION = "~position"  # the `index` of a call in a whole response; streams use the field itself
 RECEIVED = "~received"  # the id field of a call in a response, where an id had to be made
 SENT = "~sent"  # the same in a request: restored when the request is encoded again
-_MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT))
+MADE = "~made"  # an image of `images`
+_MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT, MADE))
 _ABSENT = object()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from interlingua.dialects.openai_chat.calls import (
     LEGACY_RESULT,
     MakeId,
@@ -12,7 +14,9 @@ from interlingua.dialects.openai_chat.calls import (
 )
 from interlingua.dialects.openai_chat.content import (
     decode_content,
+    decode_images,
     decode_thinking,
+    encode_image,
     encode_item,
     encode_parsed,
     encode_text,
@@ -21,8 +25,10 @@ from interlingua.dialects.openai_chat.content import (
 )
 from interlingua.dialects.openai_chat.facts import (
     DEFAULT_QUIRKS,
+    IMAGES,
     IN_PLACE,
     LEGACY,
+    MADE,
     NAME,
     SENT,
     SENT_AS,
@@ -37,6 +43,7 @@ from interlingua.dialects.openai_chat.facts import (
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    Image,
     Json,
     Opaque,
     Part,
@@ -97,7 +104,7 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
 
 
 def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, ...]:
-    """The parts: thinking, content, refusal, calls. Null content is no part."""
+    """The parts: thinking, content, refusal, images, calls. Null content is no part."""
     unread = fields.left
     parts: list[Part] = []
     thinking = None if THINKING_FIELDS.isdisjoint(unread) else decode_thinking(fields)
@@ -110,6 +117,8 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
     if isinstance(refusal, str) and refusal:
         del unread["refusal"]
         parts.append(Refusal(text=refusal))
+    if IMAGES in unread:
+        parts += decode_images(fields)
     if not _CALL_FIELDS.isdisjoint(unread):
         parts += decode_calls(fields, make_id, mark)
     return tuple(parts)
@@ -208,6 +217,8 @@ def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
             wire.setdefault("tool_calls", []).append(part.data)
         case Refusal() if form != "part":
             wire["refusal"] = wire.get("refusal", "") + part.text
+        case Image() if mark_of(part, MADE):
+            wire.setdefault(IMAGES, []).append(encode_image(part))
         case ToolResult():
             pass  # has a message of its own
         case _:
@@ -252,12 +263,26 @@ class _Writer:
 
     def _assistant(self, message: Message) -> None:
         self.flush()
+        if not self._quirks.message_images:
+            message = self._move_images(message)
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
         if not is_empty or not message.content or NAME in message.extra:
             self.wire.append(wire)
         elif not all(isinstance(part, ToolResult) for part in message.content):
             self._warn_of_message("emptied_message_dropped")
+
+    def _move_images(self, message: Message) -> Message:
+        """The message without the images that a model made; a user message follows with them."""
+        made = [part for part in message.content if mark_of(part, MADE)]
+        for self._warnings.part, part in enumerate(message.content):
+            if mark_of(part, MADE) and isinstance(part, Image):
+                self._warnings.add_here("media_moved", media="image in a message of the model")
+                self._moved.append(encode_image(part))
+        if not made:
+            return message
+        content = tuple(part for part in message.content if not mark_of(part, MADE))
+        return replace(message, content=content)
 
     def _other(self, message: Message) -> None:
         self.flush()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_chat import images
 from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_chat.mistral_batches import mistral_batch_operations
 from interlingua.dialects.openai_shared import (
@@ -19,6 +20,7 @@ from interlingua.dialects.openai_shared import (
 )
 from interlingua.dialects.openai_shared.cohere_embeddings import cohere_embed
 from interlingua.dialects.openai_shared.embeddings import embed_operations
+from interlingua.dialects.openai_shared.images import image_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.spec.contracts import Profile, WireCall
@@ -59,6 +61,8 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", mistral_batch_operations(NAME)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
+    **image_operations(NAME),
+    **images.OPERATIONS,
     **video.video_operations(NAME),
     **_variants("xai", xai_video.video_operations(NAME)),
 }

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlingua.dialects.openai_chat.content import encode_part, split_tags
+from interlingua.dialects.openai_chat.content import encode_image, split_tags
 from interlingua.dialects.openai_chat.facts import (
     CHOICE,
     CHOICES,
+    IMAGES,
     NAME,
     RECEIVED,
     SENT_AS,
@@ -24,7 +25,7 @@ from interlingua.dialects.openai_chat.facts import (
     without_none,
 )
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
-from interlingua.spec.content import MEDIA_TYPES, Image, Json, Part, Refusal, Text, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -61,7 +62,6 @@ _REASONS: dict[str, Reason] = {
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
 _ENVELOPE = frozenset(("id", "object", "model"))
-IMAGES = "images"  # where OpenRouter puts images that a model made
 # Names of other servers for `prompt_tokens_details.cached_tokens`.
 _READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
@@ -181,11 +181,6 @@ def _separate_images(message: Message) -> tuple[Message, list[Json]]:
     content = tuple(part for part in message.content if not isinstance(part, MEDIA_TYPES))
     images = [image for part in media if (image := encode_image(part)) is not None]
     return msgspec.structs.replace(message, content=content), images
-
-
-def encode_image(part: Part) -> Json | None:
-    """An item of `images`; None if the part is not an image or cannot be encoded."""
-    return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
 def decode_finish(

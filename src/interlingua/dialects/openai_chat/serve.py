@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from interlingua.dialects.openai_chat import mistral_batches
+from interlingua.dialects.openai_chat.facts import NAME
+from interlingua.dialects.openai_chat.images import wanted_image
 from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
@@ -23,6 +25,7 @@ from interlingua.dialects.openai_shared import (
     video,
     wrong_key,
 )
+from interlingua.dialects.openai_shared.image_serve import image_served
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import UnsupportedError
@@ -36,6 +39,7 @@ __all__ = [
     "describe_model",
     "error_body",
     "list_models",
+    "wanted_image",
     "wrong_key",
 ]
 
@@ -58,6 +62,7 @@ SERVED: tuple[ServedOperation, ...] = (
     *cohere_embeddings.SERVED,
     *embeddings.SERVED,
     *files.SERVED,
+    *image_served(NAME),
     *mistral_batches.SERVED,
     *moderation.SERVED,
     *ranking.SERVED,

@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     CALLS,
+    IMAGE_CALL,
     INPUT_TEXT,
-    ITEM,
+    MADE,
     NAME,
     OUTPUT_TEXT,
+    OWN_KEYS,
     PARAGRAPH,
     RESULTS,
     SEARCH,
@@ -124,7 +126,7 @@ def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, 
 def _restore(block: dict[str, Json], part: Part) -> dict[str, Json]:
     """The content part with the fields of `extra` that are the API's own."""
     for key, value in extra_of(part, NAME).items():
-        if key not in (ITEM, WIRE):
+        if key not in OWN_KEYS:
             block.setdefault(key, value)
     return block
 
@@ -259,6 +261,35 @@ def _encode_audio(part: Audio) -> dict[str, Json] | None:
         return None
     audio = {"data": encode_base64(part.data), "format": form}
     return {"type": "input_audio", "input_audio": audio}
+
+
+# Images that the model made <-> their items.
+
+
+def decode_made_image(item: dict[str, Json]) -> Image | None:
+    """The image of a finished `image_generation_call`; None if its item must stay verbatim."""
+    fields = dict(item)
+    base64, form = fields.pop("result", None), fields.get("output_format")
+    data = decode_base64(base64) if isinstance(base64, str) and base64 else None
+    if data is None or encode_base64(data) != base64:
+        return None
+    del fields["type"]
+    media_type = media_type_for(data) or f"image/{form if isinstance(form, str) else 'png'}"
+    return Image(data=data, media_type=media_type, extra={NAME: {MADE: fields}})
+
+
+def encode_made_image(part: Image, new_id: str | None = None) -> dict[str, Json] | None:
+    """
+    The item of an image that the model made; None if the part is no such image.
+
+    With `new_id`, the image of another API as an item of a response.
+    """
+    fields = extra_of(part, NAME).get(MADE)
+    if not isinstance(fields, Mapping):
+        fields = None if new_id is None else {"id": new_id, "status": "completed"}
+    if fields is None or part.data is None:
+        return None
+    return {"type": IMAGE_CALL, **fields, "result": encode_base64(part.data)}
 
 
 # Thinking <-> reasoning items.

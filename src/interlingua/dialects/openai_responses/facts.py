@@ -39,12 +39,14 @@ SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""
 PARAGRAPH = "\n\n"
 """The separator between those texts."""
+IMAGE_CALL = "image_generation_call"
 PREFIXES = {
     "message": "msg",
     "reasoning": "rs",
     "function_call": "fc",
     "custom_tool_call": "ctc",
     "tool_search_call": "tsc",
+    IMAGE_CALL: "ig",
 }
 """The prefixes of item ids, by item type; also the types that the model's own items have."""
 
@@ -60,6 +62,9 @@ GROUP = "~namespace"
 """On the first tool of a namespace: the other fields of the namespace."""
 LOADED = "~loaded"
 """On a tool: its definition is in the result of a search, not among the tools."""
+MADE = "~made"
+"""On an image that the model made: the other fields of its item."""
+OWN_KEYS = frozenset((ITEM, LIST, WIRE, MADE))
 
 
 def extra_for(unread: dict[str, Json]) -> Extra:

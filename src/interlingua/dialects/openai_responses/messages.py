@@ -16,9 +16,11 @@ from msgspec.structs import replace
 from interlingua.dialects.openai_responses.content import (
     decode_call,
     decode_content,
+    decode_made_image,
     decode_result,
     decode_thinking,
     encode_call,
+    encode_made_image,
     encode_part,
     encode_result,
     encode_thinking,
@@ -26,9 +28,11 @@ from interlingua.dialects.openai_responses.content import (
 )
 from interlingua.dialects.openai_responses.facts import (
     CALLS,
+    IMAGE_CALL,
     INPUT_TEXT,
     ITEM,
     LIST,
+    MADE,
     NAME,
     OUTPUT_TEXT,
     PREFIXES,
@@ -38,6 +42,7 @@ from interlingua.dialects.openai_responses.facts import (
 )
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    Image,
     Json,
     Opaque,
     Part,
@@ -167,7 +172,8 @@ class ItemEncoder:
         is_input = not is_model and role != "tool"  # where an opaque part is content, not an item
         for self._warnings.part, part in enumerate(parts):
             kind = type(part)
-            if kind not in _CONTENT and not (is_input and kind is Opaque):
+            is_item = kind not in _CONTENT or (is_model and kind is Image and self._is_made(part))
+            if is_item and not (is_input and kind is Opaque):
                 content = None
                 item = self.item(part)
                 if item is not None:
@@ -203,11 +209,21 @@ class ItemEncoder:
                     return encode_thinking(part, self._new_id("reasoning", part))
                 reason = f"{self._warnings.target} accepts only its own thinking"
                 self._warnings.add_here("foreign_thinking_dropped", reason=reason)
+            case Image():
+                item = encode_made_image(part, self._new_id(IMAGE_CALL, part))
+                if item is None:
+                    media = "an image without bytes in an assistant message"
+                    self._warnings.media_dropped(part.kind, media)
+                return item
             case Opaque():
                 if part.dialect == NAME:
                     return part.data
                 self._warnings.add_here("foreign_block_dropped", owner=part.dialect)
         return None
+
+    def _is_made(self, part: Part) -> bool:
+        """Whether an image has an item: this API's model made it, or it is part of a response."""
+        return self._is_response or MADE in extra_of(part, NAME)
 
     def _open(self, role: Role, fields: Mapping[str, Json] | None) -> list[Json]:
         """The content list of a new message item."""
@@ -298,7 +314,7 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
     role = _role_of(kind, item)
     if role != "assistant":
         return _opaque(role, item)
-    turn.append(Opaque(dialect=NAME, data=item))
+    turn.append(_whole_part(item))
     return None
 
 
@@ -336,7 +352,8 @@ def is_turn(item: Mapping[str, Json]) -> bool:
     kind = item.get("type", "message")
     if kind == "message":
         return item.get("role") == "assistant"
-    return isinstance(kind, str) and kind in PREFIXES and not _is_hosted(item)
+    is_segment = isinstance(kind, str) and kind in PREFIXES and kind != IMAGE_CALL
+    return is_segment and not _is_hosted(item)
 
 
 def _is_hosted(item: Mapping[str, Json]) -> bool:
@@ -344,6 +361,12 @@ def _is_hosted(item: Mapping[str, Json]) -> bool:
     is_search = item.get("type") in (CALLS["search"], RESULTS["search"])
     is_ours = item.get("execution") == "client" and isinstance(item.get("call_id"), str)
     return is_search and not is_ours
+
+
+def _whole_part(item: Json) -> Part:
+    """The part of an item without segments: an image, or the item verbatim."""
+    is_image = isinstance(item, dict) and item.get("type") == IMAGE_CALL
+    return (decode_made_image(item) if is_image else None) or Opaque(dialect=NAME, data=item)
 
 
 def decode_turn(
@@ -384,4 +407,4 @@ def read_item(item: Json, new_id: NewId) -> list[Part]:
             return decode_turn(item, "", marked=True, new_id=new_id)
     except DecodeError:
         pass
-    return [Opaque(dialect=NAME, data=item)]
+    return [_whole_part(item)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from interlingua.dialects.openai_responses import images
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
 from interlingua.dialects.openai_shared import decode_models, video, xai_video
@@ -48,6 +49,7 @@ OPERATIONS: Mapping[str, Operation] = {
     **transcription_operations(NAME),
     **speech_operations(NAME),
     **batch_operations(NAME, PATH),
+    **images.OPERATIONS,
     **file_operations(NAME),
     **video.video_operations(NAME),
     **{f"{name}.xai": made for name, made in xai_video.video_operations(NAME).items()},

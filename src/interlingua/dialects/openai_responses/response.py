@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
-from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
+from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
@@ -85,10 +85,13 @@ def decode_response(
     fields = Fields(whole, strict=False)
     make_id = call_ids(new_id or counting_ids())
     content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
-    notes = WarningList()
+    model = fields.text("model") or ""
+    notes = WarningList(model or "the model")
+    if any(type(part) is Image for part in content):
+        notes.add("image_price_apart", "cost")
     return Response(
         id=fields.text("id") or "",
-        model=fields.text("model") or "",
+        model=model,
         message=Message(role="assistant", content=content),
         finish_reason=_decode_status(fields, content),
         usage=decode_usage(

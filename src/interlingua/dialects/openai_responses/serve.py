@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from interlingua.dialects.openai_responses.images import wanted_image
 from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
@@ -24,6 +25,7 @@ __all__ = [
     "describe_model",
     "error_body",
     "list_models",
+    "wanted_image",
     "wrong_key",
 ]
 

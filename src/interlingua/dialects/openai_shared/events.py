@@ -30,16 +30,17 @@ class EventItems:
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The items of the events that this chunk completes."""
-        return [item for frame in self._frames.feed(chunk) for item in self._items(frame)]
+        return [item for frame in self._frames.feed(chunk) for item in self.feed_frame(frame)]
 
     def finish(self) -> list[Any]:
         """The items of the last event; `StreamError` if the stream is incomplete."""
-        items = [item for frame in self._frames.finish() for item in self._items(frame)]
+        items = [item for frame in self._frames.finish() for item in self.feed_frame(frame)]
         if not self._has_ended:
             raise StreamError(f"The stream ended before its last event ({self._last}).")
         return items
 
-    def _items(self, frame: Frame) -> Iterable[Any]:
+    def feed_frame(self, frame: Frame) -> Iterable[Any]:
+        """The items of one event."""
         if not frame.data or frame.data == _DONE:
             return ()
         event = loads(frame.data)

@@ -7,6 +7,7 @@ from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
     DOCS,
     EMBED,
+    IMAGES,
     LIST,
     MESSAGES,
     RECORDED,
@@ -21,7 +22,7 @@ ROWS: tuple[Provider, ...] = (
         "https://openrouter.ai/api/v1",
         *(RECORDED, "SDK openrouter 1.3.84"),
         other_dialects=(RESPONSES,),
-        operations=has(LIST, EMBED),
+        operations=has(LIST, EMBED, **dict.fromkeys(IMAGES, "modalities")),
     ),
     chat(
         "vercel",
@@ -30,7 +31,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("vercel-gateway", "ai-gateway", "vercel_ai_gateway"),
         key_env=("AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY"),
         base_url_env=("VERCEL_AI_GATEWAY_BASE_URL",),
-        operations=has(LIST, EMBED),
+        operations=has(LIST, EMBED, **dict.fromkeys(IMAGES, "modalities")),
     ),
     chat(
         "github_copilot",

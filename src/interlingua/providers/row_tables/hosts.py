@@ -41,7 +41,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.together.xyz/v1",
         *(RECORDED, "SDK together 3.0.0"),
         aliases=("togetherai", "together_ai"),
-        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image", "rerank")),
+        operations=has(*(LIST, EMBED, TRANSCRIBE, SPEAK, ("rerank",)), generate_image="together"),
     ),
     chat(
         "cerebras",
@@ -113,7 +113,7 @@ ROWS: tuple[Provider, ...] = (
         "deepinfra",
         "https://api.deepinfra.com/v1/openai",
         DOCS,
-        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image",)),
+        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, generate_image="b64"),
     ),
     chat(
         "hyperbolic",
@@ -126,7 +126,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.tokenfactory.nebius.com/v1",
         DOCS,
         other_dialects=(RESPONSES,),
-        operations=has(LIST, EMBED, ("generate_image",)),
+        operations=has(LIST, EMBED, generate_image="b64"),
     ),
     chat(
         "baseten",
@@ -141,7 +141,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("veniceai", "venice-ai"),
         families=("venice-",),
         key_env=("VENICE_API_KEY", "VENICE_AI_API_KEY"),
-        operations=has(LIST, EMBED, SPEAK, ("generate_image",)),
+        operations=has(LIST, EMBED, SPEAK, generate_image="b64"),
     ),
     chat(
         "doubleword",

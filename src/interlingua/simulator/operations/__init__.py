@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from interlingua.simulator.operations import embeddings, judgements, speech
+from interlingua.simulator.operations import embeddings, images, judgements, speech
 from interlingua.simulator.operations.batches import POLLS, Answer, SimulatedBatches
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
@@ -17,7 +17,9 @@ from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.operations import OperationInput
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "edit_image": images.make_image,
     "embed": embeddings.embed,
+    "generate_image": images.make_image,
     "moderate": judgements.moderate,
     "rerank": judgements.rerank,
     "transcribe": speech.transcribe,

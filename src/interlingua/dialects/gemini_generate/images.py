@@ -1,0 +1,201 @@
+"""
+Images: `generateContent` with images out, and `:predict` of the earlier Imagen models.
+
+An edit is a prompt with images. The API takes an aspect ratio and one of the sizes 1K, 2K, 4K.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from msgspec.structs import replace
+
+from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
+from interlingua.prepare.images import ImageLimits, check_image, in_ratio, sent_value
+from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Image, Json, Text
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import ContentFilterError, DecodeError, InvalidRequestError
+from interlingua.spec.media.images import FORMAT_TYPES, ImageFormat, ImageInput, ImageResult
+from interlingua.spec.operations import (
+    Operation,
+    OperationReply,
+    Script,
+    ServedOperation,
+    ServedReply,
+)
+from interlingua.spec.request import Request
+from interlingua.spec.response import Usage
+from interlingua.wire.images import images_of_chat, measured, read_image
+from interlingua.wire.json_text import loads
+from interlingua.wire.media import encode_base64
+
+_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
+_CHAT = ImageLimits(
+    qualities=(), formats=(), backgrounds=(), tiers=("1K", "2K", "4K"), max_count=1, masks=False
+)
+_LIMITS: Mapping[str, ImageLimits] = {
+    "": _CHAT,
+    "gemini-2.5-flash-image": replace(_CHAT, ratios=_RATIOS, tiers=()),
+    "gemini-3-pro-image": replace(_CHAT, ratios=_RATIOS),
+    "imagen-": ImageLimits(
+        ratios=("1:1", "3:4", "4:3", "9:16", "16:9"),
+        tiers=("1K", "2K"),
+        qualities=(),
+        formats=("png", "jpeg"),
+        backgrounds=(),
+        max_count=4,
+        max_images=0,
+        masks=False,
+    ),
+}
+"""By the start of a model's name; the longest one counts."""
+_IMAGEN = "imagen-"
+_FORMATS = {media_type: form for form, media_type in FORMAT_TYPES.items()}
+
+
+def _make(value: ImageInput, profile: Profile) -> Script:
+    reply: OperationReply
+    if value.model.startswith(_IMAGEN):
+        reply = yield _encode_predict(value)
+        return _read_predictions(loads(reply.body), value)
+    reply = yield _encode(value, profile)
+    return images_of_chat(read_reply(reply), value)
+
+
+def _limits(model: str) -> ImageLimits:
+    return _LIMITS[max((start for start in _LIMITS if model.startswith(start)), key=len)]
+
+
+def _encode(value: ImageInput, profile: Profile) -> WireCall:
+    limits = _limits(value.model)
+    warnings = check_image(value, limits)
+    form = in_ratio(value, limits)
+    fields = {"aspectRatio": form.ratio, "imageSize": form.size}
+    image = {name: given for name, given in fields.items() if given is not None}
+    config: dict[str, Any] = {"responseModalities": ["TEXT", "IMAGE"]}
+    if image:
+        config["imageConfig"] = image
+    parts = (*value.images, Text(value.prompt))
+    return encode_media_call(value, parts, config, profile, warnings=(*warnings, *form.warnings))
+
+
+def wanted_image(request: Request) -> ImageInput | None:
+    """The image that a request for an answer asks for; None if it asks for none."""
+    options = request.provider_options.get(NAME, {})
+    config = options.get("generationConfig")
+    config = config if isinstance(config, Mapping) else {}
+    modalities = config.get("responseModalities")
+    if not isinstance(modalities, list) or "IMAGE" not in modalities:
+        return None
+    image = config.get("imageConfig")
+    image = image if isinstance(image, Mapping) else {}
+    last = request.messages[-1] if request.messages else None
+    return ImageInput(
+        model=request.model,
+        prompt=last.text if last else "",
+        images=tuple(part for part in last.content if isinstance(part, Image)) if last else (),
+        size=_text(image.get("imageSize")),
+        aspect_ratio=_text(image.get("aspectRatio")),
+    )
+
+
+# Imagen.
+
+
+def _encode_predict(value: ImageInput) -> WireCall:
+    limits = _limits(value.model)
+    warnings = check_image(value, limits)
+    form = in_ratio(value, limits)
+    output = {
+        "mimeType": FORMAT_TYPES.get(sent_value(value.format, limits.formats) or ""),
+        "compressionQuality": value.compression,
+    }
+    output = {name: given for name, given in output.items() if given is not None}
+    fields = {
+        "sampleCount": value.count or 1,
+        "aspectRatio": form.ratio,
+        "sampleImageSize": form.size,
+        "outputOptions": output or None,
+    }
+    parameters = {name: given for name, given in fields.items() if given is not None}
+    body = {"instances": [{"prompt": value.prompt}], "parameters": parameters}
+    return WireCall(
+        path=f"/v1beta/models/{value.model}:predict",
+        body=body_with_options(body, value, NAME),
+        warnings=(*warnings, *form.warnings),
+    )
+
+
+def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
+    found = body.get("predictions") if isinstance(body, dict) else None
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]
+    if not made:
+        reasons = [text for row in rows if (text := _text(row.get("raiFilteredReason")))]
+        if reasons:
+            raise ContentFilterError(f"The provider refused to make the image: {reasons[0]}")
+        raise DecodeError("the reply has no images")
+    items = tuple(
+        measured(
+            read_image(row["bytesBase64Encoded"], _text(row.get("mimeType"))),
+            _text(row.get("prompt")),
+        )
+        for row in made
+    )
+    return ImageResult(
+        items=items, operation=value.operation, usage=Usage(images=len(items)), raw=body
+    )
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _decode_served(call: WireCall, params: Mapping[str, str]) -> ImageInput:
+    match call.body:
+        case {"instances": [{"prompt": str(prompt)}, *_]} if prompt:
+            pass
+        case _:
+            raise InvalidRequestError("Request contains an invalid argument.")
+    parameters = call.body.get("parameters")
+    given = parameters if isinstance(parameters, dict) else {}
+    options = given.get("outputOptions")
+    output = options if isinstance(options, dict) else {}
+    count, form = given.get("sampleCount"), _FORMATS.get(str(output.get("mimeType")))
+    return ImageInput(
+        model=params["model"],
+        prompt=prompt,
+        count=count if type(count) is int else None,
+        aspect_ratio=_text(given.get("aspectRatio")),
+        size=_text(given.get("sampleImageSize")),
+        format=form if form in get_args(ImageFormat) else None,  # type: ignore[arg-type]
+    )
+
+
+def _encode_served(result: ImageResult, _value: ImageInput) -> ServedReply:
+    rows = [
+        {
+            "bytesBase64Encoded": encode_base64(image.data or b""),
+            "mimeType": image.media_type or "image/png",
+        }
+        for image in result.images
+    ]
+    return ServedReply(body={"predictions": rows})
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    name: Operation(name=name, script=_make) for name in ("generate_image", "edit_image")
+}
+SERVED = (
+    ServedOperation(
+        name="generate_image",
+        method="POST",
+        pattern=re.compile(r".*/models/(?P<model>[^/:]+):predict"),
+        decode=_decode_served,
+        encode=_encode_served,
+    ),
+)

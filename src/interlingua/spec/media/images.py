@@ -1,0 +1,139 @@
+"""Images: made from a text, or from other images."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from interlingua.spec.content import Extra, Image, Record
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.operations import OperationInput, OperationResult
+
+ImageFormat: TypeAlias = Literal["png", "jpeg", "webp", "gif", "svg"]
+ImageBackground: TypeAlias = Literal["transparent", "opaque", "auto"]
+ImageOperation: TypeAlias = Literal["generate", "edit", "edit_masked", "composite"]
+"""How an image was made: from a text, from one image, with a mask, or from several images."""
+
+FORMAT_TYPES: dict[str, str] = {
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "svg": "image/svg+xml",
+}
+"""The media types of the formats."""
+
+
+class ImageInput(OperationInput, frozen=True, kw_only=True):
+    """What an image shall show, and in which form."""
+
+    prompt: str = ""
+    images: tuple[Image, ...] = ()
+    """The images to edit or to combine; empty to make a new one."""
+    mask: Image | None = None
+    """Where it is transparent, the first image is changed."""
+    count: int | None = None
+    """How many images to make."""
+    size: str | None = None
+    """Pixels such as `1536x1024`, or one of `1K`, `2K`, `4K`, or `auto`."""
+    aspect_ratio: str | None = None
+    """Such as `16:9`."""
+    quality: str | None = None
+    """Such as `low`, `medium` or `high`; its values are the model's."""
+    background: ImageBackground | None = None
+    format: ImageFormat | None = None
+    compression: int | None = None
+    """From 0 to 100, for `jpeg` and `webp`."""
+    partial_images: int | None = None
+    """How many unfinished images a stream shows."""
+    user: str | None = None
+    """An id of the end user, for the provider."""
+
+    @property
+    def operation(self) -> ImageOperation:
+        """How the images are made."""
+        if self.mask is not None:
+            return "edit_masked"
+        if len(self.images) > 1:
+            return "composite"
+        return "edit" if self.images else "generate"
+
+    @property
+    def rough_size(self) -> int:
+        """As in `OperationInput`."""
+        return sum(len(part.data or b"") for part in self.images)
+
+
+class GeneratedImage(Record, frozen=True, kw_only=True):
+    """An image that a model made, and its size in pixels."""
+
+    image: Image
+    """Its bytes, or a URL at which it is for a short time."""
+    width: int | None = None
+    """Read from the bytes; for a URL, as the provider says. None if it is unknown."""
+    height: int | None = None
+    revised_prompt: str | None = None
+    """The prompt that was used, if the provider has changed it and says so."""
+    extra: Extra = {}
+    """Other fields, by dialect, as in parts."""
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the image; `ConfigurationError` if it has only a URL."""
+        if self.image.data is None:
+            raise ConfigurationError(
+                "The image has only a URL. Use download=True, or save_image(image, path)."
+            )
+        return self.image.data
+
+
+class PartialImage(Record, frozen=True, kw_only=True):
+    """An image that is not finished yet."""
+
+    image: Image
+    index: int = 0
+    """Its number, from 0."""
+    width: int | None = None
+    height: int | None = None
+
+
+class ImageResult(OperationResult, frozen=True, kw_only=True):
+    """
+    The images that a model made.
+
+        result.image         the first one, as a part of a message
+        result.images        all of them, as parts
+        result.items         all of them, with their size in pixels
+    """
+
+    items: tuple[GeneratedImage, ...] = ()
+    operation: ImageOperation = "generate"
+    text: str = ""
+    """What the model said besides, if it also writes."""
+    size: str | None = None
+    """As the provider reports it, like the next fields."""
+    quality: str | None = None
+    background: str | None = None
+    format: str | None = None
+    created_at: float | None = None
+    """Seconds since 1970, if the provider says so."""
+    extra: Extra = {}
+    """Other fields, by dialect, as in parts."""
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The images as parts of a message."""
+        return tuple(item.image for item in self.items)
+
+    @property
+    def image(self) -> Image:
+        """The first image; every result has one."""
+        return self.items[0].image
+
+    @property
+    def revised_prompt(self) -> str | None:
+        """The prompt that was used for the first image, if the provider has changed it."""
+        return self.items[0].revised_prompt if self.items else None
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{item.width or '?'}x{item.height or '?'}" for item in self.items)
+        return f"ImageResult({self.operation}, {sizes or 'no images'}, model={self.model!r})"
