@@ -241,6 +241,53 @@ def test_a_call_of_a_tool_left_out_is_answered_as_unknown(provider, mode):
     assert "hidden_thing" in warnings[0].message
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_call_of_a_tool_left_out_is_not_run_by_a_run_that_resumes(is_streamed):
+    """A run waits for the approval of one call; the other one is answered as unknown after it."""
+    ran = []
+
+    @tool
+    def hidden_thing() -> str:
+        """Something else."""
+        ran.append("hidden")
+        return "ran"
+
+    @tool(name="Pay", needs_approval=True)
+    def pay() -> str:
+        """Pay."""
+        ran.append("paid")
+        return "paid"
+
+    def answer(request):
+        calls = tool_call("hidden_thing") + tool_call("Pay")
+        return text("I see.") if results(request) else calls
+
+    async def ask(client, **options):
+        options |= {"tools": [hidden_thing, pay], "client": client, "max_tool_rounds": 2}
+        model = f"openai:{MODELS['openai']}"
+        if not is_streamed:
+            return await generate(model, **options)
+        events = stream(model, **options)
+        assert [event async for event in events]
+        return events.result()
+
+    async def work(client):
+        paused = await ask(client, prompt="?")
+        (waiting,) = paused.pending_approvals
+        return await ask(client, resume=paused, approvals={waiting.id: True})
+
+    with simulated(answer) as peer:
+        behaving(peer, "openai", Behaviour(max_tools=1, core_tools=["Pay"]))
+        result = run(peer, work)
+
+    assert ran == ["paid"]
+    answered = [
+        part for each in result.messages for part in each.content if isinstance(part, ToolResult)
+    ]
+    assert sorted(part.is_error for part in answered) == [False, True]
+    assert "unknown tool 'hidden_thing'" in str([part.content for part in answered])
+
+
 class Loud(HttpAdapter):
     """An adapter with a `complete` of its own."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua import sync
 from interlingua.api.execute import execute
-from interlingua.api.objects.functions import generate_object, stream_object
+from interlingua.api.objects.functions import generate_object, start_object, stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
@@ -279,6 +279,30 @@ def test_a_model_that_the_caller_named_has_no_reason(from_file):
     assert both.response.message.metadata["chosen_because"] == (
         "it is hard; the only model of tier:deep"
     )
+
+
+def test_an_object_is_asked_of_the_model_that_can_take_the_messages():
+    """The way to the object is planned for the model that answers, not for another of the tier."""
+    blind = {**BLIND, "structured_output": ("native",)}
+    house = House(cheap=blind, sharp={**SEES, "structured_output": ("tool",)})
+    client = Client({"house": house}, registry=Registry([entry("cheap"), entry("sharp")]))
+    message = Message.user(["What is this?", IMAGE])
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+    _, goal = start_object("tier:small", None, schema, {"messages": [message], "client": client})
+
+    assert goal.mode == "tool"
+
+
+def test_a_name_of_ones_own_has_no_price_by_shorthand():
+    """`haiku` may be any model of one's own server; the price of the vendor's is not its price."""
+    entries = [entry("sonnet", adapter="anthropic"), entry("haiku", adapter="anthropic")]
+    client = Client({"anthropic": House("anthropic")}, registry=Registry(entries))
+
+    addressed = client._routing.address(ask())
+
+    assert addressed.model == "sonnet"
+    assert "the first of 2 models" in addressed.chosen_because
 
 
 # No model.

@@ -32,6 +32,7 @@ from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
+from interlingua.prepare.behaviour import tools_left_out
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
@@ -146,6 +147,11 @@ class Calls:
         `logged` holds the codes of warnings that earlier calls of the same run have logged.
         """
         return Attempts(self, self.routing.address(request), retry, step, logged)
+
+    def left_out(self, request: Request) -> tuple[str, ...]:
+        """The names of the tools of a request that its provider would not get."""
+        behaviour = self.routing.behaviour_of(self.routing.address(request).provider or "")
+        return () if behaviour is None else tools_left_out(request, behaviour)
 
     def perform(
         self,

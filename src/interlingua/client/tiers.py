@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.client.registry import ModelEntry, Route
-from interlingua.providers.catalog.search import get_model_info, mixed_price
+from interlingua.providers.catalog.models import find_model
+from interlingua.providers.catalog.search import mixed_price
 from interlingua.providers.provider import Provider
 from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities, Profile
@@ -157,5 +158,5 @@ def _price(entry: ModelEntry, adapter: Any) -> float | None:
     if isinstance(row, Provider) and row.is_local:
         return 0.0
     owner = row.name if isinstance(row, Provider) else entry.adapter
-    info = get_model_info(entry.wire_name, owner)
+    info = find_model(entry.wire_name, owner)
     return None if info is None else mixed_price(info)

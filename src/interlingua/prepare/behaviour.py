@@ -66,7 +66,7 @@ def behave(request: Request, behaviour: Behaviour, profile: Profile) -> Behaved:
     """The request as it is sent to a provider with this behaviour, and what was changed."""
     warnings: list[Warning] = []
     tools = select_tools(request, behaviour)
-    left_out = () if tools is None else _names_left_out(request, tools)
+    left_out = _names_left_out(request, tools)
     if left_out:
         warnings.append(
             make_warning(
@@ -120,12 +120,19 @@ def _defaults(request: Request, behaviour: Behaviour) -> dict[str, Any]:
     return fields
 
 
-def _names_left_out(request: Request, sent: Iterable[int]) -> tuple[str, ...]:
-    kept = {*sent}
+def tools_left_out(request: Request, behaviour: Behaviour) -> tuple[str, ...]:
+    """The names of the tools that are not sent to a provider with this behaviour."""
+    return _names_left_out(request, select_tools(request, behaviour))
+
+
+def _names_left_out(request: Request, selected: Iterable[int] | None) -> tuple[str, ...]:
+    if selected is None:
+        return ()
+    sent = {*selected}
     return tuple(
         tool.name
         for index, tool in enumerate(request.tools)
-        if index not in kept and isinstance(tool, ToolDefinition)
+        if index not in sent and isinstance(tool, ToolDefinition)
     )
 
 

@@ -20,6 +20,7 @@ from interlingua.client.middleware.circuits import (
     CircuitRules,
     Circuits,
     Closed,
+    Entry,
     Failure,
     judge,
     opened,
@@ -48,9 +49,11 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.request import Request
+from support import stores as store_support
 from support import virtual_time
 from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
 from support.simulated import MODELS, adapters
+from support.stores import KINDS
 
 ASK = Request(model="a:one", messages="Hi.")
 DOWN = ServerError("down")
@@ -694,3 +697,66 @@ def test_a_probe_that_ended_meanwhile_is_not_followed_by_another(end):
     entry = asyncio.run(work())
 
     assert isinstance(entry, Closed) if end == "fail" else not entry.is_probe
+
+
+# Stores that other processes share.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_breakers_of_several_processes_share_a_circuit(kind, tmp_path):
+    """In each kind of store: what one opens is open for all, and one of them probes it."""
+    clock = store_support.Clock()
+
+    async def work():
+        stores = [KINDS[kind](clock, tmp_path) for _ in range(2)]
+        if kind != "sqlite":
+            stores = stores[:1] * 2
+        answers = ScriptedAdapter(DOWN, DOWN, says("back"), says("again"))
+        clients = [
+            Client({"a": answers}, middleware=[breaker_of(clock, store=store)]) for store in stores
+        ]
+        for _ in range(2):
+            with pytest.raises(ServerError):
+                await clients[0].complete(ASK)
+        with pytest.raises(CircuitOpenError):
+            await clients[1].complete(ASK)
+        clock.advance(10.1)
+        results = await asyncio.gather(
+            *(client.complete(ASK) for client in clients), return_exceptions=True
+        )
+        after = await clients[1].complete(ASK)
+        for store in stores:
+            await store.close()
+        return results, after
+
+    results, after = asyncio.run(work())
+
+    assert [type(each) for each in results].count(CircuitOpenError) <= 1
+    assert "back" in [getattr(each, "text", "") for each in results]
+    assert after.text in ("again", "back")
+
+
+def test_a_probe_that_takes_long():
+    """No other one goes through while it is under way, however long that is."""
+    clock = Clock()
+    store = MemoryStore()
+    rules = CircuitRules(failures=1, cooldown=10.0, probe_lease=0.09)
+
+    async def work():
+        circuits = Circuits(rules, store, clock=clock, chance=lambda: 0.0)
+        await circuits.fail(Entry("k"), judge(DOWN))
+        clock.now += 10.1
+        probe = await circuits.enter("k")
+        others = []
+        for _ in range(10):
+            await asyncio.sleep(0.03)
+            others.append(await circuits.enter("k"))
+        await circuits.leave(probe)
+        await asyncio.sleep(0)
+        return probe, others, await circuits.enter("k")
+
+    probe, others, last = asyncio.run(work())
+
+    assert probe.is_probe
+    assert {type(each) for each in others} == {Closed}
+    assert last.is_probe

@@ -439,3 +439,23 @@ def test_a_call_in_a_stream_is_restored_in_its_deltas():
         return [event async for event in client.stream(request) if type(event) is ToolCallDelta]
 
     assert "".join(event.delta for event in asyncio.run(main())) == f'{{"to": "{MAIL}"}}'
+
+
+@pytest.mark.parametrize("way", [whole, streamed])
+def test_what_else_a_restored_part_has_stays(way):
+    """Its annotations, in which marks are replaced, too; but not where something was removed."""
+    noted = {"openai_chat": {"annotations": [{"quote": "[EMAIL_1]", "at": 3}], "signature": "xyz"}}
+    adapter = Adapter(Text(text="Write to [EMAIL_1].", extra=noted))
+    request = Request(model="here:m", messages="I am ann@example.com.")
+
+    restored = asyncio.run(way(client_of(adapter, "email", restore=True), request))
+
+    assert restored.text == "Write to ann@example.com."
+    (part,) = restored.message.content
+    assert part.extra["openai_chat"] == {
+        "annotations": [{"quote": "ann@example.com", "at": 3}],
+        "signature": "xyz",
+    }
+    adapter.parts = (Text(text="Write to bob@example.com.", extra=noted),)
+    removed = asyncio.run(way(client_of(adapter, "email", answers=True), request))
+    assert removed.message.content[0].extra == {}

@@ -164,3 +164,31 @@ def test_an_amount_that_cannot_be_counted_is_refused(amount):
         store.reserve_now(group, [1.0, amount])
 
     assert asyncio.run(store.used("a")) == 0
+
+
+def test_all_limits_that_fit_only_at_a_second_look_are_taken():
+    """Sums of fractions depend on their order: what fits when it is added up anew is admitted."""
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    group = LimitGroup(
+        [
+            Limit(key="places", maximum=5, mode="hold"),
+            Limit(key="tokens", maximum=10, period=60),
+            Limit(key="money", maximum=10, period=60, mode="reserve"),
+        ]
+    )
+    store.reserve_now(group, [1, 4, 4])
+    assert isinstance(store.reserve_now(group, [1, 7, 7]), Refused)
+    clock.advance(59.5)
+    held = store.reserve_now(group, [1, 6, 0])
+    clock.advance(2)  # the first tokens have left the period, and nobody has asked since
+    group.fresh_until = float("inf")
+
+    taken = store.reserve_now(group, [1, 4, 6])
+
+    assert not isinstance(taken, Refused)
+    assert asyncio.run(store.used("places")) == 3
+    assert asyncio.run(store.used("tokens", 60)) == 10
+    assert asyncio.run(store.used("money", 60)) == 10
+    store.settle_now(held, [None, 6, 0])
+    assert asyncio.run(store.used("places")) == 2

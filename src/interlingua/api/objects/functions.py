@@ -8,12 +8,20 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
+from interlingua.api.run.options import (
+    ACCESS,
+    GenerateOptions,
+    Prompt,
+    check_options,
+    make_messages,
+    resumed_run,
+)
 from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
@@ -27,6 +35,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallStart,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
@@ -127,8 +136,10 @@ def start_object(
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
     tools = list_tools(settings.get("tools"))
-    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
+    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
+    if client.registry.tier(request.model)[0]:  # the messages count in the choice of a model
+        request = replace(request, messages=_messages(prompt, settings))
     settings = {name: value for name, value in settings.items() if name not in ACCESS}
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
@@ -137,6 +148,14 @@ def start_object(
         settings["tool_choice"] = goal.allow_answer(to_tool_choice(settings["tool_choice"]))
     settings |= {"client": client, "tools": all_tools}
     return make_run(model, prompt, settings, goal), goal
+
+
+def _messages(prompt: Prompt, settings: Mapping[str, Any]) -> tuple[Message, ...]:
+    """The conversation that a run with these settings begins with."""
+    resumed, system = settings.get("resume"), settings.get("system")
+    resumed = None if resumed is None else resumed_run(resumed)
+    text = None if callable(system) else system
+    return make_messages(prompt, settings.get("messages"), text, resumed)
 
 
 def _finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:

@@ -328,6 +328,13 @@ class ToolLoop:
                 calls.append(call)
         return tuple(calls)
 
+    def request_of(self, calls: Sequence[ToolCall]) -> Request:
+        """The request that was answered with these calls, as far as the conversation shows it."""
+        end, ids = len(self.messages), {call.id for call in calls}
+        while end and not ids <= {call.id for call in self.messages[end - 1].tool_calls}:
+            end -= 1
+        return replace(self._first, messages=self.messages[: max(0, end - 1)])
+
     def resume(self, results: Sequence[ToolResult]) -> None:
         """Add the results of the open calls before the first request; they count as a round."""
         self._add_results(results)

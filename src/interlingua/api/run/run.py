@@ -540,8 +540,12 @@ class Run:
         self, calls: tuple[ToolCall, ...], scope: CancelScope
     ) -> tuple[ReadyCall, ...]:
         tools, attempts = self.loop.tools, self._attempts
-        if attempts is not None and attempts.left_out:  # the model does not know these
-            tools = {name: tool for name, tool in tools.items() if name not in attempts.left_out}
+        if attempts is None:  # the calls are those of an earlier run
+            left_out = self.client.calls.left_out(self.loop.request_of(calls))
+        else:
+            left_out = attempts.left_out
+        if left_out:  # the model does not know these
+            tools = {name: tool for name, tool in tools.items() if name not in left_out}
         return await scope.wait(prepare(calls, tools, self._repair))
 
     async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:

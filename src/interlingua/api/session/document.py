@@ -45,27 +45,6 @@ class SavedSession(Record, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-class _Document(msgspec.Struct, kw_only=True):
-    """The same as plain JSON data: the turns are lists of documents of messages."""
-
-    session_id: str
-    model: str | None = None
-    reason: str = ""
-    title: str | None = None
-    parent: str | None = None
-    system: str | None = None
-    history: str = "full"
-    options: dict[str, Any] = {}
-    turns: list[list[Any]] = []
-    tool_ids: dict[str, dict[str, str]] = {}
-    usage: Usage = Usage()
-    cost: Cost | None = None
-    has_unknown_cost: bool = False
-    data: dict[str, Any] = {}
-    omitted: int = 0
-    summary: str | None = None
-
-
 def session_to_document(session: SavedSession) -> dict[str, Any]:
     """The session as plain JSON data, with the version of its format."""
     return {**header_document(session), "turns": [turn_document(turn) for turn in session.turns]}
@@ -86,13 +65,14 @@ def session_from_document(document: Any) -> SavedSession:
     """The session in a document; `DecodeError` says what is wrong with it."""
     check_version(document)
     try:
-        plain = msgspec.convert(document, _Document)
+        session = msgspec.convert({**document, "turns": ()}, SavedSession)
+        documents = msgspec.convert(document.get("turns", ()), tuple[list[Any], ...])
     except (msgspec.ValidationError, RecursionError) as error:
         raise DecodeError(f"not a saved session: {error}") from error
     turns = tuple(
-        Turn(messages=tuple(from_document(each, Message) for each in turn)) for turn in plain.turns
+        Turn(messages=tuple(from_document(each, Message) for each in turn)) for turn in documents
     )
-    return SavedSession(**{**msgspec.structs.asdict(plain), "turns": turns})
+    return msgspec.structs.replace(session, turns=turns)
 
 
 def check_version(document: Any) -> None:

@@ -9,9 +9,11 @@ that several processes can share it.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -52,7 +54,7 @@ class CircuitRules(Record, frozen=True, kw_only=True):
     """The seconds until the first probe; twice as long after each probe that fails."""
     max_cooldown: float = 300.0
     probe_lease: float = 120.0
-    """After this many seconds without a result, another probe may go through."""
+    """This many seconds after the process of a probe has ended, another one may go through."""
 
     def __post_init__(self) -> None:
         if self.failures < 1:
@@ -89,6 +91,13 @@ class Entry(NamedTuple):
 
     key: str
     is_probe: bool = False
+    renewal: asyncio.Task[None] | None = None
+    """Extends the time of a probe while it is under way."""
+
+    def stop(self) -> None:
+        """The result is known, or there will be none."""
+        if self.renewal is not None:
+            self.renewal.cancel()
 
 
 class Closed(NamedTuple):
@@ -188,12 +197,21 @@ class Circuits:
         latest = await self.find(key)
         if latest is not None and now >= latest.until:
             logger.info("Circuit %s is half-open: one call goes through.", key)
-            return Entry(key, is_probe=True)
+            return Entry(key, is_probe=True, renewal=asyncio.create_task(self._renew(probe)))
         await self._store.delete(probe)
         return Entry(key) if latest is None else Closed(latest.until - now, latest.reason)
 
+    async def _renew(self, probe: str) -> None:
+        """Extend the time of a probe again and again; if its process ends, it runs out."""
+        lease = self.rules.probe_lease
+        while True:
+            await asyncio.sleep(lease / 3)
+            with suppress(StoreError):
+                await self._store.put(probe, b"1", ttl=lease)
+
     async def succeed(self, entry: Entry) -> None:
         """The call has succeeded."""
+        entry.stop()
         if not entry.is_probe and entry.key not in self._counted:
             return
         try:
@@ -208,6 +226,7 @@ class Circuits:
 
     async def fail(self, entry: Entry, failure: Failure) -> None:
         """The call has failed."""
+        entry.stop()
         try:
             await self._fail(entry, failure)
         except StoreError as error:
@@ -239,6 +258,7 @@ class Circuits:
 
     async def leave(self, entry: Entry) -> None:
         """The call has ended without a result: another probe may go through."""
+        entry.stop()
         if not entry.is_probe:
             return
         try:

@@ -162,9 +162,9 @@ class Fallback:
             if not trial.left:
                 break
             target = trial.next_request()
-        if not delivery.kept:
+        if not delivery.last_events:
             raise trial.error()
-        for each in delivery.take_kept():
+        for each in delivery.take_last_events():
             yield each
 
     def covers(self, error: SDKError) -> bool:
@@ -256,7 +256,7 @@ class _Delivery:
         self._withheld: list[StreamEvent] | None = []
         self._has_shown = False
         self._has_called = False
-        self.kept: list[StreamEvent] = []
+        self.last_events: list[StreamEvent] = []
         """The rest of an answer that was not accepted, in case that no other comes."""
 
     @property
@@ -282,11 +282,11 @@ class _Delivery:
         """Keep the rest of an answer that was not accepted."""
         is_shown = self._withheld is None
         last = _mark(finish, reason)
-        self.kept = [last] if is_shown else [*(self._withheld or ()), last]
+        self.last_events = [last] if is_shown else [*(self._withheld or ()), last]
 
-    def take_kept(self) -> list[StreamEvent]:
+    def take_last_events(self) -> list[StreamEvent]:
         """The rest of that answer, with the warnings about the models that were asked since."""
-        *events, last = self.kept
+        *events, last = self.last_events
         return [*events, replace(last, warnings=(*last.warnings, *self._trial.warnings))]  # type: ignore[union-attr]
 
     def end(self, finish: Finish, reason: str | None) -> list[StreamEvent]:
@@ -298,7 +298,7 @@ class _Delivery:
         events, self._withheld = self._withheld or [], None
         if not events:
             return []
-        self.kept = []
+        self.last_events = []
         if not self._has_shown or self._shown is None:
             return self._show(events)
         first = events[0]

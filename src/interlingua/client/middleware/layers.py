@@ -344,8 +344,8 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
 def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The hooks of an object that takes the call as an argument."""
     if getattr(layer, "transparent", False):
-        told = partial(layer.stream, call=info)
-        return layer.complete, partial(_pass_on_events, told)
+        stream = partial(layer.stream, call=info)
+        return layer.complete, partial(_pass_on_events, stream)
     whole = partial(_complete, partial(layer.complete, call=info))
     return whole, partial(_stream, partial(layer.stream, call=info), whole)
 
@@ -366,8 +366,8 @@ def _passing(hook: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitabl
 def _telling(hook: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     """The same for one that is told about the call."""
 
-    def pass_on(told: tuple[CompleteNext, CallInfo], request: Request) -> Awaitable[Response]:
-        return hook(request, told[0], call=told[1])
+    def pass_on(following: tuple[CompleteNext, CallInfo], request: Request) -> Awaitable[Response]:
+        return hook(request, following[0], call=following[1])
 
     return pass_on
 

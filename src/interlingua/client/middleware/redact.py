@@ -184,13 +184,20 @@ class _Edits:
     def remove(self, text: str) -> str:
         return text if self._marks is None else self._marks.remove(text)
 
+    def restore(self, text: str) -> str:
+        return put_back(text, self._values)
+
     def edit(self, text: str) -> str:
-        return put_back(self.remove(text), self._values)
+        return self.restore(self.remove(text))
 
     def edit_part(self, part: Part) -> Part:
-        if isinstance(part, Thinking):  # its signature is valid for the text as it is
-            return _edit_part(part, self.remove)
-        return _edit_part(part, self.edit)
+        cleaned = _edit_part(part, self.remove)
+        if isinstance(cleaned, Thinking):  # its signature is valid for the text as it is
+            return cleaned
+        restored = _edit_part(cleaned, self.restore)
+        if isinstance(restored, Text | Refusal) and restored is not cleaned:
+            return replace(restored, extra=edit_deep(cleaned.extra, self.restore))
+        return restored
 
     def filters(self, kind: type[StreamEvent]) -> list[StreamFilter]:
         """The filters of a new segment."""

@@ -55,8 +55,8 @@ class Detectors:
         places: list[tuple[int, int, str]] = []
         for start, end, name in sorted(found, key=_start_and_length):
             if places and start < places[-1][1]:
-                first, last, kept = places[-1]
-                places[-1] = (first, max(last, end), kept)
+                first, last, first_name = places[-1]
+                places[-1] = (first, max(last, end), first_name)
             else:
                 places.append((start, end, name))
         return places

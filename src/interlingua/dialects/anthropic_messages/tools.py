@@ -28,8 +28,8 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
     choice = request.tool_choice
     allowed = choice.allowed if choice else None
     tools = [_encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)]
-    if kept := [tool for tool in tools if tool and _is_allowed(tool, allowed)]:
-        body["tools"] = kept
+    if sent := [tool for tool in tools if tool and _is_allowed(tool, allowed)]:
+        body["tools"] = sent
     if allowed is not None:
         warnings.add("allowed_tools_narrowed", "tool_choice.allowed")
     if choice is not None or request.parallel_tool_calls is not None:

@@ -54,8 +54,8 @@ def merge_rows(table: Table, rows: list[dict[str, Any]], path: Path, tag: str) -
 def _without_aliases(model: ModelInfo, taken: set[str]) -> ModelInfo:
     if taken.isdisjoint(model.aliases):
         return model
-    kept = tuple(alias for alias in model.aliases if alias not in taken)
-    return msgspec.structs.replace(model, aliases=kept)
+    aliases = tuple(alias for alias in model.aliases if alias not in taken)
+    return msgspec.structs.replace(model, aliases=aliases)
 
 
 def _merged(row: dict[str, Any], listed: list[ModelInfo], where: str) -> ModelInfo:
