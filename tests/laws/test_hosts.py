@@ -83,7 +83,9 @@ def location(path):
     return path.partition("/locations/")[2].partition("/")[0] or "global"
 
 
-@pytest.mark.parametrize("file", ["openai-embeddings", "images", "videos", "batches", "models"])
+@pytest.mark.parametrize(
+    "file", ["openai-embeddings", "images", "videos", "batches", "models", "files"]
+)
 def test_the_hosts_of_operations_have_rows(file):
     """And so do those of the other files."""
     names = {record["host_provider"] for record in corpus.read(file)}

@@ -106,7 +106,7 @@ ROWS: tuple[Provider, ...] = (
     chat(
         "novita",
         "https://api.novita.ai/openai/v1",
-        *(DOCS, UNVERIFIED),
+        DOCS,
         operations=has(LIST, EMBED),
     ),
     chat(
@@ -118,7 +118,7 @@ ROWS: tuple[Provider, ...] = (
     chat(
         "hyperbolic",
         "https://api.hyperbolic.xyz/v1",
-        *(DOCS, UNVERIFIED),
+        DOCS,
         operations=has(LIST),
     ),
     chat(
@@ -131,7 +131,7 @@ ROWS: tuple[Provider, ...] = (
     chat(
         "baseten",
         "https://inference.baseten.co/v1",
-        *(DOCS, UNVERIFIED),
+        DOCS,
         operations=has(LIST),
     ),
     chat(
