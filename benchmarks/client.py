@@ -21,6 +21,8 @@ import os
 import subprocess
 import sys
 import time
+from array import array
+from base64 import b64encode
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -40,7 +42,18 @@ import msgspec
 from blocking import compare_blocking
 from canned import Reply, serving
 from codec import EVENTS, argument_events, history, text_events, text_of_fragments, to_bytes
-from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, Raw, plain_body
+from contenders import (
+    CONTENDERS,
+    MODELS,
+    VENDORS,
+    Exchange,
+    OurEmbeddings,
+    Ours,
+    Raw,
+    RawEmbeddings,
+    VendorEmbeddings,
+    plain_body,
+)
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -73,6 +86,8 @@ PACED = f"{PACKET} in a packet, {PACE * 1e3:.0f} ms apart"
 CONCURRENT = 100
 BATCH = 50
 MESSAGES = 1_000
+TEXTS = 1_000
+DIMENSIONS = 1_536
 PEOPLE = 1_250  # of an object of 100 kB
 ARGUED = ("anthropic_messages", "openai_chat", "openai_responses")  # Gemini's calls come whole
 
@@ -101,6 +116,15 @@ def whole_reply(name: str, text: str = "It rains in Oslo today, and will tomorro
     return Reply([msgspec.json.encode(body).decode()])
 
 
+def embeddings_reply() -> Reply:
+    """As OpenAI sends vectors when it is asked for base64."""
+    vector = b64encode(array("f", [0.01 * (i % 97) for i in range(DIMENSIONS)])).decode()
+    data = [{"object": "embedding", "index": i, "embedding": vector} for i in range(TEXTS)]
+    usage = {"prompt_tokens": 8 * TEXTS, "total_tokens": 8 * TEXTS}
+    body = {"object": "list", "data": data, "model": "text-embedding-3-small", "usage": usage}
+    return Reply([json.dumps(body)])
+
+
 def packets_of(body: bytes) -> list[str]:
     """A stream's events, a few in each packet."""
     events = [event + "\n\n" for event in body.decode().split("\n\n") if event]
@@ -114,7 +138,7 @@ def object_fragments() -> list[str]:
 
 
 def replies() -> dict[str, Reply]:
-    found: dict[str, Reply] = {}
+    found: dict[str, Reply] = {"embeddings": embeddings_reply()}
     for name in dialects.names():
         text = packets_of(to_bytes(name, text_events()))
         found[f"{name}.whole"] = whole_reply(name)
@@ -335,6 +359,24 @@ class Bench:
         title = f"A call with {MESSAGES:,} messages"
         compare(Measure(title, "ms", 1e3, raw=11.0, fastest=0.6), costs, VENDORS)
 
+    async def embeddings(self) -> None:
+        """The vectors of many texts, beside OpenAI's own client."""
+        texts = [f"Text number {i} about the weather in Oslo." for i in range(TEXTS)]
+        base = f"{self._server}/embeddings/v1"
+        contenders = {
+            "raw": RawEmbeddings(base, texts),
+            "ours": OurEmbeddings(base, texts),
+            "vendor": VendorEmbeddings(base, texts),
+        }
+        works = {name: checked(one.embed, TEXTS) for name, one in contenders.items()}
+        samples = await measure(works, self._fewer)
+        await close_all(contenders)
+        print(f"\nembed_many of {TEXTS:,} texts, {DIMENSIONS:,} dimensions (ms), beside openai")
+        shown = "".join(f"{name:>8}{min(each) * 1e3:8.1f}" for name, each in samples.items())
+        by_vendor, by_raw = (ratio(samples["ours"], samples[who]) for who in ("vendor", "raw"))
+        verdict = judge("embed_many, x openai", by_vendor, 0.5)
+        print(f"  {shown}   x raw {by_raw:.2f}   x openai {by_vendor:.2f} {verdict}")
+
     async def blocking(self) -> None:
         """Programs without an event loop, beside the vendors' blocking clients."""
         await asyncio.to_thread(compare_blocking, self._server, self._runs)
@@ -466,7 +508,7 @@ async def single(*arguments: str) -> dict[str, float]:
 
 SECTIONS = (
     *("whole", "concurrent", "functions", "objects", "stream", "arguments", "history"),
-    *("blocking", "middleware", "start", "memory"),
+    *("embeddings", "blocking", "middleware", "start", "memory"),
 )
 
 

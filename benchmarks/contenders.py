@@ -277,3 +277,69 @@ _VENDORS = {
 }
 
 CONTENDERS: dict[str, Any] = {"raw": Raw, "ours": Ours, "vendor": Vendor}
+
+
+# Embeddings: the texts of one call, and the number of vectors that came back.
+
+
+class RawEmbeddings:
+    """A POST, JSON, and base64 to arrays."""
+
+    def __init__(self, base: str, texts: list[str]) -> None:
+        import aiohttp
+        import msgspec
+
+        self._session = aiohttp.ClientSession()
+        self._encode, self._decode = msgspec.json.encode, msgspec.json.decode
+        self._url = f"{base}/embeddings"
+        self._texts = texts
+
+    async def embed(self) -> int:
+        from array import array
+        from binascii import a2b_base64
+
+        body = {"model": "m", "input": self._texts, "encoding_format": "base64"}
+        async with self._session.post(self._url, data=self._encode(body)) as reply:
+            rows = self._decode(await reply.read())["data"]
+        return len([array("f", a2b_base64(row["embedding"])) for row in rows])
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+class OurEmbeddings:
+    """`embed_many`."""
+
+    def __init__(self, base: str, texts: list[str]) -> None:
+        import interlingua as il
+
+        self._client = il.Client({"openai": il.OpenAIAdapter("none", base_url=base)})
+        self._texts = texts
+
+    async def embed(self) -> int:
+        from interlingua import embed_many
+
+        model = "openai:text-embedding-3-small"
+        return len((await embed_many(model, self._texts, client=self._client)).embeddings)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class VendorEmbeddings:
+    """OpenAI's own client, which asks for base64 and makes lists."""
+
+    def __init__(self, base: str, texts: list[str]) -> None:
+        import openai
+
+        self._client = openai.AsyncOpenAI(api_key="none", base_url=base)
+        self._texts = texts
+
+    async def embed(self) -> int:
+        reply = await self._client.embeddings.create(
+            model="text-embedding-3-small", input=self._texts
+        )
+        return len(reply.data)
+
+    async def close(self) -> None:
+        await self._client.close()

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from interlingua.api.run.options import RunOptions
 from interlingua.client.call_events import Subscriber
+from interlingua.client.client import Addressed
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
@@ -224,6 +225,10 @@ class Client(ClosedByWith):
     ) -> Any:
         """Perform an operation other than generation, such as `list_models`."""
         return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
+
+    def address(self, value: Addressed) -> Addressed:
+        """The value of an operation with the provider and the model that would perform it."""
+        return self.asynchronous.address(value)
 
     def count_tokens(self, request: Request) -> int:
         """The number of input tokens as the provider counts them (a request is sent)."""

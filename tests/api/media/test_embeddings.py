@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import math
 import threading
 from array import array
@@ -14,13 +15,15 @@ from interlingua import Client, HttpAdapter, Image, Text, embed, embed_many, syn
 from interlingua.api.media.chunks import Splitter
 from interlingua.errors import (
     AbortError,
+    BudgetExceededError,
     ConfigurationError,
     DecodeError,
     NotFoundError,
     RateLimitError,
     UnsupportedError,
 )
-from interlingua.media import rank, similarity
+from interlingua.media import moderate, rank, rerank, similarity
+from interlingua.middleware import Budget, Redact
 from interlingua.providers.operations import offers
 from interlingua.providers.rows import ROWS, find_provider
 from interlingua.simulator import Simulator, serve_in_thread
@@ -553,3 +556,47 @@ def test_the_rows_say_who_has_embeddings():
     assert {"openai", "gemini", "mistral", "voyage", "cohere", "jina", "ollama", "azure"} <= names
     assert not names & {"anthropic", "groq", "deepseek", "xai"}
     assert find_provider("voyage").operations["embed"] == "voyage"
+
+
+MAIL = "alice@example.com"
+
+
+def test_a_guard_sees_every_text(server):
+    """Redaction reaches texts, parts of several, documents and what is judged."""
+    jina = HttpAdapter("jina", KEY, base_url=f"{server.url}/v1")
+    openai = HttpAdapter("openai", KEY, base_url=f"{server.url}/v1")
+    gemini = HttpAdapter("gemini", KEY, base_url=server.url)
+    adapters = {"openai": openai, "gemini": gemini, "jina": jina}
+    client = Client(adapters, middleware=[Redact("email")])
+    start = len(server.app.app.script.received)
+
+    async def work():
+        texts = ["plain", f"I am {MAIL}"]
+        mixed = [f"I am {MAIL}", Image(data=PNG)]
+        await embed_many("openai:m", texts, client=client)
+        await embed("gemini:gemini-embedding-2", mixed, client=client)
+        await moderate("openai:m", mixed, client=client)
+        await rerank("jina:m", f"Who is {MAIL}?", texts, client=client)
+
+    run(client, work())
+
+    bodies = [json.dumps(each.call.body) for each in server.app.app.script.received[start:]]
+    assert len(bodies) == 4
+    assert not any(MAIL in body for body in bodies)
+    assert all("I am" in body for body in bodies)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["word " * 4000, (Text(text="word " * 4000),), [7] * 4000],
+    ids=["text", "part", "ids"],
+)
+def test_a_budget_reserves_what_the_texts_cost(server, content):
+    """A call that would exceed it is not sent."""
+    client = client_of(server, "openai").with_middleware(Budget(usd=0.00005))
+    model = "openai:text-embedding-3-small"
+
+    with pytest.raises(BudgetExceededError):
+        run(client, embed(model, content, client=client))
+
+    assert server.app.count == 0

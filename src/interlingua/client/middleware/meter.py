@@ -132,11 +132,15 @@ def request_of(operation: OperationCall, value: Any) -> Request:
     return replace(request, provider=operation.provider, request_id=operation.request_id)
 
 
+_TEXTS = ("input", "inputs", "texts", "prompt", "query", "documents")
+"""The fields of values of operations that may have texts."""
+
+
 def estimate_operation(operation: OperationCall, value: Any) -> int:
     """An estimate of the input tokens of an operation, as far as its value shows texts."""
     if isinstance(value, Request):
         return estimate_request(value, operation.provider)
-    texts = (_read(value, name) for name in ("input", "inputs", "texts", "prompt"))
+    texts = (_read(value, name) for name in _TEXTS)
     return sum(_count(each, operation.provider) for each in texts)
 
 
@@ -184,6 +188,10 @@ def _read(value: Any, name: str) -> Any:
 def _count(texts: Any, family: str) -> int:
     if isinstance(texts, str):
         return estimate_tokens(texts, family)
-    if isinstance(texts, Sequence) and not isinstance(texts, (bytes, bytearray)):
-        return sum(_count(text, family) for text in texts if isinstance(text, (str, list, tuple)))
-    return 0
+    if isinstance(texts, Text):
+        return estimate_tokens(texts.text, family)
+    if not isinstance(texts, (list, tuple)):
+        return 0
+    if texts and type(texts[0]) is int:  # the ids of tokens
+        return len(texts)
+    return sum(_count(text, family) for text in texts)

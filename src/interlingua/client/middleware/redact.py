@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -30,7 +31,16 @@ from interlingua.client.middleware.redact_text import (
 from interlingua.prepare.media import rough_size
 from interlingua.providers.fold import close_stream
 from interlingua.providers.reading import LARGE
-from interlingua.spec.content import Document, Part, Refusal, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.content import (
+    PART_TYPES,
+    Document,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.events import (
     ProviderEvent,
     ReasoningDelta,
@@ -47,6 +57,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.media.batch import BatchInput, BatchResult
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.wire.json_text import dump_text
@@ -147,8 +158,9 @@ class Redact:
             marks = self._marks_of(value)
             return marks, _edit_value(value, marks.remove)
 
-        is_large = isinstance(value, Request) and rough_size(value.messages) > LARGE
-        return await asyncio.to_thread(work) if is_large else work()
+        size = rough_size(value.messages) if isinstance(value, Request) else 0
+        size = value.rough_size if isinstance(value, OperationInput) else size
+        return await asyncio.to_thread(work) if size > LARGE else work()
 
     def _marks_of(self, value: Any) -> Marks:
         """The marks of a call; texts of the caller that look like marks are none."""
@@ -311,6 +323,11 @@ def _edit_value(value: Any, edit: Edit) -> Any:
     """A value of an operation; bytes and objects of other classes stay as they are."""
     if isinstance(value, Request):
         return _edit_request(value, edit)
+    if isinstance(value, PART_TYPES):
+        return _edit_part(value, edit)
+    if type(value) is tuple:  # JSON has lists; a tuple may contain parts, or tuples of parts
+        items = tuple([_edit_value(item, edit) for item in value])
+        return value if all(map(operator.is_, items, value)) else items
     if isinstance(value, msgspec.Struct):
         names = (name for name in value.__struct_fields__ if name not in _NOT_CONTENT)
         fields = {name: getattr(value, name) for name in names}
