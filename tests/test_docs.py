@@ -268,6 +268,7 @@ OWNERS = (
     "interlingua.batch",
     "interlingua.files",
     "interlingua.history",
+    "interlingua.serving",
     "interlingua.tools",
     "interlingua.execution",
     "interlingua.mcp",

@@ -3,7 +3,7 @@ One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
 `history`, `dialects`, `tools`, `execution`, `batch`, `files`, `mcp`, `media`, `catalog`,
-`middleware`, `stores`, `transport`, `sync`, and, for tests, `testing`, `simulator` and
+`middleware`, `stores`, `transport`, `serving`, `sync`, and, for tests, `testing`, `simulator` and
 `conformance`. Everything is loaded at its first use, so that `import interlingua` stays light.
 """
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from interlingua import mcp as mcp
     from interlingua import media as media
     from interlingua import middleware as middleware
+    from interlingua import serving as serving
     from interlingua import simulator as simulator
     from interlingua import stores as stores
     from interlingua import sync as sync
@@ -165,6 +166,7 @@ _MODULES = (
     "mcp",
     "media",
     "middleware",
+    "serving",
     "simulator",
     "stores",
     "sync",

@@ -1,1 +1,43 @@
-"""The ASGI application and HTTP server that the simulator and a gateway are built on."""
+"""
+ASGI applications that answer as the providers do, in every dialect that has a server side.
+
+Import from here to put a model behind programs that speak a provider's API, such as coding agents.
+The simulator is built on this module.
+"""
+
+from interlingua.serving.application import (
+    Application,
+    Incoming,
+    RefusedError,
+    Route,
+    check_form,
+    check_key,
+    count_body,
+    error_reply,
+    frames_reply,
+    json_reply,
+    refusal,
+    serve_of,
+)
+from interlingua.serving.asgi import Delivery, Receive, Reply, Send
+from interlingua.spec.operations import Failure
+
+__all__ = [
+    "Application",
+    "Delivery",
+    "Failure",
+    "Incoming",
+    "Receive",
+    "RefusedError",
+    "Reply",
+    "Route",
+    "Send",
+    "check_form",
+    "check_key",
+    "count_body",
+    "error_reply",
+    "frames_reply",
+    "json_reply",
+    "refusal",
+    "serve_of",
+]

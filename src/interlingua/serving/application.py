@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hmac
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote
 
@@ -29,7 +30,7 @@ from interlingua.serving.asgi import (
     refuse_websocket,
 )
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import FormPart, WireCall
+from interlingua.spec.contracts import FormPart, Frame, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.operations import (
     Failure,
@@ -40,7 +41,9 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.spec.request import Request
+from interlingua.wire import event_stream
 from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import decode_form
 from interlingua.wire.secrets import redact_headers
@@ -338,6 +341,53 @@ def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> R
     is_whole = isinstance(reply.content, bytes)
     chunks = (reply.content,) if isinstance(reply.content, bytes) else reply.content
     return Reply(reply.status, headers, chunks, is_stream=not is_whole)
+
+
+def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Frame]) -> Reply:
+    """The reply that sends a stream in the framing that the request asks for."""
+    if incoming.wants_array:
+        content_type = serve_of(incoming.dialect).SERVER.content_type
+        return Reply(200, {"content-type": content_type}, _array_chunks(frames), is_stream=True)
+    facts = incoming.route.facts
+    if facts is not None and facts.framing == "aws-event-stream":
+        headers = {"content-type": event_stream.MEDIA_TYPE}
+        return Reply(200, headers, _map(event_stream.encode_chunk, frames), is_stream=True)
+    headers = {"content-type": SSE, "cache-control": "no-cache"}
+    return Reply(200, headers, _map(encode_sse, frames), is_stream=True)
+
+
+async def _map(
+    encode: Callable[[Frame], bytes], frames: Iterable[Frame] | AsyncIterable[Frame]
+) -> AsyncGenerator[bytes, None]:
+    async with aclosing(_each(frames)) as each:
+        async for frame in each:
+            yield encode(frame)
+
+
+async def _array_chunks(
+    frames: Iterable[Frame] | AsyncIterable[Frame],
+) -> AsyncGenerator[bytes, None]:
+    """The frames as one JSON array, for dialects that can stream without SSE."""
+    start = "["
+    async with aclosing(_each(frames)) as each:
+        async for frame in each:
+            yield f"{start}{frame.data}\r\n".encode("utf-8", "backslashreplace")
+            start = ","
+    yield b"]" if start == "," else b"[]"
+
+
+async def _each(frames: Iterable[Frame] | AsyncIterable[Frame]) -> AsyncGenerator[Frame, None]:
+    """The frames; their source is closed at the end, or when the client has gone."""
+    if not isinstance(frames, AsyncIterable):
+        for frame in frames:
+            yield frame
+        return
+    try:
+        async for frame in frames:
+            yield frame
+    finally:
+        if (close := getattr(frames, "aclose", None)) is not None:
+            await close()
 
 
 def refusal(

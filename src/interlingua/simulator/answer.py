@@ -41,7 +41,6 @@ from interlingua.spec.operations import ServedModel, ServerFacts
 from interlingua.spec.request import BuiltinTool, Request
 from interlingua.spec.response import FinishReason, RateLimitInfo, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dump_text
 
 CHARACTERS = 4
@@ -266,18 +265,6 @@ def make_frames(
         else:
             frames.insert(index, frame)
     return frames
-
-
-def sse_chunks(frames: list[Frame]) -> Iterator[bytes]:
-    """The frames as server-sent events."""
-    return (encode_sse(frame) for frame in frames)
-
-
-def array_chunks(frames: list[Frame]) -> Iterator[bytes]:
-    """The frames as one JSON array, for dialects that can stream without SSE."""
-    for index, frame in enumerate(frames):
-        yield f"{',' if index else '['}{frame.data}\r\n".encode("utf-8", "backslashreplace")
-    yield b"]" if frames else b"[]"
 
 
 def _with_vendor_fields(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from interlingua import dialects
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.serving.application import (
-    SSE,
     Application,
     Incoming,
     RefusedError,
@@ -24,6 +23,7 @@ from interlingua.serving.application import (
     count_body,
     error_reply,
     find_route,
+    frames_reply,
     json_reply,
     operation_reply,
     refusal,
@@ -39,7 +39,6 @@ from interlingua.serving.asgi import (
 )
 from interlingua.simulator.answer import (
     PrefixCache,
-    array_chunks,
     count_text,
     limit_headers,
     make_frames,
@@ -47,7 +46,6 @@ from interlingua.simulator.answer import (
     prompt_text,
     request_id,
     simulated_model,
-    sse_chunks,
 )
 from interlingua.simulator.dsl import Fault, Turn
 from interlingua.simulator.operations import SimulatedOperations
@@ -60,7 +58,6 @@ from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, S
 from interlingua.spec.media.batch import BatchReply
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
-from interlingua.wire import event_stream
 from interlingua.wire.batches import expired
 from interlingua.wire.json_text import loads
 
@@ -248,16 +245,7 @@ class Simulator(Application):
             reply = json_reply(incoming, dialect.encode_response(response, request))
             return turn, _spoiled(reply, turn)
         frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
-        if incoming.wants_array:
-            headers = {"content-type": serve_of(incoming.dialect).SERVER.content_type}
-            return turn, Reply(200, headers, array_chunks(frames), is_stream=True)
-        facts = incoming.route.facts
-        if facts is not None and facts.framing == "aws-event-stream":
-            headers = {"content-type": event_stream.MEDIA_TYPE}
-            chunks = (event_stream.encode_chunk(frame) for frame in frames)
-            return turn, Reply(200, headers, chunks, is_stream=True)
-        headers = {"content-type": SSE, "cache-control": "no-cache"}
-        return turn, Reply(200, headers, sse_chunks(frames), is_stream=True)
+        return turn, frames_reply(incoming, frames)
 
     def _perform(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         """The reply to an operation, with the failure or the delays that the script has for it."""

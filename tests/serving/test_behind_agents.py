@@ -1,0 +1,137 @@
+"""The program of docs/howto/agents.md: the vendors' clients, with any model behind them."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from tests.support.vendor_clients import QUESTION, VENDORS, connect
+
+from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
+from interlingua.simulator import (
+    Simulator,
+    error,
+    serve_in_thread,
+    text,
+    thinking,
+    tool_call,
+    tool_loop,
+)
+from interlingua.spec.content import Thinking, ToolResult
+from interlingua.transport import HttpxTransport
+
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
+WAYS = ("complete", "stream")
+KEY = b"a key of this test only"
+UPSTREAMS = {
+    "openai_chat": ("openai:gpt-5.2", lambda url: OpenAIAdapter(
+        api_key="k", base_url=f"{url}/v1", dialect="openai_chat")),
+    "openai_responses": ("openai:gpt-5.2", lambda url: OpenAIAdapter(
+        api_key="k", base_url=f"{url}/v1")),
+    "anthropic_messages": ("anthropic:claude-haiku-4-5", lambda url: AnthropicAdapter(
+        api_key="k", base_url=url)),
+    "gemini_generate": ("gemini:gemini-2.5-flash", lambda url: GeminiAdapter(
+        api_key="k", base_url=url)),
+}  # fmt: skip
+
+
+def program():
+    """The class of the page."""
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    names = {}
+    exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 -- our own page
+    return names["Behind"], code
+
+
+class Switch:
+    """One server for all tests; the application behind it changes."""
+
+    def __init__(self):
+        self.app = Simulator()
+
+    async def __call__(self, *asgi):
+        await self.app(*asgi)
+
+
+@pytest.fixture(scope="module")
+def stage():
+    """An upstream, the program before it, and one client of each vendor."""
+    provider, front = Switch(), Switch()
+    with serve_in_thread(provider) as upstream, serve_in_thread(front) as gateway:
+        clients = {name: connect(name, gateway.url, "any") for name in VENDORS}
+        yield provider, front, upstream.url, clients
+        for client in clients.values():
+            client.close()
+
+
+def behind(stage, dialect, simulator):
+    """Puts this simulator behind the program; returns the client of our library, to be closed."""
+    provider, front, url, _ = stage
+    provider.app = simulator
+    model, make = UPSTREAMS[dialect]
+    client = Client({model.partition(":")[0]: make(url)})
+    front.app = program()[0](client, model, dialect, KEY)
+    return client
+
+
+def test_the_program_is_short():
+    """About sixty lines, with its imports."""
+    _, code = program()
+    lines = [
+        line for line in code.splitlines() if line.strip() and not line.strip().startswith("#")
+    ]
+
+    assert len(lines) < 75
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_tool_loop(stage, vendor, upstream, way):
+    """Two calls at once, their results, the answer; the upstream gets its own thinking back."""
+    calls = thinking("I must look.") + text("One moment. ")
+    calls += tool_call("get_weather", city="Oslo") + tool_call("get_weather", city="Rome")
+    simulator = Simulator(tool_loop(calls, text("Rain and sun.")))
+    client = behind(stage, upstream, simulator)
+    agent = VENDORS[vendor](stage[3][vendor])
+    asked = getattr(agent, way)()
+    agent.give(["4 C, rain", "25 C, sun"])
+    answer = getattr(agent, way)()
+    asyncio.run(client.close())
+    first, second = simulator.script.requests
+
+    assert asked.calls == [("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})]
+    assert asked.text.strip() == "One moment."
+    assert (answer.text, answer.calls) == ("Rain and sun.", [])
+    assert first.messages[0].text == QUESTION
+    parts = [part for message in second.messages for part in message.content]
+    ids = [part.tool_call_id for part in parts if isinstance(part, ToolResult)]
+    assert ids == [call.id for message in second.messages for call in message.tool_calls]
+    if upstream != "openai_chat":  # whose thinking has no state
+        thoughts = [part.text for part in parts if isinstance(part, Thinking)]
+        assert "".join(thoughts) == "I must look."  # Google's client keeps the pieces of a stream
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_an_error_of_the_upstream(stage, vendor, way):
+    """It reaches the client as an error of its own API, with the upstream's words."""
+    simulator = Simulator(error(429, message="Slow down, please.", retry_after=7))
+    client = behind(stage, "anthropic_messages", simulator)
+    agent = VENDORS[vendor](stage[3][vendor])
+    with pytest.raises(Exception, match="Slow down, please"):
+        getattr(agent, way)()
+    asyncio.run(client.close())
+
+
+def test_the_upstream_may_use_another_transport(stage):
+    """The program does not care how its client connects."""
+    client = behind(stage, "anthropic_messages", Simulator(text("Hello.")))
+    adapter = AnthropicAdapter(api_key="k", base_url=stage[2], transport=HttpxTransport())
+    stage[1].app = program()[0](
+        Client({"anthropic": adapter}), "anthropic:claude-haiku-4-5", "anthropic_messages", KEY
+    )
+    answer = VENDORS["openai_chat"](stage[3]["openai_chat"]).complete()
+    asyncio.run(client.close())
+
+    assert answer.text == "Hello."
