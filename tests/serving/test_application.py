@@ -16,8 +16,8 @@ from interlingua.serving.application import (
     check_key,
     count_body,
     error_reply,
+    failure_reply,
     json_reply,
-    refusal,
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Reply
@@ -54,7 +54,7 @@ class Gateway(Application):
             check_form(incoming)
             reply = await self.respond(incoming)
         except RefusedError as refused:
-            reply = refusal(incoming, refused.failure)
+            reply = failure_reply(incoming, refused.failure)
         except SDKError as error:
             reply = error_reply(incoming, error)
         await Delivery(receive, send).send(reply)

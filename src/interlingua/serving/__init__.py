@@ -14,9 +14,9 @@ from interlingua.serving.application import (
     check_key,
     count_body,
     error_reply,
+    failure_reply,
     frames_reply,
     json_reply,
-    refusal,
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Receive, Reply, Send
@@ -36,8 +36,8 @@ __all__ = [
     "check_key",
     "count_body",
     "error_reply",
+    "failure_reply",
     "frames_reply",
     "json_reply",
-    "refusal",
     "serve_of",
 ]

@@ -390,7 +390,7 @@ async def _each(frames: Iterable[Frame] | AsyncIterable[Frame]) -> AsyncGenerato
             await close()
 
 
-def refusal(
+def failure_reply(
     incoming: Incoming, failure: Failure, *, model: str = "", request_id: str = ""
 ) -> Reply:
     """The reply for a failure, with the vendor's error body."""

@@ -22,11 +22,11 @@ from interlingua.serving.application import (
     check_key,
     count_body,
     error_reply,
+    failure_reply,
     find_route,
     frames_reply,
     json_reply,
     operation_reply,
-    refusal,
     serve_of,
 )
 from interlingua.serving.asgi import (
@@ -304,7 +304,7 @@ def check_body(incoming: Incoming, request: Request) -> None:
 
 def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
     model = exchange.request.model if exchange.request else ""
-    return refusal(incoming, failure, model=model, request_id=request_id(exchange.number))
+    return failure_reply(incoming, failure, model=model, request_id=request_id(exchange.number))
 
 
 def _spoiled(reply: Reply, turn: Turn) -> Reply:
