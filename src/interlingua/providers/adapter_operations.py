@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
-from interlingua.providers.batches import BatchRequests
+from interlingua.providers.batches import TURN, BatchRequests
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.downloads import download_items
 from interlingua.providers.endpoints import Endpoint
@@ -213,8 +213,12 @@ class OperationCalls:
                 request = await self._addressed(call, base_url, headers, operation, model)
                 items = stream_items(request, self._transport, self._dialect, decoder, scope)
             async with aclosing(items):
+                count = 0
                 async for item in items:
                     if isinstance(item, BatchReply):
+                        count += 1
+                        if count % TURN == 0:  # a chunk may have hundreds of them
+                            await asyncio.sleep(0)
                         yield self._decode_reply(item, value, tariffs)
                     else:
                         yield complete_result(item, facts, self.seller, tariffs, value)

@@ -23,8 +23,8 @@ MakeReady: TypeAlias = Callable[[Request], Awaitable[Ready]]
 """The stations of a call before it is sent: files and URLs, behaviour, prepare, encode."""
 Edit: TypeAlias = Callable[[Request], Awaitable[Request]]
 _USUAL = frozenset(("accept", "accept-encoding", "content-type"))
-_TURN = 32
-"""Requests after which other tasks run."""
+TURN = 32
+"""Requests or replies after which other tasks run."""
 _MAX_WARNINGS = 1000
 """Different warnings of one batch; equal ones are listed once, for the first request."""
 
@@ -146,7 +146,7 @@ class _Writer:
 
     async def add(self, item_id: str, request: Request, make_ready: MakeReady) -> None:
         self._check_id(item_id)
-        if len(self._ids) % _TURN == 0:
+        if len(self._ids) % TURN == 0:
             await asyncio.sleep(0)
         try:
             ready = await make_ready(request)

@@ -308,7 +308,8 @@ async def stream_items(
             while chunk := await scope.wait(anext(chunks, b"")):
                 for item in decoder.feed(chunk):
                     yield item
-        for item in decoder.finish():
+        is_large = getattr(decoder, "held", 0) > LARGE
+        for item in await asyncio.to_thread(decoder.finish) if is_large else decoder.finish():
             yield item
     except SDKError as error:
         _note_used_body(error, request)

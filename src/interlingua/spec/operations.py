@@ -113,7 +113,12 @@ Script: TypeAlias = Generator[WireCall, OperationReply, Any]
 
 
 class ItemDecoder(Protocol):
-    """Decodes the bytes of a streamed reply into items."""
+    """
+    Decodes the bytes of a streamed reply into items.
+
+    One that can decode only the whole reply has an attribute `held`, the number of bytes that it
+    has: many are decoded in a thread.
+    """
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The items that this chunk completes."""

@@ -323,9 +323,11 @@ class _InlineReplies:
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
+        self.held = 0
 
     def feed(self, chunk: bytes) -> list[BatchReply]:
         self._chunks.append(chunk)
+        self.held += len(chunk)
         return []
 
     def finish(self) -> list[BatchReply]:
