@@ -380,6 +380,24 @@ def test_a_stream_that_is_cut():
         assert isinstance(error, (StreamError, DecodeError))  # the latter before the first event
 
 
+def test_an_error_of_bedrock():
+    """Its type and request id are in headers, its message in the body."""
+    reply = CannedReply(
+        status=429,
+        headers={
+            "content-type": "application/json",
+            "x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/",
+            "x-amzn-requestid": "r-1",
+        },
+        body=b'{"message":"Too many tokens, please wait."}',
+    )
+    adapter = HttpAdapter("bedrock_invoke", KEYS, places=PLACES, transport=CannedTransport([reply]))
+    with pytest.raises(RateLimitError, match="Too many tokens") as caught:
+        asyncio.run(adapter.complete(Request(model="anthropic.claude-x", messages="Hi")))
+    assert caught.value.error_code == "ThrottlingException"
+    assert caught.value.provider_request_id == "r-1"
+
+
 # Images by URL.
 
 

@@ -115,10 +115,12 @@ class HttpAdapter(OperationCalls):
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
     A provider given by its name reads its environment variables for the key, address and headers
-    that are not given. `options` are fields of the body that a request does not set. `profile`
-    and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
-    client; an adapter itself never retries. With `read_files=False` it neither reads the files
-    that parts name by `path` nor fetches URLs. `behaviour` changes what is sent; see `Behaviour`.
+    that are not given. `api_key` may be a function that makes the key (see `ApiKey`), and `places`
+    are the values of the places in the provider's address. `options` are fields of the body that a
+    request does not set. `profile` and `model_profiles` (by model) override fields of `Profile`.
+    `max_retries` is used by the client; an adapter itself never retries. With `read_files=False`
+    it neither reads the files that parts name by `path` nor fetches URLs. `behaviour` changes what
+    is sent; see `Behaviour`.
     """
 
     has_stations: ClassVar[bool] = True

@@ -248,15 +248,23 @@ def make_error(
     return make(
         f"HTTP {status}: {message}" if status else message,
         status_code=status,
-        error_code=fault.code or fault.kind,
+        error_code=fault.code or fault.kind or _amazon_type(lowered),
         retry_after=retry_after,
         rate_limit=parse_rate_limit(lowered),
         raw=_redact_raw(raw, text),
         retryable=retryable,
         provider_request_id=(
-            lowered.get("x-request-id") or lowered.get("request-id") or request_id
+            lowered.get("x-request-id")
+            or lowered.get("request-id")
+            or lowered.get("x-amzn-requestid")
+            or request_id
         ),
     )
+
+
+def _amazon_type(headers: Mapping[str, str]) -> str | None:
+    """The type of an error of AWS, which is in a header, sometimes with an address behind it."""
+    return headers.get("x-amzn-errortype", "").partition(":")[0] or None
 
 
 def classify(status: int | None, fault: Fault) -> type[ProviderError]:
