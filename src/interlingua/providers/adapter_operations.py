@@ -173,7 +173,7 @@ class OperationCalls:
                 request,
                 self._transport,
                 self._dialect,
-                starts_job=operation.starts_job or call.starts_job,
+                starts_job=call.starts_job,
                 error_is_data=operation.error_is_data,
             )
             provider_ids.append(provider_request_id(reply.headers))
@@ -315,7 +315,6 @@ class OperationCalls:
             call = self._endpoint.address_operation(call, name, model, version)
         if headers:
             call = replace(call, headers={**call.headers, **headers})
-        starts_job = operation.starts_job or call.starts_job
         make = partial(
             operation_request,
             call,
@@ -325,8 +324,8 @@ class OperationCalls:
             self._timeouts,
             limits=self._limits,
             # A job is requested on a new connection, which cannot be stale.
-            keep_alive=self.provider.keep_alive and not starts_job,
-            may_resend=not starts_job,
+            keep_alive=self.provider.keep_alive and not call.starts_job,
+            may_resend=not call.starts_job,
         )
         is_large = call.body is not None and rough_json_size(call.body) > LARGE
         return await asyncio.to_thread(make) if is_large else make()

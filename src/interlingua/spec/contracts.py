@@ -86,7 +86,11 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     stream: bool = False
     starts_job: bool = False
-    """As `Operation.starts_job`, for one call of an operation that makes several."""
+    """
+    It starts work that is paid for, so it is sent once, unless the provider has not accepted it.
+
+    After a failure it is retried only if nothing was sent, or if the provider refused it.
+    """
     warnings: tuple[Warning, ...] = ()
 
     def __repr__(self) -> str:

@@ -199,12 +199,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     The first format whose limits are not exceeded is used.
     """
-    starts_job: bool = False
-    """
-    It starts work that is paid for, so it is sent once, unless the provider has not accepted it.
-
-    After a failure it is retried only if nothing was sent, or if the provider refused it.
-    """
     is_download: bool = False
     """
     The reply is a file: redirects are followed, and the path may be a URL at any host.

@@ -80,7 +80,7 @@ _REQUESTS = ItemFormat(
 
 def _encode_submit(value: BatchInput, profile: Profile) -> WireCall:
     headers = {**_version(profile), **value.headers, "content-type": "application/json"}
-    return WireCall(path=PATH, content=value.content, headers=headers)
+    return WireCall(path=PATH, content=value.content, headers=headers, starts_job=True)
 
 
 def _encode_list(value: BatchQuery, profile: Profile) -> WireCall:
@@ -198,7 +198,6 @@ OPERATIONS: Mapping[str, Operation] = {
             encode=_encode_submit,
             decode=_decode_batch,
             formats=(_REQUESTS,),
-            starts_job=True,
         ),
         Operation(
             name="retrieve_batch",

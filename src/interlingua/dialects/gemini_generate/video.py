@@ -109,6 +109,7 @@ def _encode_create(value: CreateVideoInput, prefix: str) -> WireCall:
     return WireCall(
         path=f"{prefix}/models/{model}:predictLongRunning",
         body=body_with_options(body, value, NAME),
+        starts_job=True,
     )
 
 
@@ -262,9 +263,7 @@ def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "create_video": Operation(
-        name="create_video", error_is_data=True, script=_create, starts_job=True
-    ),
+    "create_video": Operation(name="create_video", error_is_data=True, script=_create),
     "retrieve_video": Operation(name="retrieve_video", error_is_data=True, script=_retrieve),
     "cancel_video": Operation(name="cancel_video", error_is_data=True, script=_cancel),
     "list_videos": Operation(
@@ -284,7 +283,6 @@ OPERATIONS: Mapping[str, Operation] = {
         name="create_video",
         error_is_data=True,
         script=lambda value, profile: _create(value, profile, prefix=""),
-        starts_job=True,
     ),
     "retrieve_video.vertex": Operation(name="retrieve_video", error_is_data=True, script=_fetch),
 }

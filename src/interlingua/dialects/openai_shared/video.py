@@ -93,14 +93,13 @@ def video_operations(name: str) -> dict[str, Operation]:
 
     def remix(value: CreateVideoInput, _profile: Profile) -> Script:
         path = f"{_path(value.source_id or '')}/remix"
-        reply = yield WireCall(
-            path=path, body=body_with_options({"prompt": value.prompt}, value, name)
-        )
+        body = body_with_options({"prompt": value.prompt}, value, name)
+        reply = yield WireCall(path=path, body=body, starts_job=True)
         return read_job(loads(reply.body)).with_usage()
 
     operations = (
-        Operation(name="create_video", error_is_data=True, script=create, starts_job=True),
-        Operation(name="remix_video", error_is_data=True, script=remix, starts_job=True),
+        Operation(name="create_video", error_is_data=True, script=create),
+        Operation(name="remix_video", error_is_data=True, script=remix),
         Operation(name="retrieve_video", error_is_data=True, script=_retrieve),
         Operation(name="cancel_video", error_is_data=True, script=_cancel),
         Operation(name="delete_video", script=_delete),
@@ -144,7 +143,7 @@ def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
         return _encode_form(body, value, image.data, name)
     if image is not None:
         body["input_reference"] = _reference(image)
-    return WireCall(path=PATH, body=body_with_options(body, value, name))
+    return WireCall(path=PATH, body=body_with_options(body, value, name), starts_job=True)
 
 
 def _encode_form(body: dict[str, Any], value: CreateVideoInput, data: bytes, name: str) -> WireCall:
@@ -155,7 +154,8 @@ def _encode_form(body: dict[str, Any], value: CreateVideoInput, data: bytes, nam
     file = FormPart(
         name="input_reference", content=data, file_name=file_name, media_type=media_type
     )
-    return WireCall(path=PATH, form=form_with_options((*fields, file), value, name))
+    form = form_with_options((*fields, file), value, name)
+    return WireCall(path=PATH, form=form, starts_job=True)
 
 
 def _reference(image: Image) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def video_operations(name: str) -> dict[str, Operation]:
         ).with_usage()
 
     operations = (
-        Operation(name="create_video", error_is_data=True, script=create, starts_job=True),
+        Operation(name="create_video", error_is_data=True, script=create),
         Operation(name="retrieve_video", error_is_data=True, script=_retrieve),
         Operation(
             name="download_video",
@@ -120,7 +120,8 @@ def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
         "image": None if value.image is None else {"url": _image_url(value.image)},
     }
     body = {field: given for field, given in fields.items() if given is not None}
-    return WireCall(path=f"{_PATH}/generations", body=body_with_options(body, value, name))
+    body = body_with_options(body, value, name)
+    return WireCall(path=f"{_PATH}/generations", body=body, starts_job=True)
 
 
 def _image_url(image: Image) -> str:
