@@ -217,6 +217,23 @@ def test_safe_13_a_reused_connection_that_ends_before_a_reply(transport_type, en
     assert resent == [1]
 
 
+@pytest.mark.parametrize("end", [close, reset])
+def test_a_request_that_starts_a_job_is_not_sent_once_more(transport_type, end):
+    """Without `may_resend`, a reused connection that ends before a reply is an error."""
+
+    async def work(transport):
+        await read(transport, call(server.url))
+        with pytest.raises(NetworkError) as caught:
+            await read(transport, call(server.url, may_resend=False))
+        return caught.value
+
+    with Server(ends_on_reuse(end)) as server:
+        error = run(transport_type, work)
+
+    assert error.phase is None  # it may have arrived
+    assert [len(connection.requests) for connection in server.connections] == [2]
+
+
 def test_safe_13_a_request_is_sent_twice_at_most(transport_type):
     """Safe 13: also if many pooled connections end in the same way."""
 

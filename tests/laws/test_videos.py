@@ -13,7 +13,14 @@ from interlingua import dialects
 from interlingua.dialects.gemini_generate import video as gemini_video
 from interlingua.dialects.openai_shared import video as openai_video
 from interlingua.dialects.openai_shared import xai_video
-from interlingua.errors import ContentFilterError, ProviderError, SDKError, UnsupportedError
+from interlingua.errors import (
+    ContentFilterError,
+    DecodeError,
+    InvalidRequestError,
+    ProviderError,
+    SDKError,
+    UnsupportedError,
+)
 from interlingua.serving.application import find_route
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
@@ -311,3 +318,106 @@ def test_a_wrong_value_names_the_setting():
     with pytest.raises(UnsupportedError) as caught:
         perform("gemini_generate", "create_video", value)
     assert caught.value.setting == "seconds"
+
+
+# The server side, and inputs that providers take in other ways.
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/videos", {"model": "sora-2"}),
+        ("/v1/videos/generations", {"model": "grok-imagine-video"}),
+        ("/v1/videos/generations", {"prompt": "x", "image": {}}),
+        ("/v1beta/models/veo-3:predictLongRunning", {"instances": []}),
+        ("/v1beta/models/veo-3:predictLongRunning", {"instances": [{"image": {}}]}),
+        ("/v1/projects/p/locations/l/publishers/google/models/veo:fetchPredictOperation", {}),
+    ],
+)
+def test_the_server_side_refuses_what_is_incomplete(path, body):
+    """A body without what the vendor requires is an error of the sender."""
+    route = find_route("POST", path, {})
+    with pytest.raises(InvalidRequestError):
+        route.operation.decode(WireCall(path=path, body=body), route.params)
+
+
+def test_a_wrong_variant_or_page_is_refused():
+    """A server names the parameter that is wrong."""
+    route = find_route("GET", "/v1/videos/a/content", {})
+    with pytest.raises(InvalidRequestError, match="variant"):
+        route.operation.decode(WireCall(query={"variant": "gif"}), route.params)
+    for path in ("/v1/videos", "/v1beta/models/veo/operations"):
+        route = find_route("GET", path, {})
+        value = route.operation.decode(
+            WireCall(query={"after": "x", "pageToken": "x"}), route.params
+        )
+        with pytest.raises(ProviderError):
+            route.operation.encode([], value)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        Image(url="https://example.com/a.png"),
+        Image(file_id="file-1"),
+        Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png"),
+    ],
+)
+def test_openai_s_form_of_an_image_comes_back(image):
+    """By URL and by id it is JSON; as bytes it is a form. The server side reads all of them."""
+    value = CreateVideoInput(model="m", prompt="Sea.", image=image, seconds=4.0)
+    operation = dialects.get("openai_chat").OPERATIONS["create_video"]
+    call = next(operation.script(value, NEUTRAL_PROFILE))
+    assert call.starts_job
+    again = find_route("POST", "/v1/videos", {}).operation.decode(call, {})
+    assert again == replace(value, extra=again.extra)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [Image(url="https://example.com/a.png"), Image(data=b"\x89PNG", media_type="image/png")],
+)
+def test_xai_s_form_of_an_image_comes_back(image):
+    """An image is a URL; bytes are a data URL."""
+    value = CreateVideoInput(model="grok-imagine-video", prompt="Sea.", image=image, seconds=4.0)
+    operation = dialects.get("openai_chat").OPERATIONS["create_video.xai"]
+    call = next(operation.script(value, NEUTRAL_PROFILE))
+    again = find_route("POST", "/v1/videos/generations", {}).operation.decode(call, {})
+    assert again == replace(value, extra=again.extra)
+
+
+def test_an_image_that_xai_does_not_take_is_refused():
+    """A stored file of another API is not an image here."""
+    value = CreateVideoInput(model="m", prompt="Sea.", image=Image(file_id="file-1"))
+    operation = dialects.get("openai_chat").OPERATIONS["create_video.xai"]
+    with pytest.raises(UnsupportedError):
+        next(operation.script(value, NEUTRAL_PROFILE))
+
+
+def test_the_cost_that_xai_reports_counts():
+    """It is in ten-billionths of a dollar."""
+    body = {
+        "status": "done",
+        "video": {"url": "https://h/v.mp4", "duration": 5},
+        "usage": {"cost_in_usd_ticks": 2_500_000_000},
+    }
+    job = xai_video.read_job(body, "a").with_usage()
+    assert (job.usage.reported_cost, job.usage.video_seconds) == (0.25, 5)
+
+
+def test_a_job_that_says_done_without_a_video_is_malformed():
+    """It is not a short success."""
+    with pytest.raises(DecodeError):
+        xai_video.read_job({"status": "done"}, "a")
+    for response in (None, {}, {"generateVideoResponse": {}}):
+        body = {"name": NAME, "done": True, "response": response}
+        with pytest.raises(DecodeError):
+            perform("gemini_generate", "retrieve_video", VideoQuery(id=NAME), body)
+
+
+def test_a_video_in_a_bucket_is_not_downloaded():
+    """The error says where it is."""
+    job = VideoJob(id=NAME, state="completed", files=(VideoFile(url="gs://bucket/v.mp4"),))
+    download = dialects.get("gemini_generate").OPERATIONS["download_video"]
+    with pytest.raises(UnsupportedError, match="gs://bucket"):
+        download.encode(VideoQuery(id=NAME, job=job), NEUTRAL_PROFILE)
