@@ -105,6 +105,21 @@ async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
         await close()
 
 
+class ClosedStream:
+    """A context with the events of a stream, which is closed at its end."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: AsyncIterator[StreamEvent]) -> None:
+        self._events = events
+
+    async def __aenter__(self) -> AsyncIterator[StreamEvent]:
+        return self._events
+
+    async def __aexit__(self, *_: object) -> None:
+        await close_stream(self._events)
+
+
 def as_sdk_error(error: Exception) -> SDKError:
     """The error; for an exception of a middleware or a custom adapter, an error of ours."""
     if isinstance(error, SDKError):

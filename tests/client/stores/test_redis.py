@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from uuid import uuid4
@@ -15,7 +14,7 @@ import pytest
 
 from interlingua.client.stores import redis, redis_scripts
 from interlingua.errors import ConfigurationError, StoreError
-from interlingua.stores import Limit, RedisStore, Refused, Reservation
+from interlingua.stores import Limit, RedisStore, Reservation
 from support.redis_server import PATIENCE, new_server, redis_url
 from support.simulated import settled
 from support.stores import Clock
@@ -358,70 +357,6 @@ def test_fork(store):
         return status, await store.add("n", 1)
 
     assert asyncio.run(work()) == (0, 3)
-
-
-def program(url, prefix, code):
-    """A process with a store as `store`; `code` is the body of a coroutine."""
-    head = f"""
-        import asyncio
-        from interlingua.stores import *
-        store = RedisStore({url!r}, prefix={prefix!r}, timeout={PATIENCE})
-        async def work():
-    """
-    body = textwrap.indent(textwrap.dedent(code), "    ")
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{textwrap.dedent(head)}{body}\nasyncio.run(work())"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_processes_share_limits(url):
-    """Two processes with 20 tasks each never take more than the maximum together."""
-    prefix = uuid4().hex
-    code = """
-        wanted = [Limit(key="k", maximum=150, period=3600), Limit(key="t", maximum=1e9, amount=5)]
-        admitted = 0
-        async def one():
-            nonlocal admitted
-            for _ in range(10):
-                taken = await store.reserve(wanted)
-                admitted += isinstance(taken, Reservation)
-        await asyncio.gather(*(one() for _ in range(20)))
-        print(admitted)
-    """
-    processes = [program(url, prefix, code) for _ in range(2)]
-    admitted = [int(process.communicate()[0]) for process in processes]
-    store = RedisStore(url, prefix=prefix, timeout=PATIENCE)
-
-    assert sum(admitted) == 150
-    assert asyncio.run(store.used("t")) == 750
-
-
-def test_a_killed_process_gives_back_its_leases(url):
-    """What it had taken counts until its lease ends."""
-    prefix = uuid4().hex
-    code = """
-        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=60)
-        print("taken", flush=True)
-        await asyncio.sleep(600)
-    """
-    with program(url, prefix, code) as process:
-        process.stdout.readline()
-        process.kill()
-
-    async def work():
-        later = 0.0
-        store = RedisStore(url, prefix=prefix, timeout=PATIENCE, clock=lambda: time.time() + later)
-        refused = await store.reserve(PLACE)
-        later = refused.retry_after
-        return refused, await store.reserve(PLACE)
-
-    refused, taken = asyncio.run(work())
-
-    assert isinstance(refused, Refused)
-    assert refused.retry_after <= 60
-    assert isinstance(taken, Reservation)
 
 
 @pytest.mark.parametrize("moments", [0, 1, 2, 3, 5, 8])

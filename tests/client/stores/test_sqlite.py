@@ -3,87 +3,19 @@
 import asyncio
 import gc
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 
 import pytest
 
 from interlingua.errors import ConfigurationError, StoreError
-from interlingua.stores import Limit, Refused, Reservation, SQLiteStore
+from interlingua.stores import Limit, SQLiteStore
 from support.stores import Clock
 
 
 def thread_of(store):
     return store._thread._running.thread
-
-
-def program(path, code):
-    """A process with a store of this file as `store`; `code` is the body of a coroutine."""
-    head = f"""
-        import asyncio, sys
-        from interlingua.stores import *
-        store = SQLiteStore({str(path)!r})
-        async def work():
-    """
-    body = textwrap.indent(textwrap.dedent(code), "    ")
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{textwrap.dedent(head)}{body}\nasyncio.run(work())"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_processes_share_limits(tmp_path):
-    """Two processes with 20 tasks each never take more than the maximum together."""
-    path = tmp_path / "s"
-    code = """
-        wanted = [Limit(key="k", maximum=150, period=3600), Limit(key="t", maximum=1e9, amount=5)]
-        admitted = 0
-        async def one():
-            nonlocal admitted
-            for _ in range(10):
-                taken = await store.reserve(wanted)
-                admitted += isinstance(taken, Reservation)
-        await asyncio.gather(*(one() for _ in range(20)))
-        print(admitted)
-    """
-    processes = [program(path, code) for _ in range(2)]
-    admitted = [int(process.communicate()[0]) for process in processes]
-
-    assert sum(admitted) == 150
-    assert asyncio.run(SQLiteStore(path).used("t")) == 750
-
-
-def test_a_killed_process_gives_back_its_leases(tmp_path):
-    """What it had taken counts until its lease ends."""
-    path = tmp_path / "s"
-    code = """
-        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=60)
-        print("taken", flush=True)
-        await asyncio.sleep(600)
-    """
-    with program(path, code) as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-    wanted = [Limit(key="k", maximum=1, mode="hold")]
-
-    async def work():
-        later = 0.0
-        store = SQLiteStore(path, clock=lambda: time.time() + later)
-        refused = await store.reserve(wanted)
-        later = refused.retry_after
-        return refused, await store.reserve(wanted)
-
-    refused, taken = asyncio.run(work())
-
-    assert isinstance(refused, Refused)
-    assert refused.retry_after <= 60
-    assert isinstance(taken, Reservation)
 
 
 def test_a_lock_is_waited_for(tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -40,7 +40,7 @@ from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_sco
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
 from interlingua.providers.cost import Tariff, price_usage
-from interlingua.providers.fold import close_stream
+from interlingua.providers.fold import ClosedStream
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Seller, Tariffs
@@ -193,18 +193,13 @@ class Budget:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Reserve, pass the events on, and settle where they end."""
         tally = await self._open(request, call)
-        events: AsyncIterator[StreamEvent] | None = None
         try:
-            events = call_next(request)
-            async for event in events:
-                yield event
+            async with ClosedStream(call_next(request)) as events:
+                async for event in events:
+                    yield event
         finally:
-            try:
-                if events is not None:
-                    await close_stream(events)
-            finally:
-                if tally is not None:
-                    await self._close(tally)
+            if tally is not None:
+                await self._close(tally)
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
@@ -336,7 +331,15 @@ class Budget:
             tally.reserved += missing
         return amount
 
-    async def count_late(self, tally: _Tally, spent: float) -> None:
+    async def end_attempt(self, tally: _Tally, amount: float, spent: float) -> None:
+        """Count what an attempt has cost, for which this amount was reserved."""
+        tally.running -= amount
+        if tally.calls:
+            tally.spent += spent
+        else:
+            await self._count_late(tally, spent)
+
+    async def _count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
         (limit,) = self._group(tally.scope).limits
         group = LimitGroup((replace(limit, maximum=_UNLIMITED),))
@@ -569,11 +572,7 @@ class _Meter:
         else:
             return response
         finally:
-            tally.running -= amount
-            if tally.calls:
-                tally.spent += spent
-            else:
-                await budget.count_late(tally, spent)
+            await budget.end_attempt(tally, amount, spent)
 
     async def stream(
         self, request: Request, call_next: StreamNext
@@ -584,29 +583,20 @@ class _Meter:
         if tally is not None:
             amount = await budget.reserve_more(tally, request)
             tally.running += amount
-        events: AsyncIterator[StreamEvent] | None = None
         failure: BaseException | None = None
         try:
-            events = call_next(request)
-            async for event in events:
-                meter.feed(event)
-                yield event
+            async with ClosedStream(call_next(request)) as events:
+                async for event in events:
+                    meter.feed(event)
+                    yield event
         except BaseException as error:
             failure = error
             raise
         finally:
-            try:
-                if events is not None:
-                    await close_stream(events)
-            finally:
-                if tally is not None:
-                    usage = meter.usage(request, failure)
-                    spent = budget.cost_of(request, usage, meter.cost, tally.call)
-                    tally.running -= amount
-                    if tally.calls:
-                        tally.spent += spent
-                    else:
-                        await budget.count_late(tally, spent)
+            if tally is not None:
+                usage = meter.usage(request, failure)
+                spent = budget.cost_of(request, usage, meter.cost, tally.call)
+                await budget.end_attempt(tally, amount, spent)
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}

@@ -8,7 +8,7 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ from interlingua.client.middleware.meter import (
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
-from interlingua.providers.fold import close_stream
+from interlingua.providers.fold import ClosedStream
 from interlingua.spec.errors import (
     BudgetExceededError,
     CircuitOpenError,
@@ -168,25 +168,20 @@ class RateLimit:
         permit = None
         if scope is not None:
             permit = await self._admit(scope, request, self._tokens(request))
-        events: AsyncIterator[StreamEvent] | None = None
         meter, failure = StreamMeter(), None
         try:
-            events = call_next(request)
-            async for event in events:
-                meter.feed(event)
-                if type(event) is StreamStart and permit is not None:
-                    permit.learned.read(event.rate_limit)
-                yield event
+            async with ClosedStream(call_next(request)) as events:
+                async for event in events:
+                    meter.feed(event)
+                    if type(event) is StreamStart and permit is not None:
+                        permit.learned.read(event.rate_limit)
+                    yield event
         except BaseException as error:
             failure = error
             raise
         finally:
-            try:
-                if events is not None:
-                    await close_stream(events)
-            finally:
-                if permit is not None:
-                    await self._end_stream(permit, meter, request, failure)
+            if permit is not None:
+                await self._end_stream(permit, meter, request, failure)
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Wait for room for an operation; tokens count as far as its value or result shows them."""
