@@ -204,6 +204,43 @@ def test_streams_without_their_last_line():
             read(cut, hosts.profile_of("openai_chat", record))
 
 
+DOCUMENTED = {
+    "groq": "its SDK has both names, and calls the older one deprecated",
+    "xai": "its documentation calls the older name deprecated",
+    "github-copilot": "OpenAI's models there accept what they accept at OpenAI",
+}
+"""Hosts whose field for the output limit is not the recorded one, with the reason."""
+
+
+@pytest.mark.parametrize("host", CHAT_HOSTS)
+def test_the_names_of_parameters_were_accepted(host):
+    """The field for the output limit, and that for the seed, are fields that the host has taken."""
+    bodies = [
+        (record["request_body"], hosts.profile_of("openai_chat", record))
+        for record in hosts.records_of("openai_chat", host)
+        if record["status"] < 400 and isinstance(record["request_body"], dict)
+    ]
+    taken = {name for body, _ in bodies for name in body}
+    for names, field in (
+        ({"max_tokens", "max_completion_tokens"}, "max_tokens_field"),
+        ({"seed", "random_seed"}, "seed_field"),
+    ):
+        used = {getattr(quirks_of(profile), field) for _, profile in bodies}
+        if taken & names and host not in DOCUMENTED:
+            assert used <= taken
+
+
+@pytest.mark.parametrize("host", CHAT_HOSTS)
+def test_usage_of_streams_is_asked_for_where_it_must_be(host):
+    """A row that does not ask has a host that reports it in every stream without being asked."""
+    for record in hosts.records_of("openai_chat", host):
+        body = record["request_body"]
+        is_stream = record["response_text"] and isinstance(body, dict)
+        if is_stream and not quirks_of(hosts.profile_of("openai_chat", record)).stream_usage:
+            assert not body.get("stream_options")
+            assert hosts.said(record).usage is not None
+
+
 def test_the_recordings_show_these_quirks():
     """The table in the docs is made of them."""
     counts, totals = hosts.quirk_table()

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from interlingua import sync
 from interlingua.client.client import Client
 from interlingua.providers import credentials as module
 from interlingua.providers.adapter import HttpAdapter
@@ -342,6 +343,16 @@ def test_a_callable_for_one_call():
     asyncio.run(work())
     assert keys.made == 1
     assert sent_keys(transport) == ["Bearer planted-1"] * 3
+
+
+def test_blocking_code_takes_a_callable_too():
+    """The key is made on the loop of the blocking client."""
+    keys, transport = Keys(3600), serving({"planted-1"})
+    with sync.Client({"groq": adapter_with("plain-key", transport)}) as blocking:
+        for _ in range(2):
+            result = sync.generate("groq:m", "Hi", client=blocking, api_key=keys)
+    assert (result.text, keys.made) == ("Hi", 1)
+    assert sent_keys(transport) == ["Bearer planted-1"] * 2
 
 
 def test_another_host_gets_no_key():
