@@ -16,7 +16,7 @@ from interlingua.api.media.speech import (
     stream_speech,
     stream_transcription,
 )
-from interlingua.spec.media.embeddings import EmbedResult, TaskType, Vector
+from interlingua.spec.media.embeddings import EmbedResult, TaskType
 from interlingua.spec.media.images import GeneratedImage, ImageResult, PartialImage
 from interlingua.spec.media.moderation import Moderation, ModerationResult
 from interlingua.spec.media.ranking import RankedDocument, RerankResult
@@ -27,6 +27,7 @@ from interlingua.spec.media.speech import (
     TranscriptSegment,
     TranscriptWord,
 )
+from interlingua.spec.media.vectors import Vector
 
 __all__ = [
     "EmbedProgress",

@@ -17,7 +17,7 @@ from interlingua import dialects
 from interlingua.dialects import WireCall
 from interlingua.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.serving.application import find_route
-from interlingua.simulator.operations import SimulatedOperations
+from interlingua.simulator.operations import embeddings, judgements
 from interlingua.spec.content import Audio, Image, Text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.media.embeddings import EmbedInput, TaskType
@@ -26,6 +26,11 @@ from interlingua.spec.media.ranking import RerankInput
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 TASKS = get_args(TaskType)
+SIMULATED = {
+    "embed": embeddings.embed,
+    "moderate": judgements.moderate,
+    "rerank": judgements.rerank,
+}
 HOSTS = {
     "openai": ("openai_chat", "embed", "text-embedding-3-small"),
     "responses": ("openai_responses", "embed", "text-embedding-3-small"),
@@ -57,8 +62,8 @@ def answer(call):
     path = f"/v1/{call.path.lstrip('./')}" if "../" in call.path else call.path
     route = find_route("POST", path.replace("/v1/v2/", "/v2/"), {})
     value = route.operation.decode(call, route.params)
-    perform = SimulatedOperations(lambda _model: None).perform
-    return value, route.operation.encode(perform(route.operation.name, value), value).body
+    result = SIMULATED[route.operation.name](value)
+    return value, route.operation.encode(result, value).body
 
 
 BODIES = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -13,6 +14,7 @@ from interlingua.spec import errors
 from interlingua.spec.content import FilePath, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.media.vectors import Vector, decode_vector, encode_vector
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
@@ -166,6 +168,8 @@ def _tuples_to_lists(document: dict[str, Any]) -> None:
 def _encode_hook(value: Any) -> Any:
     if isinstance(value, FilePath):
         return str(value)
+    if isinstance(value, array):
+        return encode_vector(value) if value.typecode == "f" else value.tolist()
     if isinstance(value, Exception) and not isinstance(value, SDKError):  # raised by a tool
         value = SDKError(f"{type(value).__name__}: {value}")
     if not isinstance(value, SDKError):
@@ -176,7 +180,9 @@ def _encode_hook(value: Any) -> Any:
     return _ErrorDocument(kind=next(known), message=value.message, **fields)
 
 
-def _decode_hook(kind: type, value: Any, *, trust_paths: bool) -> SDKError | FilePath:
+def _decode_hook(kind: type, value: Any, *, trust_paths: bool) -> SDKError | FilePath | Vector:
+    if kind is array:
+        return decode_vector(value)
     if kind is not FilePath:
         return _decode_error(value)
     if not trust_paths:

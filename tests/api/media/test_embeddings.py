@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import Client, HttpAdapter, Image, Text, embed, embed_many, sync
+from interlingua import (
+    Client,
+    HttpAdapter,
+    Image,
+    Text,
+    embed,
+    embed_many,
+    from_json,
+    sync,
+    to_json,
+)
 from interlingua.api.media.chunks import Splitter
 from interlingua.errors import (
     AbortError,
@@ -22,8 +32,8 @@ from interlingua.errors import (
     RateLimitError,
     UnsupportedError,
 )
-from interlingua.media import moderate, rank, rerank, similarity
-from interlingua.middleware import Budget, Redact
+from interlingua.media import EmbedResult, moderate, rank, rerank, similarity
+from interlingua.middleware import Budget, Cache, Redact
 from interlingua.providers.operations import offers
 from interlingua.providers.rows import ROWS, find_provider
 from interlingua.simulator import Simulator, serve_in_thread
@@ -600,3 +610,38 @@ def test_a_budget_reserves_what_the_texts_cost(server, content):
         run(client, embed(model, content, client=client))
 
     assert server.app.count == 0
+
+
+def test_equal_texts_are_answered_from_a_cache(server):
+    """For nothing, with the same vectors; another task or another text is another call."""
+    client = client_of(server, "gemini").with_middleware(Cache())
+    model = "gemini:gemini-embedding-001"
+
+    async def work():
+        first = await embed(model, "a text", client=client)
+        again = await embed(model, "a text", client=client, request_id="mine")
+        await embed(model, "a text", client=client, task="query")
+        await embed(model, "another text", client=client)
+        return first, again
+
+    first, again = run(client, work())
+
+    assert server.app.count == 3
+    assert again.embedding == first.embedding
+    assert (again.usage, again.request_id) == (first.usage, "mine")
+    assert first.cost.total > again.cost.total == 0
+    assert again.cost.source == "cache"
+
+
+@pytest.mark.parametrize("encoding", ["float", "base64"])
+def test_a_result_is_stored_as_json(server, encoding):
+    """And read again without a change, with the precision that it has."""
+    client = client_of(server, "openai")
+    result = run(client, embed_many("openai:m", ["a", "b"], encoding=encoding, client=client))
+
+    again = from_json(to_json(result), EmbedResult)
+
+    assert again == result
+    assert again.embeddings[0].typecode == result.embeddings[0].typecode
+    with pytest.raises(DecodeError):
+        from_json(b'{"embeddings": [{"a": 1}]}', EmbedResult)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
@@ -33,6 +33,10 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.json_form import from_json, to_json
+from interlingua.spec.media.embeddings import EmbedResult
+from interlingua.spec.media.moderation import ModerationResult
+from interlingua.spec.media.ranking import RerankResult
+from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response
 from interlingua.streams.accumulate import events_from_response
@@ -43,6 +47,8 @@ OPERATIONS = ("count_tokens", "embed")
 STORED = frozenset(("stop", "tool_calls"))
 """The finish reasons of answers that are stored: the model itself ended the answer."""
 _ABOUT_COST = frozenset(("price_unknown",))
+_DOCUMENT = b'{"interlingua":'
+"""How the entry of a result of ours begins."""
 FROM_CACHE = Cost(source="cache")
 """What an answer from a cache costs."""
 
@@ -152,10 +158,10 @@ class Cache:
             return await call_next(value)
         entry = await self._enter(key)
         if isinstance(entry, bytes):
-            return msgspec.json.decode(entry)
+            return _read_result(entry, operation)
         with _leading(entry) as flight:
             result = await call_next(value)
-            await self._store(key, _write_result(result), flight)
+            await self._store(key, _write_result(result, operation.name), flight)
             return result
 
     async def _key_of(self, value: Any, name: str, adapter: Adapter | None) -> str | None:
@@ -408,8 +414,26 @@ def _replay(response: Response) -> Iterator[StreamEvent]:
     yield replace(finish, response=response)
 
 
-def _write_result(result: Any) -> bytes | None:
+_RESULTS: Mapping[str, type[OperationResult]] = {
+    "embed": EmbedResult,
+    "moderate": ModerationResult,
+    "rerank": RerankResult,
+}
+"""The classes of results that are stored, by their operations."""
+
+
+def _read_result(entry: bytes, operation: OperationCall) -> Any:
+    kind = _RESULTS.get(operation.name)
+    if kind is None or not entry.startswith(_DOCUMENT):
+        return msgspec.json.decode(entry)
+    return replace(from_json(entry, kind), cost=FROM_CACHE, request_id=operation.request_id)
+
+
+def _write_result(result: Any, name: str) -> bytes | None:
     """The entry of the result of an operation; None if JSON would not give the same value back."""
+    if name in _RESULTS and isinstance(result, _RESULTS[name]):
+        warnings = tuple(each for each in result.warnings if each.code not in _ABOUT_COST)
+        return to_json(replace(result, cost=None, raw=None, request_id=None, warnings=warnings))
     try:
         entry = msgspec.json.encode(result)
         is_plain = _is_plain(result) and msgspec.json.decode(entry) == result

@@ -13,6 +13,7 @@ from interlingua.providers.identity import identity_of
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.version import __version__
 
@@ -56,6 +57,8 @@ def key_of(value: Any, name: str, adapter: Adapter, tenant: str | None) -> str |
         return None
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     form = request_form(value) if isinstance(value, Request) else value
+    if isinstance(value, OperationInput):
+        form = replace(value, request_id=None)
     try:
         text = msgspec.json.encode([__version__, name, tenant, kind, form])
     except (TypeError, ValueError, RecursionError):

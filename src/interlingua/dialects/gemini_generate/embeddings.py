@@ -17,6 +17,7 @@ from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
+from interlingua.spec.media.vectors import decode_vector
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
 from interlingua.spec.request import Request
@@ -24,7 +25,6 @@ from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, count, extra_of
 from interlingua.wire.json_text import loads
-from interlingua.wire.vectors import decode_vector
 
 _PATH = "/v1beta/models/{model}:{method}"
 _VERTEX_PATH = "/models/{model}:{method}"  # its base URL has the version and the project

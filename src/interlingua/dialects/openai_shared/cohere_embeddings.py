@@ -26,11 +26,11 @@ from interlingua.spec.content import Image, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
+from interlingua.spec.media.vectors import decode_vector, encode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.wire.fields import Fields, count, extra_of, restore
 from interlingua.wire.json_text import loads
-from interlingua.wire.vectors import decode_vector, encode_vector
 
 _PATH = "../../v2/embed"
 _TASKS: Mapping[TaskType, str] = {

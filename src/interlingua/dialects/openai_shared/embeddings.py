@@ -19,6 +19,7 @@ from interlingua.spec.media.embeddings import (
     TaskType,
     VectorEncoding,
 )
+from interlingua.spec.media.vectors import decode_int8, decode_vector, encode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
@@ -26,7 +27,6 @@ from interlingua.wire.fields import Fields, count, extra_of, restore
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import encode_base64, make_data_url, parse_data_url
 from interlingua.wire.usage import own_cost
-from interlingua.wire.vectors import decode_int8, decode_vector, encode_vector
 
 PATH = "/v1/embeddings"
 OWNER = "openai"

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from interlingua.spec.content import MEDIA_TYPES, Extra, Part, Text
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.media.vectors import Vector
 from interlingua.spec.operations import OperationInput, OperationResult
 
-if TYPE_CHECKING:
-    Vector: TypeAlias = array[float]
-else:
-    Vector = array  # generic only from Python 3.12
-"""
-The numbers of one embedding.
-
-An `array` of typecode `f` where the provider sent 32-bit numbers, or `d` where it sent JSON, so
-that nothing is rounded. It needs 4 or 8 bytes a number (a tuple needs 32), and numpy reads it
-without a copy.
-"""
 TaskType: TypeAlias = Literal[
     "query",
     "document",

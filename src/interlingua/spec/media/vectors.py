@@ -5,11 +5,21 @@ from __future__ import annotations
 import binascii
 import sys
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.media.embeddings import Vector
 
+if TYPE_CHECKING:
+    Vector: TypeAlias = array[float]
+else:
+    Vector = array  # generic only from Python 3.12
+"""
+The numbers of one embedding.
+
+An `array` of typecode `f` where the provider sent 32-bit numbers, or `d` where it sent JSON, so
+that nothing is rounded. It needs 4 or 8 bytes a number (a tuple needs 32), and numpy reads it
+without a copy.
+"""
 _SWAPS = sys.byteorder == "big"  # on the wire the lowest byte comes first
 
 
