@@ -11,9 +11,11 @@ Format: https://smithy.io/2.0/aws/amazon-eventstream.html
 from __future__ import annotations
 
 import struct
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
+from base64 import b64encode
+from binascii import a2b_base64
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -121,7 +123,8 @@ def decode_message(data: bytes) -> Message:
     return Message(_decode_headers(data[_PRELUDE:end]), data[end:-4])
 
 
-def _decode_headers(data: bytes) -> dict[str, Value]:
+@lru_cache(maxsize=32)  # most messages of a stream have the same headers
+def _decode_headers(data: bytes) -> Mapping[str, Value]:
     headers: dict[str, Value] = {}
     at = 0
     try:
@@ -131,7 +134,7 @@ def _decode_headers(data: bytes) -> dict[str, Value]:
             headers[name.decode()] = value
     except (IndexError, KeyError, ValueError, struct.error):
         raise StreamError("a message of the stream has headers that cannot be read") from None
-    return headers
+    return MappingProxyType(headers)
 
 
 def _decode_value(kind: int, data: bytes, at: int) -> tuple[Value, int]:
@@ -232,13 +235,10 @@ def _read_chunk(message: Message) -> Frame | None:
     if headers.get(":event-type") != "chunk":
         return None  # an event that is newer than this library
     try:
-        body = loads(message.payload)
-        data = b64decode(body["bytes"], validate=True).decode() if isinstance(body, dict) else None
-    except (DecodeError, KeyError, TypeError, Base64Error, ValueError):
-        data = None
-    if data is None:
-        raise StreamError("a chunk of the stream holds no event")
-    return Frame(data=data)
+        body: Any = loads(message.payload)
+        return Frame(data=a2b_base64(body["bytes"], strict_mode=True).decode())
+    except (DecodeError, KeyError, TypeError, ValueError):
+        raise StreamError("a chunk of the stream holds no event") from None
 
 
 def _stream_exception(headers: Mapping[str, Value], payload: bytes) -> ProviderError:
