@@ -172,3 +172,19 @@ def test_results_are_not_held_in_memory():
     tracemalloc.stop()
     assert count == 3000
     assert peak < MEGABYTE
+
+
+def test_encoded_for_one_provider():
+    """Requests that were encoded for one provider are not sent to another."""
+
+    async def items():
+        yield "a", Request(model="m", messages="x")
+
+    async def main():
+        requests = BatchRequests(items())
+        first = await requests.spool(make_ready, (SMALL,), BatchInput())
+        assert await requests.spool(make_ready, (SMALL,), BatchInput()) is first
+        with pytest.raises(ConfigurationError, match="encoded for one provider"):
+            await requests.spool(make_ready, (LARGE,), BatchInput())
+
+    asyncio.run(main())

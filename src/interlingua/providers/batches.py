@@ -45,6 +45,7 @@ class _State:
 
     def __init__(self) -> None:
         self.spooled: Spooled | None = None
+        self.formats: Sequence[ItemFormat] = ()
         self.files: list[SpoolFile] = []
         self.is_begun = False
 
@@ -110,7 +111,7 @@ class BatchRequests:
         if state.spooled is None:
             if state.is_begun:
                 raise ConfigurationError("the requests of a batch can be read only once")
-            state.is_begun = True
+            state.is_begun, state.formats = True, formats
             writer = _Writer(formats, value, state.files, own_headers)
             async for item_id, request in self._items:
                 changed = request
@@ -121,6 +122,10 @@ class BatchRequests:
             for admit in self._admissions:
                 await admit()
             state.spooled = spooled
+        if state.formats != formats:
+            raise ConfigurationError(
+                "the requests of a batch are encoded for one provider; submit another for the other"
+            )
         return state.spooled
 
 
@@ -199,7 +204,8 @@ class _Writer:
     def _check_call(self, ready: Ready) -> None:
         """Refuse a call that a batch cannot contain; collect what the whole batch needs."""
         form = self._drafts[0].format
-        if not urlsplit(ready.http.url).path.endswith(form.endpoint) or ready.stream:
+        is_stream = ready.stream or _asks_for_stream(ready.request)
+        if not urlsplit(ready.http.url).path.endswith(form.endpoint) or is_stream:
             raise UnsupportedError(
                 f"a batch contains only whole answers of {form.endpoint}, and this request is for "
                 f"another endpoint or for a stream"
@@ -234,6 +240,12 @@ class _Writer:
                 f"{self._value.provider} accepts {limit} in one batch, and this batch has more. "
                 "Submit the requests in several batches."
             )
+
+
+def _asks_for_stream(request: Request) -> bool:
+    """Whether an option of the body asks for a stream."""
+    options = request.provider_options.values()
+    return any(isinstance(each, Mapping) and bool(each.get("stream")) for each in options)
 
 
 class _Draft:

@@ -146,6 +146,12 @@ def test_other_endpoints_are_refused():
     refused(["a", other], "'odd'.*another endpoint", kind=UnsupportedError, model="openai:gpt-5.2")
 
 
+def test_streams_are_refused():
+    """A batch has whole answers only."""
+    other = {"id": "odd", "prompt": "x", "provider_options": {"openai": {"stream": True}}}
+    refused(["a", other], "'odd'.*for a stream", kind=UnsupportedError, model="openai:gpt-5.2")
+
+
 def test_losses_are_refused_by_name():
     """The loss policy holds for each request; with `warn` the losses are warnings of the batch."""
     item = {"id": "odd", "prompt": "x", "seed": 3}
