@@ -36,7 +36,10 @@ DIALECTS = {
     "anthropic_messages": "Messages",
     "gemini_generate": "Gemini",
 }
-VENDOR_CLIENTS = {"openai", "anthropic", "gemini", "azure", "bedrock_invoke", "vertex_anthropic"}
+VENDOR_CLIENTS = {
+    *("openai", "anthropic", "gemini", "azure"),
+    *("bedrock", "bedrock_invoke", "vertex", "vertex_anthropic"),
+}
 """Rows whose vendor's own client uses the simulator in the tests, as we do."""
 REAL_SERVERS = {"local", "llamacpp"}
 """Rows whose real server runs in the tests."""

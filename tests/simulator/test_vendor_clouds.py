@@ -6,6 +6,9 @@ import json
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai import types
+from google.oauth2.credentials import Credentials
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread, text
@@ -53,6 +56,55 @@ class Vertex(Bedrock):
         )
 
 
+class Mantle(Bedrock):
+    """Anthropic's client for the newer address of Bedrock."""
+
+    row, model = "bedrock", "anthropic.claude-opus-5"
+    settings = {**Bedrock.settings, "dialect": "anthropic_messages"}  # noqa: RUF012
+
+    @staticmethod
+    def client(url):
+        return anthropic.AnthropicBedrockMantle(
+            api_key=KEY, aws_region="us-east-1", base_url=f"{url}/anthropic", max_retries=0
+        )
+
+
+class Gemini:
+    """Google's client for Vertex."""
+
+    row, model = "vertex", "gemini-3-pro"
+    base = "/v1/projects/p/locations/global/publishers/google"
+    settings = {}  # noqa: RUF012 -- never changed
+    check = staticmethod(has_header("authorization", f"Bearer {KEY}"))
+
+    @staticmethod
+    def client(url):
+        options = types.HttpOptions(
+            base_url=f"{url}/v1/projects/p/locations/global",
+            base_url_resource_scope=types.ResourceScope.COLLECTION,
+        )
+        return genai.Client(
+            vertexai=True,
+            project="p",
+            location="global",
+            credentials=Credentials(KEY),
+            http_options=options,
+        )
+
+    config = types.GenerateContentConfig(max_output_tokens=50)
+
+    def whole(self, client):
+        return client.models.generate_content(
+            model=self.model, contents="Hello", config=self.config
+        ).text
+
+    def stream(self, client):
+        chunks = client.models.generate_content_stream(
+            model=self.model, contents="Hello", config=self.config
+        )
+        return "".join(chunk.text or "" for chunk in chunks)
+
+
 class Azure:
     """OpenAI's client for Azure, with an API version."""
 
@@ -84,13 +136,19 @@ class Azure:
         return "".join(pieces)
 
 
-CLOUDS = {"bedrock": Bedrock(), "vertex": Vertex(), "azure": Azure()}
+CLOUDS = {
+    "bedrock": Bedrock(),
+    "mantle": Mantle(),
+    "vertex": Vertex(),
+    "vertex gemini": Gemini(),
+    "azure": Azure(),
+}
 
 
 def normal(body):
     """A body without what each client may add: cache marks, and a text as one part."""
     body = {name: value for name, value in body.items() if name != "model"}
-    for message in body["messages"]:
+    for message in body.get("messages", ()):
         content = message["content"]
         if isinstance(content, list):
             assert [part["type"] for part in content] == ["text"]
