@@ -352,3 +352,18 @@ def test_a_request_that_is_none_is_refused(path, body):
     with pytest.raises(InvalidRequestError) as caught:
         route.operation.decode(WireCall(body=body), route.params)
     assert caught.value.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("indexes", "order"),
+    [((2, 0, 1), [2, 3, 1]), ((0, 0, 0), [1, 2, 3]), ((None, None, None), [1, 2, 3])],
+)
+def test_vectors_have_the_order_of_their_indexes(indexes, order):
+    """A host may send them in any order; one that does not number them sends them in order."""
+    rows = [
+        {"index": index, "embedding": [value]}
+        for index, value in zip(indexes, (1.0, 2.0, 3.0), strict=True)
+    ]
+    result = operation("openai")[0].decode(200, {}, json.dumps({"data": rows}).encode())
+
+    assert [vector[0] for vector in result.embeddings] == order
