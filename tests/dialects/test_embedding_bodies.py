@@ -1,11 +1,14 @@
 """The bodies of embeddings, rankings and moderations, as each host wants them."""
 
+import contextlib
 import json
 from typing import get_args
 
 import pydantic
 import pytest
 from google.genai import types as genai_types
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from openai.types import (
     CreateEmbeddingResponse,
     ModerationCreateResponse,
@@ -367,3 +370,58 @@ def test_vectors_have_the_order_of_their_indexes(indexes, order):
     result = operation("openai")[0].decode(200, {}, json.dumps({"data": rows}).encode())
 
     assert [vector[0] for vector in result.embeddings] == order
+
+
+KEYS = [
+    *("data", "embedding", "embeddings", "index", "values", "predictions", "statistics", "usage"),
+    *("results", "relevance_score", "document", "meta", "billed_units", "categories", "flagged"),
+    *("input", "inputs", "requests", "instances", "content", "parts", "text", "texts", "image"),
+    *("type", "image_url", "documents", "query", "taskType", "dimensions", "parameters", "model"),
+    *("id", "name", "created", "created_at", "pricing", "prompt", "capabilities", "thinking"),
+    *(
+        "usageMetadata",
+        "promptTokenDetails",
+        "token_count",
+        "float",
+        "base64",
+        "input_type",
+        "cost",
+    ),
+]
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+)
+bodies = st.recursive(
+    leaves | st.sampled_from(["text", "image_url", "AAAA", "https://a.example", "1e999"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+PATHS = [
+    *("/v1/embeddings", "/v1/multimodalembeddings", "/v2/embed", "/v1/rerank", "/v2/rerank"),
+    *("/v1/moderations", "/v1beta/models/m:embedContent", "/v1beta/models/m:batchEmbedContents"),
+    "/v1/models/text-embedding-5:predict",
+]
+
+
+@given(bodies)
+@example([{"content": {"parts": [{"text": "a"}]}, "taskType": []}])
+@example({"content": {"parts": [{"text": "a"}]}, "taskType": [], "outputDimensionality": {}})
+@example({"results": [{"index": 0, "relevance_score": 10**400}]})
+@example({"results": [{"flagged": True, "category_scores": {"a": 10**400}}]})
+@example({"data": [{"id": "m", "created": 10**400, "pricing": {"prompt": 10**400}}]})
+@example({"input": ["a"], "dimensions": 10**9})
+@settings(max_examples=300)
+def test_only_typed_errors_escape(body):
+    """From any reply on the client's side, and from any request on the server's."""
+    data = json.dumps(body).encode()
+    for name in ("openai_chat", "gemini_generate", "anthropic_messages"):
+        for key, found in dialects.get(name).OPERATIONS.items():
+            if key.startswith(("embed", "rerank", "moderate", "list_models")):
+                with contextlib.suppress(DecodeError):
+                    found.decode(200, {}, data)
+    for path in PATHS:
+        route = find_route("POST", path, {})
+        with contextlib.suppress(InvalidRequestError):
+            route.operation.decode(WireCall(body=body), route.params)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError, InvalidRequestError
@@ -13,6 +14,7 @@ from interlingua.spec.response import FinishReason, Response
 
 T = TypeVar("T")
 
+_LARGEST = sys.float_info.max
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
 
 
@@ -168,6 +170,13 @@ def count(value: Any) -> int | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return max(0, int(value))
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is a JSON number that fits into a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return -_LARGEST <= value <= _LARGEST
 
 
 def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:

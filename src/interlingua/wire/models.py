@@ -149,7 +149,7 @@ def _price(entry: Mapping[str, Any], path: str) -> float | None:
     for value in _values(entry, (path,)):
         try:
             price = float(value) * _MILLION
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
         return round(price, 9) if 0 <= price < _MILLION else None
     return None

@@ -54,6 +54,7 @@ _PREFIXES: Mapping[TaskType, str] = {
 }
 _TEXT_ONLY = ("gemini-embedding-001", "text-embedding-", "text-multilingual-", "embedding-001")
 _ITEMS = "items"
+_MAX_DIMENSIONS = 65_536
 _LIMITS = InputLimits(items=100, bytes=14_000_000)  # a request has at most 20 MB, as base64
 # https://cloud.google.com/vertex-ai/generative-ai/docs/embeddings/get-text-embeddings
 _PREDICT_LIMITS = InputLimits(items=250, tokens=20_000)
@@ -280,7 +281,7 @@ def _decode_batch(call: WireCall, params: Mapping[str, str]) -> EmbedInput:
 def _decode_predict(call: WireCall, params: Mapping[str, str]) -> EmbedInput:
     body = _object(call.body)
     parameters = dict(_object(body.get("parameters") or {}))
-    dimensions = parameters.pop("outputDimensionality", None)
+    dimensions = _shared([parameters], ("outputDimensionality",))
     items = [dict(_object(item)) for item in _list(body.get("instances"), "instances")]
     for item in items:
         item["content"] = {"parts": [{"text": item.get("content")}]}
@@ -312,11 +313,13 @@ def _shared(others: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
     """The value of a field that all items have, which is removed from them; else None."""
     for name in names:
         values = [other.get(name) for other in others]
-        is_known = name.startswith("o") or values[0] in _TASK_NAMES
-        if values[0] is not None and is_known and values.count(values[0]) == len(values):
+        first = values[0]
+        is_known = isinstance(first, str) and first in _TASK_NAMES
+        is_size = type(first) is int and 0 < first <= _MAX_DIMENSIONS
+        if (is_known or is_size) and values.count(first) == len(values):
             for other in others:
                 del other[name]
-            return values[0]
+            return first
     return None
 
 

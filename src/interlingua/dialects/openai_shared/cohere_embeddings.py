@@ -19,6 +19,7 @@ from interlingua.dialects.openai_shared.embeddings import (
     is_tokens,
     no_media,
     no_tokens,
+    served_dimensions,
     served_fields,
 )
 from interlingua.prepare.options import body_with_options
@@ -133,7 +134,7 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> EmbedInput:
         model=fields.text("model") or "",
         inputs=given,
         task=_TASK_NAMES.get(task),
-        dimensions=fields.integer("output_dimension"),
+        dimensions=served_dimensions(fields),
         encoding="base64" if isinstance(types, list) and "base64" in types else "float",
         extra={OWNER: fields.left} if fields.left else {},
     )

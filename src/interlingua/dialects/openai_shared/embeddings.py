@@ -315,18 +315,23 @@ def served_input(fields: Fields, inputs: tuple[EmbedContent, ...]) -> EmbedInput
     task = _TASKS.get(str(fields.left.get(task_field)))
     if task is not None:
         fields.take(task_field)
-    dimensions = fields.integer("dimensions") or fields.integer("output_dimension")
-    if dimensions is not None and not 0 < dimensions <= _MAX_DIMENSIONS:
-        raise InvalidRequestError("'dimensions' is out of range", status_code=400)
     return EmbedInput(
         model=fields.text("model") or "",
         inputs=inputs,
-        dimensions=dimensions,
+        dimensions=served_dimensions(fields),
         encoding="base64" if "base64" in encodings else "float",
         task=task,
         user=fields.text("user"),
         extra={OWNER: fields.left} if fields.left else {},
     )
+
+
+def served_dimensions(fields: Fields) -> int | None:
+    """The number of dimensions that a request asks for, by either of its names."""
+    dimensions = fields.integer("dimensions") or fields.integer("output_dimension")
+    if dimensions is not None and not 0 < dimensions <= _MAX_DIMENSIONS:
+        raise InvalidRequestError("'dimensions' is out of range", status_code=400)
+    return dimensions
 
 
 def _decode_content(content: Json) -> EmbedContent:

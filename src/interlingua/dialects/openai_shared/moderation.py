@@ -24,7 +24,7 @@ from interlingua.spec.media.moderation import (
 )
 from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
 from interlingua.spec.response import Usage
-from interlingua.wire.fields import Fields, extra_of, restore
+from interlingua.wire.fields import Fields, extra_of, is_number, restore
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import make_data_url
 
@@ -110,11 +110,7 @@ def _judgement(row: dict[str, Any]) -> Moderation:
     return Moderation(
         flagged=any(categories.values()) if flagged is None else flagged,  # Mistral has no field
         categories=categories,
-        scores={
-            name: float(score)
-            for name, score in scores.items()
-            if isinstance(score, (int, float)) and not isinstance(score, bool)
-        },
+        scores={name: float(score) for name, score in scores.items() if is_number(score)},
         extra={OWNER: fields.left} if fields.left else {},
     )
 

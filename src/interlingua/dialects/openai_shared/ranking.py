@@ -18,7 +18,7 @@ from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.media.ranking import RankedDocument, RerankInput, RerankResult
 from interlingua.spec.operations import Operation, ServedOperation, ServedReply
 from interlingua.spec.response import Usage
-from interlingua.wire.fields import extra_of
+from interlingua.wire.fields import extra_of, is_number
 from interlingua.wire.json_text import loads
 
 _PATH = "/v1/rerank"
@@ -77,7 +77,7 @@ def decode_ranking(_status: int, _headers: Mapping[str, str], body: bytes) -> Re
 def _document(row: Any) -> RankedDocument:
     index = row.get("index") if isinstance(row, dict) else None
     score = row.get("relevance_score", row.get("score")) if isinstance(row, dict) else None
-    if type(index) is not int or isinstance(score, bool) or not isinstance(score, (int, float)):
+    if type(index) is not int or not is_number(score):
         raise DecodeError("an entry of the ranking has no index or no score")
     document = row.get("document")
     text = document.get("text") if isinstance(document, dict) else document
