@@ -126,11 +126,14 @@ class Tariff:
         return None if priced is None else priced.total
 
     def media_rates(self, usage: Usage, rates: Rates | None) -> Rates | None:
-        """The rates of media, with the price of a second of video of the size that was made."""
+        """The rates of media, with the price of an image or a second of video of this size."""
         size = usage.media_size
-        if not usage.video_seconds or size is None:
+        if not (usage.video_seconds or usage.images) or size is None:
             return rates
         for variant in self.variants:
+            is_same = (variant.size, variant.quality) == (size, usage.media_quality)
+            if variant.per_image and is_same:
+                return replace(rates or Rates(), per_image=variant.per_image)
             if variant.per_video_second and variant.size in {size, resolution_of(size)}:
                 return replace(rates or Rates(), per_video_second=variant.per_video_second)
         return rates

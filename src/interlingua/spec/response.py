@@ -61,6 +61,8 @@ class Usage(Record, frozen=True, kw_only=True):
     """The length of video that was made."""
     media_size: str | None = None
     """The size of the images or the video that were made, where prices may depend on it."""
+    media_quality: str | None = None
+    """The quality of images that are paid for one by one, if their price depends on it."""
     web_searches: int | None = None
     """How many searches the provider made, if it says so."""
     service_tier: str | None = None
@@ -85,6 +87,7 @@ class Usage(Record, frozen=True, kw_only=True):
             output_tokens=self.output_tokens + other.output_tokens,
             service_tier=self.service_tier if self.service_tier == other.service_tier else None,
             media_size=self.media_size if self.media_size == other.media_size else None,
+            media_quality=self.media_quality if self.media_quality == other.media_quality else None,
             reported_cost=_add_known(self.reported_cost, other.reported_cost),
             estimated=self.estimated or other.estimated,
             **parts,
@@ -354,7 +357,9 @@ _PARTS = tuple(
 )
 """The fields that are None if the provider did not report them."""
 _COUNTS = tuple(
-    name for name in _PARTS if name not in ("service_tier", "media_size", "reported_cost")
+    name
+    for name in _PARTS
+    if name not in ("service_tier", "media_size", "media_quality", "reported_cost")
 )
 
 

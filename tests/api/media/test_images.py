@@ -305,6 +305,22 @@ def test_imagen_is_paid_by_the_image():
     assert result.cost.total == pytest.approx(0.08)
 
 
+@pytest.mark.parametrize(("quality", "dollars"), [("low", 0.026), ("high", 0.4), ("xhigh", None)])
+def test_an_image_is_priced_by_its_size_and_quality(quality, dollars):
+    """Where no tokens are reported, the catalog's price of such an image counts, if it has one."""
+    body = {"data": [{"b64_json": "aGVsbG8="}] * 2, "size": "1024x1536", "quality": quality}
+
+    async def work():
+        async with canned(reply_of(body)) as client:
+            return await generate_image("openai:gpt-image-1.5", "A cat.", count=2, client=client)
+
+    result = asyncio.run(work())
+
+    assert (result.cost and result.cost.total) == (dollars and pytest.approx(dollars))
+    assert codes(result) == []
+    assert (result.cost is None) == bool(result.warnings)
+
+
 def test_an_unknown_price_is_none_with_a_warning():
     """Never 0."""
     with simulated() as peer:

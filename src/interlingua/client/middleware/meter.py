@@ -158,7 +158,9 @@ def possible_usages(operation: OperationCall, value: Any) -> tuple[Usage, ...]:
     most = IMAGE_TOKENS["high"] if value.quality in (None, AUTO) else MOST_IMAGE_TOKENS
     drawn = ceil(count * IMAGE_TOKENS.get(value.quality or "", most) * area / THOUSAND**2)
     made = replace(tokens, output_tokens=drawn, output_image_tokens=drawn)
-    return Usage(images=count, estimated=True), made
+    sized = None if size is None else str(size)
+    by_image = Usage(images=count, media_size=sized, media_quality=value.quality, estimated=True)
+    return by_image, made
 
 
 async def watch_items(

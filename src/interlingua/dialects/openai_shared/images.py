@@ -204,16 +204,17 @@ def read_images(body: Json, value: ImageInput) -> ImageResult:
         del fields.left["created"]
     usage = fields.object("usage")
     model = fields.text("model")
+    quality = fields.text("quality")
     return ImageResult(
         items=items,
         operation=value.operation,
         model=model or "",
         size=size,
-        quality=fields.text("quality"),
+        quality=quality,
         background=fields.text("background"),
         format=form,
         created_at=created if type(created) is int else None,
-        usage=read_image_usage(usage, len(items)),
+        usage=read_image_usage(usage, _made(value, len(items), size, quality)),
         extra={OWNER: fields.left} if fields.left else {},
         raw=body,
     )
@@ -243,20 +244,28 @@ def _read_item(item: dict[str, Any], form: str | None, size: str | None) -> Gene
     return replace(made, extra={OWNER: fields.left}) if fields.left else made
 
 
-def read_image_usage(wire: Json, images: int) -> Usage:
-    """Tokens where they are reported, else the number of images; xAI reports the cost."""
+def _made(value: ImageInput, count: int, size: str | None, quality: str | None) -> Usage:
+    """What was made, for a price by the image: as the provider says, else as it was asked for."""
+    return Usage(
+        images=count, media_size=size or value.size, media_quality=quality or value.quality
+    )
+
+
+def read_image_usage(wire: Json, made: Usage) -> Usage:
+    """Tokens where they are reported, else the images that were made; xAI reports the cost."""
     if not isinstance(wire, dict):
-        return Usage(images=images)
+        return made
     ticks = wire.get("cost_in_usd_ticks")
     cost = ticks / _TICKS if isinstance(ticks, (int, float)) else None
     total = count(wire.get("output_tokens"))
     if total is None:
-        return Usage(images=images, reported_cost=cost, raw=wire)
-    seen, made = (
+        return replace(made, reported_cost=cost, raw=wire)
+    seen, drawn_details = (
         details if isinstance(details := wire.get(f"{side}_tokens_details"), dict) else {}
         for side in ("input", "output")
     )
-    drawn = count(made.get("image_tokens")) if made else total  # earlier replies had no details
+    # Earlier replies had no details of the output.
+    drawn = count(drawn_details.get("image_tokens")) if drawn_details else total
     return Usage(
         input_tokens=count(wire.get("input_tokens")) or 0,
         output_tokens=total,
