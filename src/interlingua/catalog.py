@@ -21,7 +21,7 @@ from interlingua.providers.catalog.search import (
 from interlingua.providers.cost import CostRange
 from interlingua.providers.credentials import ApiKey
 from interlingua.providers.endpoints import DerivedPlace, Endpoint
-from interlingua.providers.provider import Provider
+from interlingua.providers.provider import Provider, SizeLimits
 from interlingua.providers.reprice import reprice
 from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour, RetrySettings
@@ -50,6 +50,7 @@ __all__ = [
     "Registry",
     "RetrySettings",
     "ServedModel",
+    "SizeLimits",
     "cheapest",
     "get_latest_model",
     "get_model_info",

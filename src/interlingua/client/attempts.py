@@ -38,6 +38,7 @@ from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.tariffs import Prices, Tariffs
+from interlingua.providers.uploads import Uploads
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
@@ -140,13 +141,15 @@ class Calls:
         retry: RetryPolicy | None = None,
         step: int = 0,
         logged: set[str] | None = None,
+        uploads: Uploads | None = None,
     ) -> Attempts:
         """
         A call of this request.
 
-        `logged` holds the codes of warnings that earlier calls of the same run have logged.
+        `logged` holds the codes of warnings that earlier calls of the same run have logged, and
+        `uploads` the files that they have stored; the caller closes it.
         """
-        return Attempts(self, self.routing.address(request), retry, step, logged)
+        return Attempts(self, self.routing.address(request), retry, step, logged, uploads)
 
     def left_out(self, request: Request) -> tuple[str, ...]:
         """The names of the tools of a request that its provider would not get."""
@@ -193,6 +196,7 @@ class Attempts:
         "_shown",
         "_step",
         "_subscribers",
+        "_uploads",
         "left_out",
         "records",
         "request",
@@ -205,8 +209,10 @@ class Attempts:
         retry: RetryPolicy | None = None,
         step: int = 0,
         logged: set[str] | None = None,
+        uploads: Uploads | None = None,
     ) -> None:
         self._calls = calls
+        self._uploads = uploads
         self._adapters = calls.routing.adapters
         self.request: Request = request
         self._because = request.chosen_because  # of the last attempt that began or succeeded
@@ -502,6 +508,7 @@ class Attempts:
                     logged=self._logged,
                     on_resend=partial(self._resent.add, attempt),
                     tariffs=calls.tariffs,
+                    uploads=self._uploads,
                 )
                 self._ready, self.left_out = (request, adapter, ready), ready.left_out
             else:
@@ -563,6 +570,7 @@ class Attempts:
             logged=self._logged,
             on_resend=partial(self._resent.add, attempt),
             tariffs=self._calls.tariffs,
+            uploads=self._uploads,
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out
         return ready

@@ -45,6 +45,7 @@ from interlingua.providers.operations import find_performer, name_models, takes_
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.uploads import Uploads, closed, closing
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import check_request, describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -316,16 +317,27 @@ class Client:
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         check_request(request)
-        scope, attempts = CancelScope(), self.calls.open(request, retry)
+        if request.upload is None:
+            return await self._complete(request, retry)
+        async with closed(Uploads()) as uploads:
+            return await self._complete(request, retry, uploads)
+
+    def _complete(
+        self, request: Request, retry: RetryPolicy | None, uploads: Uploads | None = None
+    ) -> Awaitable[Response]:
+        scope, attempts = CancelScope(), self.calls.open(request, retry, uploads=uploads)
         work = attempts.answer(scope)
-        return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
+        return self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
 
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer; the last one, `Finish`, has the whole response."""
         check_request(request)
-        return self.calls.open(request, retry).fold()
+        if request.upload is None:
+            return self.calls.open(request, retry).fold()
+        uploads = Uploads()
+        return closing(self.calls.open(request, retry, uploads=uploads).fold(), uploads)
 
     async def cancel(self, request_id: str) -> bool:
         """

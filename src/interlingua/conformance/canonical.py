@@ -29,7 +29,7 @@ from interlingua.wire.json_text import dump_text
 
 # These are compared in their own way, or belong to the caller.
 _NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
-    "provider", "provider_options", "request_id", "on_loss", "keep_raw",
+    "provider", "provider_options", "request_id", "on_loss", "keep_raw", "upload",
     "session_id", "active_skills", "active_connectors", "chosen_because", "context",
 }  # fmt: skip
 _SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)

@@ -70,6 +70,13 @@ from interlingua.providers.signed_transport import sign_with
 from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.uploads import (
+    Place,
+    Uploads,
+    check_request_size,
+    closed,
+    closing,
+)
 from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
@@ -166,6 +173,7 @@ class HttpAdapter(OperationCalls):
             find_headers(row, checked),
         )
         self._request_id_header = row.request_id_header
+        self._most_bytes = row.sizes.request
         self._options: Mapping[str, Any] = checked.get("options", {})
         self._overrides: Mapping[str, Any] = checked.get("profile", {})
         self._model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
@@ -347,7 +355,11 @@ class HttpAdapter(OperationCalls):
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled."""
         request = with_defaults(request, strict=strict)
-        return await self._scopes.wait(request.request_id or "", self._complete(request))
+        request_id = request.request_id or ""
+        if request.upload is None:
+            return await self._scopes.wait(request_id, self._complete(request))
+        async with closed(Uploads()) as uploads:
+            return await self._scopes.wait(request_id, self._complete(request, uploads))
 
     def stream(
         self, request: Request, *, strict: bool = False
@@ -359,9 +371,11 @@ class HttpAdapter(OperationCalls):
         `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
         request = with_defaults(request, strict=strict)
-        make_ready = partial(self.ready, request, stream=True)
+        uploads = None if request.upload is None else Uploads()
+        make_ready = partial(self.ready, request, stream=True, uploads=uploads)
         named = replace(request, provider=self.name)
-        return fold_stream(partial(self.events, make_ready), named, self._scopes)
+        events = fold_stream(partial(self.events, make_ready), named, self._scopes)
+        return events if uploads is None else closing(events, uploads)
 
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
@@ -373,14 +387,19 @@ class HttpAdapter(OperationCalls):
         logged: set[str] | None = None,
         on_resend: Callable[[], object] | None = None,
         tariffs: Tariffs | None = None,
+        uploads: Uploads | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings that
         were logged for it before. `on_resend`: see `HttpRequest`. `tariffs`: the catalog's if None.
+        `uploads` holds the files of the run, for a request with `upload`.
         """
         try:
+            if uploads is not None:
+                self._check_key()
+                request = await uploads.place(request, self._place())
             request = await self._gather(request)
             is_remote = self.server is None
             base_url = self._base_url if is_remote else await self._start_server(request.model)
@@ -396,6 +415,8 @@ class HttpAdapter(OperationCalls):
             else:
                 wire = self._encode(request, profile, stream=stream)
                 body = dumps(wire.body)
+            if self._most_bytes is not None and len(body) > self._most_bytes:
+                self._check_size(len(body), request)
             # A token is at least one byte, so most requests need no estimate.
             if profile.context_window is not None and len(body) > profile.context_window:
                 self._check_window(request, profile.context_window)
@@ -568,8 +589,8 @@ class HttpAdapter(OperationCalls):
             request = mark_lost_files(request, (self.name, self.provider.name), time())
         return request
 
-    async def _complete(self, request: Request) -> Response:
-        response = await self.answer(await self.ready(request))
+    async def _complete(self, request: Request, uploads: Uploads | None = None) -> Response:
+        response = await self.answer(await self.ready(request, uploads=uploads))
         message = label_message(response, request.request_id or "", self.name, request.model)
         return replace(response, message=message)
 
@@ -613,6 +634,13 @@ class HttpAdapter(OperationCalls):
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
+
+    def _place(self) -> Place:
+        return Place(self.name, self.provider, self._dialect.FACTS, self.perform)
+
+    def _check_size(self, size: int, request: Request) -> None:
+        if not self._is_lenient(request):
+            check_request_size(size, self.provider, request)
 
     def _check_window(self, request: Request, window: int) -> None:
         if not self._is_lenient(request):

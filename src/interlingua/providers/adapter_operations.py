@@ -31,6 +31,7 @@ from interlingua.providers.operations import (
     perform_pages,
     perform_script,
     provider_request_id,
+    rough_form_size,
     rough_json_size,
     stream_items,
 )
@@ -38,6 +39,7 @@ from interlingua.providers.provider import Provider
 from interlingua.providers.reading import LARGE
 from interlingua.providers.tariffs import Seller, Tariffs, price_answer
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.uploads import check_body_size, check_value_size
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
@@ -180,7 +182,9 @@ class OperationCalls:
             return reply
 
         if operation.script is not None:
-            result = await perform_script(operation.script(value, profile), send)
+            is_large = isinstance(value, OperationInput) and value.rough_size > LARGE
+            script = operation.script(value, profile)
+            result = await perform_script(script, send, is_large=is_large)
         else:
             call = await self._encode_operation(operation, value, profile)
             limit = value.limit if isinstance(value, BatchQuery) else None
@@ -327,8 +331,11 @@ class OperationCalls:
             keep_alive=self.provider.keep_alive and not call.starts_job,
             may_resend=not call.starts_job,
         )
-        is_large = call.body is not None and rough_json_size(call.body) > LARGE
-        return await asyncio.to_thread(make) if is_large else make()
+        size = rough_form_size(call.form) or rough_json_size(call.body)
+        request = await asyncio.to_thread(make) if size > LARGE else make()
+        if call.body is not None and isinstance(request.body, bytes) and self.on_loss != "warn":
+            check_body_size(len(request.body), self.provider)
+        return request
 
     async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str]]:
         """The value with the bytes of its files and with the adapter's options; and its headers."""
@@ -347,6 +354,7 @@ class OperationCalls:
             (self.name, self.provider.name),
             reads_files=self.reads_files,
         )
+        check_value_size(value, self.provider)
         names = (self.name, value.provider)
         return join_options(value, {}, self.provider, self._dialect_name, names)
 

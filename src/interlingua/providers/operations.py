@@ -18,6 +18,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Adapter,
     Dialect,
+    FormPart,
     HttpReply,
     HttpRequest,
     Transport,
@@ -166,10 +167,14 @@ async def perform_pages(
     return results[:limit]
 
 
-async def perform_script(script: Script, send: Exchange) -> Any:
-    """The result of an operation of several calls; an error of a call is raised at its `yield`."""
+async def perform_script(script: Script, send: Exchange, *, is_large: bool = False) -> Any:
+    """
+    The result of an operation of several calls; an error of a call is raised at its `yield`.
+
+    The first call of a large value is made in a thread.
+    """
     try:
-        call = next(script)
+        call = await asyncio.to_thread(_first, script) if is_large else next(script)
         while True:
             try:
                 reply = await send(call)
@@ -181,6 +186,13 @@ async def perform_script(script: Script, send: Exchange) -> Any:
         return end.value
     finally:
         script.close()
+
+
+def _first(script: Script) -> WireCall:
+    """The first call; every script has one, and a thread cannot raise `StopIteration`."""
+    for call in script:
+        return call
+    raise ConfigurationError("the operation makes no call")
 
 
 async def _decode(operation: Operation, reply: OperationReply) -> Any:
@@ -240,6 +252,11 @@ def make_decoder(operation: Operation, value: Any) -> ItemDecoder:
 def provider_request_id(headers: Mapping[str, str]) -> str | None:
     """The provider's id of a request."""
     return headers.get("x-request-id") or headers.get("request-id")
+
+
+def rough_form_size(form: tuple[FormPart, ...]) -> int:
+    """The size of what a form holds in memory."""
+    return sum(len(part.content) for part in form if isinstance(part.content, (str, bytes)))
 
 
 def rough_json_size(value: Json) -> int:

@@ -35,6 +35,17 @@ _is_loopback = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1").f
 _match_host = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
 
 
+class SizeLimits(Record, frozen=True, kw_only=True):
+    """What a provider accepts, in bytes; None if it is not known."""
+
+    request: int | None = None
+    """The body of a call, with its media in base64."""
+    audio: int | None = None
+    """A file to transcribe."""
+    file: int | None = None
+    """A file to store."""
+
+
 class Provider(Record, frozen=True, kw_only=True):
     """One row. It has only the names of environment variables: `Client.from_env` reads them."""
 
@@ -96,6 +107,8 @@ class Provider(Record, frozen=True, kw_only=True):
     `{"embed": "voyage"}` means the operation `embed.voyage` of the dialect, `{"embed": ""}` the
     plain `embed`. None means unknown: each operation of the dialect is tried.
     """
+    sizes: SizeLimits = SizeLimits()
+    """What it accepts at most."""
     behaviour: Behaviour | None = None
     """How the provider is used, unless an adapter or a client has another behaviour for it."""
     keep_alive: bool = True

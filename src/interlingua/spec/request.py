@@ -21,6 +21,8 @@ FormatType: TypeAlias = Literal["text", "json", "json_schema"]
 DeferredBy: TypeAlias = Literal["client", "server"]
 OnLoss: TypeAlias = Literal["content", "strict", "warn"]
 """What to do when the target cannot express all of a request; see `Request.on_loss`."""
+UploadMode: TypeAlias = Literal["auto"]
+"""What to do about media that is too large for a request; see `Request.upload`."""
 
 
 class Grammar(Record, frozen=True, kw_only=True):
@@ -177,6 +179,13 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     keep_raw: bool = False
     """Whether `Response.raw` of a stream has its wire events; never sent itself."""
+    upload: UploadMode | None = None
+    """
+    `"auto"`: media that makes the request larger than the provider accepts is stored there.
+
+    It is stored through the provider's API for files, and deleted when the run or call has ended.
+    Without it, such a request is an error before anything is sent. Never sent itself.
+    """
     session_id: str | None = None
     """The conversation that this is a turn of, for logs, events and limits; never sent."""
     active_skills: tuple[str, ...] = ()
@@ -222,6 +231,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             request_id: str | None = None,
             on_loss: OnLoss | None = None,
             keep_raw: bool = False,
+            upload: UploadMode | None = None,
             session_id: str | None = None,
             active_skills: str | Iterable[str] = (),
             active_connectors: str | Iterable[str] = (),

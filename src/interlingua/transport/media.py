@@ -139,7 +139,7 @@ class _Budget:
         if self._left < 0:
             raise ConfigurationError(
                 f"The files of the request are larger than {self._limit} bytes together. "
-                "Send fewer, or upload them and use `file_id`."
+                'Send fewer, or pass upload="auto".'
             )
 
 
@@ -299,7 +299,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
     with path.open("rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise ValueError(f"it is larger than {max_bytes} bytes")
+        raise ValueError(f'it is larger than {max_bytes} bytes; pass upload="auto"')
     if not data:
         raise ValueError("it is empty")
     return data

@@ -66,6 +66,7 @@ WRONG = {
     "tool_error": "x",
     "on_loss": "x",
     "keep_raw": "x",
+    "upload": "x",
     "session_id": 7,
     "active_skills": "pdf",
     "active_connectors": 5,

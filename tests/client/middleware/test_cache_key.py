@@ -78,6 +78,7 @@ OTHERS = {
     "session_id": "s",
     "chosen_because": "r",
     "context": object(),
+    "upload": "auto",
     "keep_raw": True,
 }
 

@@ -36,6 +36,7 @@ from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.providers.fold import as_sdk_error
+from interlingua.providers.uploads import Uploads
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
@@ -136,6 +137,7 @@ class Run:
         has_policy = "retry_policy" in options or "max_retries" in options
         self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
+        self._uploads = None if request.upload is None else Uploads()
         self._on_overflow: OnOverflow = options.get("on_overflow", "raise")
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
@@ -206,7 +208,9 @@ class Run:
                 await self._begin(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
-                attempts = self._attempts = calls.open(sent, self._policy, step, self._logged)
+                attempts = self._attempts = calls.open(
+                    sent, self._policy, step, self._logged, self._uploads
+                )
                 try:
                     response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError as error:
@@ -228,9 +232,9 @@ class Run:
             self._account(error)
             raise
         finally:
-            if scope.clocks or scope.unlink is not None:
-                scope.close()
-            calls.scopes.remove(self._request_id, scope)
+            self._close_scope(scope)
+            if self._uploads is not None:
+                await self._uploads.close()
         return self.result()
 
     async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
@@ -282,8 +286,9 @@ class Run:
             if self._error is not None:
                 raise
         finally:
-            scope.close()
-            self.client.calls.scopes.remove(self._request_id, scope)
+            self._close_scope(scope)
+            if self._uploads is not None:
+                await self._uploads.close()
 
     @property
     def is_aborted(self) -> bool:
@@ -337,6 +342,11 @@ class Run:
             scope.limit_total(self._timeouts.total)
         self.client.calls.scopes.add(self._request_id, scope)
         return scope
+
+    def _close_scope(self, scope: CancelScope) -> None:
+        if scope.clocks or scope.unlink is not None:
+            scope.close()
+        self.client.calls.scopes.remove(self._request_id, scope)
 
     def _start_step(self, request: Request, scope: CancelScope) -> Request:
         """The request to send in this step; also starts the clock of the step."""
@@ -393,7 +403,9 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        self._attempts = self.client.calls.open(request, self._policy, step, self._logged)
+        self._attempts = self.client.calls.open(
+            request, self._policy, step, self._logged, self._uploads
+        )
         return self._attempts.fold(scope, self._accumulator)
 
     async def _make_room(self, error: ContextLengthError, scope: CancelScope) -> bool:

@@ -22,6 +22,7 @@ IGNORED: Mapping[str, str] = {
     "session_id": "for logs and limits; never sent",
     "chosen_because": "for events and metadata; never sent",
     "context": "an object of the program; never sent",
+    "upload": "how media is sent; the answer is about the same media",
     "keep_raw": "such a request is not cached, because wire events are not stored",
 }
 """The fields of a request that are not in its key, each with the reason."""

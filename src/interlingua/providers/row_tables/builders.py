@@ -24,6 +24,8 @@ BATCH = (
     *("cancel_batch", "list_batches", "delete_batch"),
 )
 
+MB = 1024 * 1024
+"""Vendors give their limits in megabytes; where they mean a million bytes, they are not reached."""
 DOCS = "vendor documentation"
 RECORDED = "recordings"
 UNVERIFIED = "unverified"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua.providers.endpoints import DerivedPlace, Endpoint
-from interlingua.providers.provider import Provider
+from interlingua.providers.provider import Provider, SizeLimits
 from interlingua.providers.row_tables.builders import (
     BATCH,
     CHAT,
@@ -14,6 +14,7 @@ from interlingua.providers.row_tables.builders import (
     GEMINI,
     IMAGES,
     LIST,
+    MB,
     MESSAGES,
     RECORDED,
     RESPONSES,
@@ -76,6 +77,7 @@ ROWS: tuple[Provider, ...] = (
         operations=has(
             *(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
         ),
+        sizes=SizeLimits(audio=25 * MB, file=512 * MB),
     ),
     chat(
         "bedrock",

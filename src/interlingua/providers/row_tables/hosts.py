@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.providers.provider import Provider
+from interlingua.providers.provider import Provider, SizeLimits
 from interlingua.providers.row_tables.builders import (
     BATCH,
     DOCS,
     EMBED,
     FILES,
     LIST,
+    MB,
     MESSAGES,
     RECORDED,
     RESPONSES,
@@ -35,6 +36,7 @@ ROWS: tuple[Provider, ...] = (
         base_path="/openai/v1",  # Groq's own SDK takes the host without a path
         other_dialects=(RESPONSES,),
         operations=has(LIST, SPEAK, FILES, BATCH, transcribe="timed"),
+        sizes=SizeLimits(audio=100 * MB),
     ),
     chat(
         "together",

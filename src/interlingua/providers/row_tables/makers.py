@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua.providers.endpoints import Endpoint
-from interlingua.providers.provider import Provider
+from interlingua.providers.provider import Provider, SizeLimits
 from interlingua.providers.row_tables.builders import (
     BATCH,
     CHAT,
@@ -14,6 +14,7 @@ from interlingua.providers.row_tables.builders import (
     GEMINI,
     IMAGES,
     LIST,
+    MB,
     MESSAGES,
     RECORDED,
     RESPONSES,
@@ -41,6 +42,7 @@ ROWS: tuple[Provider, ...] = (
         header_options={"organization": "openai-organization", "project": "openai-project"},
         request_id_header="x-client-request-id",
         sources=(RECORDED, "SDK openai"),
+        sizes=SizeLimits(request=50 * MB, audio=25 * MB, file=512 * MB),
         operations=has(
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
             ("moderate", "stream_image", "stream_transcription"),
@@ -64,6 +66,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env=("ANTHROPIC_BASE_URL",),
         sources=(RECORDED, "SDK anthropic"),
+        sizes=SizeLimits(request=32 * MB, file=500 * MB),
         operations=has(LIST, COUNT, FILES, BATCH),
     ),
     Provider(
@@ -88,6 +91,8 @@ ROWS: tuple[Provider, ...] = (
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env=("GEMINI_BASE_URL",),
         sources=(RECORDED, "SDK google-genai"),
+        # Newer documentation says 100 MB; the error that was recorded says 20.
+        sizes=SizeLimits(request=20 * MB, file=2048 * MB),
         operations=has(
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
             ("list_videos", "cancel_video", "stream_transcription"),
@@ -119,6 +124,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.mistral.ai/v1",
         *(RECORDED, "SDK mistralai 3.7.0"),
         aliases=("mistralai",),
+        sizes=SizeLimits(file=512 * MB),
         families=(
             *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
             *("open-mistral", "open-mixtral"),
