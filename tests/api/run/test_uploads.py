@@ -209,7 +209,7 @@ def test_files_are_deleted_after_an_error(provider):
         with pytest.raises(InvalidRequestError):
             await generate(model, [document(), "Hi."], upload="auto", client=client)
 
-    _, received, left = run(work, error(400))
+    _, received, left = run(work, lambda _request: error(400))
 
     assert kinds(received)[-2:] == ["ask", "delete"]
     assert left == []
@@ -223,7 +223,8 @@ def test_retries_use_the_stored_file(provider):
         model = f"{provider}:{MODELS[provider]}"
         return await generate(model, [document(), "Hi."], upload="auto", client=client)
 
-    _, received, left = run(work, error(503, retry_after=0.01), text("Fine."))
+    answers = iter((error(503, retry_after=0.01), text("Fine.")))
+    _, received, left = run(work, lambda _request: next(answers))
 
     words = kinds(received)
     assert words[-3:] == ["ask", "ask", "delete"]
