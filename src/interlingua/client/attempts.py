@@ -500,19 +500,7 @@ class Attempts:
                 return await members.send_by_member(request, send, self._on_member(attempt))
             response = await self._custom(adapter, request).complete()
         else:
-            known = self._ready
-            if known is None or known[0] is not request or known[1] is not adapter:
-                sent = request if ids is None else ids.write(request, adapter)
-                ready = await adapter.ready(
-                    sent,
-                    logged=self._logged,
-                    on_resend=partial(self._resent.add, attempt),
-                    tariffs=calls.tariffs,
-                    uploads=self._uploads,
-                )
-                self._ready, self.left_out = (request, adapter, ready), ready.left_out
-            else:
-                ready = self._reuse(known[2], attempt)
+            ready = await self._make_ready(adapter, request, attempt, stream=False)
             response = await adapter.answer(ready, self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
@@ -555,8 +543,10 @@ class Attempts:
         self._members = {} if self._members is _NO_MEMBERS else self._members
         return partial(self._members.__setitem__, attempt)
 
-    async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
-        """The encoded stream request, made once for all attempts that send the same one."""
+    async def _make_ready(
+        self, adapter: HttpAdapter, request: Request, attempt: int, *, stream: bool = True
+    ) -> Ready:
+        """The encoded request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
         known = self._ready
@@ -566,7 +556,7 @@ class Attempts:
         sent = request if ids is None else ids.write(request, adapter)
         ready = await adapter.ready(
             sent,
-            stream=True,
+            stream=stream,
             logged=self._logged,
             on_resend=partial(self._resent.add, attempt),
             tariffs=self._calls.tariffs,

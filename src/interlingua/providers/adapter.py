@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
+from math import inf
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
@@ -173,7 +174,7 @@ class HttpAdapter(OperationCalls):
             find_headers(row, checked),
         )
         self._request_id_header = row.request_id_header
-        self._most_bytes = row.sizes.request
+        self._most_bytes = row.sizes.request or inf
         self._options: Mapping[str, Any] = checked.get("options", {})
         self._overrides: Mapping[str, Any] = checked.get("profile", {})
         self._model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
@@ -340,8 +341,7 @@ class HttpAdapter(OperationCalls):
         request = behaved.request
         stream = can_stream(request, profile, asked=stream)
         wire = self._encode(request, profile, stream=stream)
-        if profile.context_window is not None and len(dumps(wire.body)) > profile.context_window:
-            self._check_window(request, profile.context_window)
+        self._check_length(request, profile, len(dumps(wire.body)))
         return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
@@ -397,10 +397,7 @@ class HttpAdapter(OperationCalls):
         `uploads` holds the files of the run, for a request with `upload`.
         """
         try:
-            if uploads is not None:
-                self._check_key()
-                request = await uploads.place(request, self._place())
-            request = await self._gather(request)
+            request = await self._gather(request, uploads)
             is_remote = self.server is None
             base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
@@ -415,11 +412,9 @@ class HttpAdapter(OperationCalls):
             else:
                 wire = self._encode(request, profile, stream=stream)
                 body = dumps(wire.body)
-            if self._most_bytes is not None and len(body) > self._most_bytes:
-                self._check_size(len(body), request)
             # A token is at least one byte, so most requests need no estimate.
-            if profile.context_window is not None and len(body) > profile.context_window:
-                self._check_window(request, profile.context_window)
+            if len(body) > min(self._most_bytes, profile.context_window or inf):
+                self._check_length(request, profile, len(body))
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -579,11 +574,13 @@ class HttpAdapter(OperationCalls):
         url = await asyncio.to_thread(server.start)
         return check_base_url(url, self.provider.base_path)
 
-    async def _gather(self, request: Request) -> Request:
-        """The request with the bytes of its files, and of URLs that the dialect cannot send."""
+    async def _gather(self, request: Request, uploads: Uploads | None = None) -> Request:
+        """The request with its large files stored, the others read, and some URLs fetched."""
         if not self._key:
             self._check_key()
         if may_hold_media(request.messages):
+            if uploads is not None:
+                request = await uploads.place(request, self._place())
             profile = self.profile_for(request.model)
             request = await gather_media(request, profile, reads_files=self.reads_files)
             request = mark_lost_files(request, (self.name, self.provider.name), time())
@@ -636,15 +633,16 @@ class HttpAdapter(OperationCalls):
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
 
     def _place(self) -> Place:
-        return Place(self.name, self.provider, self._dialect.FACTS, self.perform)
+        facts = self._dialect.FACTS
+        return Place(self.name, self.provider, facts, self.perform, self.reads_files)
 
-    def _check_size(self, size: int, request: Request) -> None:
-        if not self._is_lenient(request):
-            check_request_size(size, self.provider, request)
-
-    def _check_window(self, request: Request, window: int) -> None:
-        if not self._is_lenient(request):
-            check_window(request, window, self._dialect.FACTS.token_family)
+    def _check_length(self, request: Request, profile: Profile, size: int) -> None:
+        """Raise an error if the body is longer than the provider or the model accepts."""
+        if self._is_lenient(request):
+            return
+        check_request_size(size, self.provider, request)
+        if profile.context_window is not None and size > profile.context_window:
+            check_window(request, profile.context_window, self._dialect.FACTS.token_family)
 
     def _is_lenient(self, request: Request) -> bool:
         return (request.on_loss or self.on_loss) == "warn"

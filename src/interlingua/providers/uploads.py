@@ -26,7 +26,14 @@ from interlingua.spec.facts import Facts
 from interlingua.spec.media.files import FileInput, StoredFile, UploadInput
 from interlingua.spec.media.speech import TranscribeInput
 from interlingua.spec.request import Request
-from interlingua.transport.media import MAX_FILE, MAX_FILES, Media, find_media, replace_media
+from interlingua.transport.media import (
+    MAX_FILE,
+    MAX_FILES,
+    Media,
+    find_media,
+    refuse_files,
+    replace_media,
+)
 from interlingua.transport.uploads import open_file, read_head
 from interlingua.wire.media import media_type_for
 
@@ -48,6 +55,8 @@ class Place(NamedTuple):
     row: Provider
     facts: Facts
     perform: Perform
+    reads_files: bool = True
+    """Whether the adapter may read files that parts name by `path`."""
 
 
 class Uploads:
@@ -65,6 +74,8 @@ class Uploads:
 
     async def place(self, request: Request, place: Place) -> Request:
         """The request with references in place of as much media as has to be stored."""
+        if not place.reads_files:
+            refuse_files(request)
         chosen = await asyncio.to_thread(_too_large, request, place)
         if not chosen:
             return request

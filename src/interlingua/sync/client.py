@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from interlingua.api.run.options import RunOptions
 from interlingua.client.call_events import Subscriber
@@ -226,7 +226,13 @@ class Client(ClosedByWith):
         """Perform an operation other than generation, such as `list_models`."""
         return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
 
-    def address(self, value: Addressed) -> Addressed:
+    @overload
+    def address(self, value: Request) -> Request: ...
+
+    @overload
+    def address(self, value: Addressed) -> Addressed: ...
+
+    def address(self, value: Any) -> Any:
         """The value of an operation with the provider and the model that would perform it."""
         return self.asynchronous.address(value)
 

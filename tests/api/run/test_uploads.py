@@ -350,6 +350,20 @@ def test_a_provider_without_files():
 PROFILE = {"document_types": ["application/pdf"]}
 
 
+def test_an_adapter_that_reads_no_files_uploads_none(tmp_path):
+    """`read_files=False` holds for uploads too."""
+    path = tmp_path / "secret.pdf"
+    path.write_bytes(PDF)
+
+    async def work(client):
+        with pytest.raises(ConfigurationError, match="read_files=False"):
+            await generate("openai:gpt-5.2", [Document(path=path)], upload="auto", client=client)
+
+    _, received, _ = run(work, text("Fine."), read_files=False)
+
+    assert received == ()
+
+
 def test_the_option_is_checked():
     """A typing mistake is an error."""
     with pytest.raises(ConfigurationError, match="upload"):
