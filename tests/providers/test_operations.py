@@ -1,6 +1,7 @@
 """Operations of an adapter: lists of models, counts, and operations of one's own."""
 
 import asyncio
+import threading
 
 import pytest
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.named import AnthropicAdapter
-from interlingua.providers.operations import find_operation, offers
+from interlingua.providers.operations import find_operation, offers, perform_script
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import ROWS
 from interlingua.simulator import text
@@ -19,13 +20,14 @@ from interlingua.spec.errors import (
     AuthenticationError,
     ConfigurationError,
     DecodeError,
+    NotFoundError,
     RateLimitError,
     ServerError,
     StreamError,
     UnsupportedError,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import Operation, OperationReply, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
@@ -460,3 +462,48 @@ def test_a_streamed_reply_that_is_left_or_cancelled():
         return await adapter.cancel("r")
 
     assert asyncio.run(work()) is False
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_large_replies_of_a_script_are_decoded_in_a_thread(size):
+    """The event loop is not blocked while a script decodes; its result and errors are the same."""
+    threads = []
+
+    def script():
+        threads.append(threading.current_thread())
+        reply = yield WireCall(path="/one")
+        threads.append(threading.current_thread())
+        try:
+            yield WireCall(path="/two")
+        except NotFoundError as error:
+            return len(reply.body), error.message
+
+    async def send(call):
+        if call.path == "/two":
+            raise NotFoundError("no second")
+        return OperationReply(200, {}, bytes(size))
+
+    outcome = asyncio.run(perform_script(script(), send, is_large=size > 10))
+    assert outcome == (size, "no second")
+    is_main = [thread is threading.main_thread() for thread in threads]
+    assert is_main == [size == 10] * 2
+
+
+def test_a_script_that_runs_in_a_thread_can_be_cancelled():
+    """The task ends at once; the script ends in its thread."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def script():
+        began.set()
+        go_on.wait(10)
+        yield WireCall(path="/one")
+
+    async def work():
+        task = asyncio.create_task(perform_script(script(), None, is_large=True))
+        await asyncio.to_thread(began.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+
+    asyncio.run(work())

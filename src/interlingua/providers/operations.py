@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -171,28 +173,37 @@ async def perform_script(script: Script, send: Exchange, *, is_large: bool = Fal
     """
     The result of an operation of several calls; an error of a call is raised at its `yield`.
 
-    The first call of a large value is made in a thread.
+    Large values (`is_large`) and large replies are encoded and decoded in a thread.
     """
+    work: Callable[[], WireCall] = partial(next, script)
     try:
-        call = await asyncio.to_thread(_first, script) if is_large else next(script)
         while True:
+            step = await asyncio.to_thread(_advance, work) if is_large else _advance(work)
+            if isinstance(step, _End):
+                return step.value
             try:
-                reply = await send(call)
+                reply = await send(step)
             except SDKError as error:
-                call = script.throw(error)
+                work, is_large = partial(script.throw, error), False
             else:
-                call = script.send(reply)
-    except StopIteration as end:
-        return end.value
+                work, is_large = partial(script.send, reply), len(reply.body) > LARGE
     finally:
-        script.close()
+        with suppress(ValueError):  # it still runs in its thread, if the task was cancelled
+            script.close()
 
 
-def _first(script: Script) -> WireCall:
-    """The first call; every script has one, and a thread cannot raise `StopIteration`."""
-    for call in script:
-        return call
-    raise ConfigurationError("the operation makes no call")
+class _End(NamedTuple):
+    """A script has returned this value."""
+
+    value: Any
+
+
+def _advance(work: Callable[[], WireCall]) -> WireCall | _End:
+    """The next call of a script, or its end: a `StopIteration` cannot leave a thread."""
+    try:
+        return work()
+    except StopIteration as end:
+        return _End(end.value)
 
 
 async def _decode(operation: Operation, reply: OperationReply) -> Any:
