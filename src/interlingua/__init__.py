@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from interlingua.providers.named import OpenAIAdapter as OpenAIAdapter
     from interlingua.providers.named import OpenAICompatibleAdapter as OpenAICompatibleAdapter
     from interlingua.spec.content import Audio as Audio
+    from interlingua.spec.content import Citation as Citation
     from interlingua.spec.content import Document as Document
     from interlingua.spec.content import Image as Image
     from interlingua.spec.content import Opaque as Opaque
@@ -134,6 +135,7 @@ _NAMES = {
     ),
     "spec.content": (
         "Audio",
+        "Citation",
         "Document",
         "Image",
         "Opaque",

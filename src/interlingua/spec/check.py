@@ -140,7 +140,8 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
         if message.name is not None or message.id is not None or message.metadata:
             _check_fields(message, ("messages", i))
         for j, part in enumerate(message.content):
-            if type(part) is Text and type(part.text) is str and not part.extra:
+            is_plain = type(part) is Text and type(part.text) is str and not part.extra
+            if is_plain and part.citations == ():  # type: ignore[union-attr]
                 continue
             if not _is_usual(part, values):
                 _check_part(part, ((("messages", i), "content"), j))

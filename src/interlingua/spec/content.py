@@ -58,10 +58,30 @@ class _TextPart(_Part, frozen=True):  # its field may be given by position
     text: str
 
 
+class Citation(Record, frozen=True, kw_only=True):
+    """
+    A source that a text of the model rests on.
+
+    It is for readers: only the provider that wrote it gets it back.
+    """
+
+    url: str | None = None
+    file_id: str | None = None
+    document: int | None = None
+    """The number of the document, among those of the request."""
+    title: str | None = None
+    quote: str | None = None
+    """The text of the source."""
+    start: int | None = None
+    """Where the supported part of the text begins, in characters; None for the whole text."""
+    end: int | None = None
+
+
 class Text(_TextPart, frozen=True, kw_only=True, tag="text"):
-    """Plain text."""
+    """Plain text. Texts of the model may have citations."""
 
     kind: ClassVar[Literal["text"]] = "text"
+    citations: tuple[Citation, ...] = ()
 
 
 class PathObject(Protocol):

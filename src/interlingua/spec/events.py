@@ -9,12 +9,13 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from interlingua.spec.content import (
+    Citation,
     Extra,
     Json,
     Part,
@@ -216,6 +217,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """The time since the request was sent."""
     extra: Extra = {}
     """Fields of the response that are known only at the end, by dialect name."""
+    citations: Mapping[int, tuple[Citation, ...]] = {}
+    """Citations that are known only at the end, by the index of their text."""
     message_extra: Extra = {}
     """Fields of the message that are known only at the end."""
     raw: Json = None

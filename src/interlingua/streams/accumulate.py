@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua.spec.content import Extra, Part, Text, Thinking, ToolCall
 from interlingua.spec.errors import StreamError
@@ -130,8 +131,7 @@ class StreamAccumulator:
                 self._start = event.start
                 self._parts = {}
             case Finish():
-                self._check_calls()
-                self._finish = event
+                self._end(event)
             case StepFinish():
                 self._parts = {}
             case ErrorEvent() | _:
@@ -143,6 +143,14 @@ class StreamAccumulator:
         if index in self._parts:
             raise StreamError(f"Two parts with the index {index}")
         self._parts[index] = part
+
+    def _end(self, finish: Finish) -> None:
+        self._check_calls()
+        self._finish = finish
+        for index, citations in finish.citations.items():
+            text = self._parts.get(index)
+            if isinstance(text, Text):
+                self._parts[index] = replace(text, citations=citations)
 
     def _check_calls(self) -> None:
         """Refuse a call without its end at the end of the stream: it must not be run."""
@@ -176,6 +184,14 @@ class StreamAccumulator:
             raw=finish.raw,
             extra=_join(start.extra, finish.extra),
         )
+
+
+def with_late_citations(texts: Mapping[int, Text], finish: Finish) -> list[Text]:
+    """The texts of a stream in their order, with the citations that came at its end."""
+    return [
+        replace(texts[index], citations=finish.citations.get(index, texts[index].citations))
+        for index in sorted(texts)
+    ]
 
 
 def events_from_response(response: Response) -> list[StreamEvent]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interlingua.spec.content import Extra, Text, Thinking, ToolCall, ToolType
+from interlingua.spec.content import Citation, Extra, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.events import (
     ReasoningDelta,
     ReasoningEnd,
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 class TextSegment:
     """A text part that is being streamed."""
 
-    __slots__ = ("extra", "id", "index", "pieces")
+    __slots__ = ("citations", "extra", "id", "index", "pieces")
 
     def __init__(self, index: int, extra: Extra | None = None) -> None:
         self.id: str = f"text_{index}"
         self.index: int = index
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
+        self.citations: tuple[Citation, ...] = ()
 
     def start(self) -> TextStart:
         return TextStart(id=self.id, index=self.index, extra=self.extra)
@@ -47,7 +48,7 @@ class TextSegment:
         return TextDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> TextEnd:
-        part = Text(text=_join(self.pieces), extra=self.extra)
+        part = Text(text=_join(self.pieces), citations=self.citations, extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> TextEnd:

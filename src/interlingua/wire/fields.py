@@ -132,6 +132,11 @@ def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}", path=path)
 
 
+def text_or_none(value: Json) -> str | None:
+    """The value if it is text."""
+    return value if isinstance(value, str) else None
+
+
 def text_of(value: Json) -> str:
     """The value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""

@@ -103,7 +103,8 @@ def test_encode(error, status, kind, code):
     said = encode_error(error)
 
     assert status == said[0]
-    assert {"message": "x", "type": kind, "param": None, "code": code} == said[2]["error"]
+    text = "maximum context length: x" if isinstance(error, ContextLengthError) else "x"
+    assert {"message": text, "type": kind, "param": None, "code": code} == said[2]["error"]
 
 
 def test_encoded_errors_decode_to_their_class():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from interlingua.dialects.anthropic_messages.citations import citations_of, decode_citations
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
@@ -84,7 +85,10 @@ def read_part(block: Json) -> Part:
 def _decode_text(fields: Fields) -> Part:
     text, unread = fields.need("text"), fields.left
     # The mark on blank text: the API accepts from the model's messages only what it wrote itself.
-    return Text(text=text, extra={NAME: unread} if unread or text.isspace() else {})
+    if not unread:
+        return Text(text=text, extra={NAME: {}} if text.isspace() else {})
+    citations = decode_citations(unread["citations"]) if "citations" in unread else ()
+    return Text(text=text, citations=citations, extra={NAME: unread})
 
 
 def _decode_thinking(fields: Fields) -> Part:
@@ -208,6 +212,14 @@ def _encode_thinking(part: Thinking, warnings: WarningList) -> Block | None:
     if part.signature is not None:
         block["signature"] = part.signature
     return restore(block, part, NAME)
+
+
+def show_text(part: Text) -> Block:
+    """The text of any model, with its citations, as a block of a response."""
+    block = _encode_text(part, WarningList())
+    if part.citations:
+        block["citations"] = citations_of(part)
+    return block
 
 
 def show_thinking(part: Thinking) -> Block | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from interlingua.dialects.anthropic_messages.citations import decode_citations
 from interlingua.dialects.anthropic_messages.content import read_part
 from interlingua.dialects.anthropic_messages.errors import read_error
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
@@ -148,6 +149,7 @@ class Decoder:
             extra = segment.extra.get(NAME, {})
             citations = [*(extra.get("citations") or ()), delta.get("citation")]
             segment.extra = {NAME: {**extra, "citations": citations}}
+            segment.citations = decode_citations(citations)
         elif isinstance(segment, _WholeBlock):
             segment.block = {**segment.block, **_without(delta, "type")}
         else:
@@ -218,7 +220,9 @@ class Decoder:
 def _open(block: dict[str, Json], index: int) -> Segment | _WholeBlock:
     match block:
         case {"type": "text"}:
-            return TextSegment(index, extra_for(_without(block, "type", "text")))
+            text = TextSegment(index, extra_for(_without(block, "type", "text")))
+            text.citations = decode_citations(block.get("citations"))
+            return text
         case {"type": "thinking"}:
             unread = _without(block, "type", "thinking", "signature")
             thinking = ReasoningSegment(index, {NAME: unread})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlingua.dialects.anthropic_messages.citations import citations_of
 from interlingua.dialects.anthropic_messages.content import is_native
 from interlingua.dialects.anthropic_messages.errors import error_body
 from interlingua.dialects.anthropic_messages.facts import NAME
@@ -127,8 +128,8 @@ class Encoder(SequentialEncoder):
     def _end(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> list[Frame]:
         frames: list[Frame] = []
         if isinstance(event, TextEnd):
-            citations = extra_of(event.part, NAME).get("citations") or ()
-            frames += [self._delta("citations_delta", citation=item) for item in citations]
+            items = citations_of(event.part) if event.part.citations else ()
+            frames += [self._delta("citations_delta", citation=item) for item in items]
         elif isinstance(event, ToolCallEnd):
             text = self._arguments.end(event.tool_call)
             frames += self._input(text) if text else []

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.dialects.anthropic_messages.content import encode_part, read_part, show_thinking
+from interlingua.dialects.anthropic_messages.content import (
+    encode_part,
+    read_part,
+    show_text,
+    show_thinking,
+)
 from interlingua.dialects.anthropic_messages.facts import NAME
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -110,6 +115,8 @@ def encode_answer_part(part: Part, *, native: bool) -> dict[str, Json] | None:
     """The block for a part of a response; None if there is none, as for another model's media."""
     if isinstance(part, Thinking):
         return show_thinking(part)
+    if isinstance(part, Text):
+        return show_text(part)
     if isinstance(part, MEDIA_TYPES) and not native:
         return None
     return encode_part(part, WarningList())

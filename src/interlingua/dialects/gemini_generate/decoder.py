@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
+from interlingua.dialects.gemini_generate.citations import read_citations
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
@@ -93,6 +94,7 @@ class Decoder:
         self._names = ("", "")  # response id and model, from the first frame
         self._frames = Frames()
         self._last: _Last | None = None
+        self._spoken: dict[int, str] = {}  # the texts that have ended, by index
 
     def feed(self, frame: Frame) -> list[events.StreamEvent]:
         try:
@@ -136,6 +138,7 @@ class Decoder:
                 finish_reason=reason,
                 usage=envelope.usage,
                 warnings=tuple(envelope.notes),
+                citations=read_citations(extra.get("candidate") or {}, self._spoken),
                 extra={NAME: extra},
             )
         )
@@ -299,7 +302,10 @@ class Decoder:
     def _close(self, *, cut: bool = False) -> None:
         """Ends the open part. A call cut by the length limit must not look complete."""
         if self._open is not None:
-            self._events.append(self._open.end())
+            end = self._open.end()
+            if isinstance(end, events.TextEnd):
+                self._spoken[end.index] = end.part.text
+            self._events.append(end)
             self._open = None
         if self._call is not None:
             text = dump_text(self._arguments.finish())

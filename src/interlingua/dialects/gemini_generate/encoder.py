@@ -8,14 +8,16 @@ from interlingua.dialects.gemini_generate.facts import NAME, NO_REASON, SIGNATUR
 from interlingua.dialects.gemini_generate.response import (
     encode_finish,
     frame_fields,
+    ground,
     write_content,
     write_envelope,
 )
 from interlingua.spec import events
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from interlingua.streams.accumulate import with_late_citations
 from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
@@ -25,13 +27,14 @@ from interlingua.wire.fields import extra_of, merge
 class _Text:
     """A text or thought that is being sent; `fields` go with each of its pieces."""
 
-    __slots__ = ("fields", "is_held", "is_sent", "needs_separator")
+    __slots__ = ("fields", "is_held", "is_sent", "needs_separator", "place")
 
     def __init__(self, fields: dict[str, Json], *, is_held: bool, needs_separator: bool) -> None:
         self.fields = fields
         self.is_held = is_held
         self.is_sent = False
         self.needs_separator = needs_separator
+        self.place = 0  # among the parts that were sent
 
 
 class Encoder:
@@ -47,6 +50,9 @@ class Encoder:
         self._last: dict[str, Json] | None = None  # the fields of the text before
         self._sent = False
         self._failed = False
+        self._spoken: dict[int, Text] = {}  # the texts that have ended, by index
+        self._places: dict[int, _Text] = {}  # and where they are
+        self._count = 0  # the parts that were sent
 
     def feed(self, event: events.StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
@@ -113,6 +119,8 @@ class Encoder:
         text = self._texts[id]
         if text.is_held:
             return []
+        if not text.is_sent:
+            text.place, self._count = self._count, self._count + 1
         text.is_sent = True
         parts = [{"text": delta, **text.fields}]
         if text.needs_separator:
@@ -122,8 +130,12 @@ class Encoder:
 
     def _end(self, event: events.TextEnd | events.ReasoningEnd) -> list[Frame]:
         text = self._texts[event.id]
-        if text.is_held and isinstance(event, events.TextEnd):
-            return self._whole(encode_answer_part(event.part))
+        if isinstance(event, events.TextEnd):
+            self._spoken[event.index] = event.part
+            self._places[event.index] = text
+            if text.is_held:
+                text.place = self._count
+                return self._whole(encode_answer_part(event.part))
         if not text.is_sent and not encode_answer_part(event.part):
             return []  # an empty or redacted thought of another model
         frames = [] if text.is_sent else self._delta(event.id, "")
@@ -132,11 +144,15 @@ class Encoder:
             for signed in encode_answer_part(event.part):
                 if SIGNATURE in signed:
                     frames += self._whole([{**signed, "text": ""}])
+                    self._count -= 1  # it belongs to the thought before it
         return frames
 
     def _whole(self, parts: list[Json]) -> list[Frame]:
+        if not parts:
+            return []
         self._last = None
-        return self._frame(parts) if parts else []
+        self._count += len(parts)
+        return self._frame(parts)
 
     def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
@@ -160,7 +176,10 @@ class Encoder:
         parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
-        frames = [json_frame(write_envelope(envelope, parts))]
+        spoken = with_late_citations(self._spoken, event)
+        places = [self._places[index].place for index in sorted(self._spoken)]
+        texts = list(zip(places, spoken, strict=True))
+        frames = [json_frame(ground(write_envelope(envelope, parts), envelope, texts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 
 

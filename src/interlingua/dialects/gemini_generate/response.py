@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from interlingua.dialects.gemini_generate.calls import response_links
+from interlingua.dialects.gemini_generate.citations import (
+    GROUNDING,
+    with_citations,
+    write_grounding,
+)
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
 from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
@@ -18,7 +23,7 @@ from interlingua.dialects.gemini_generate.facts import (
     take_text,
     to_camel,
 )
-from interlingua.spec.content import Json, ToolCall
+from interlingua.spec.content import Json, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -93,6 +98,7 @@ def decode_response(
     envelope = read_envelope(whole)
     links = response_links(new_id)
     content = tuple([read_part(part, links) for part in envelope.parts])
+    content = with_citations(envelope.extra.get("candidate") or {}, content)
     has_calls = ToolCall in map(type, content)
     return Response(
         id=envelope.id,
@@ -117,8 +123,24 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     if carried is not None:
         return carried
     response = declared_response(response, request)
-    parts = [wire for part in response.message.content for wire in encode_answer_part(part)]
-    return write_envelope(response, parts)
+    parts: list[Json] = []
+    cited: list[tuple[int, Text]] = []
+    for part in response.message.content:
+        if isinstance(part, Text):
+            cited.append((len(parts), part))
+        parts += encode_answer_part(part)
+    return ground(write_envelope(response, parts), response, cited)
+
+
+def ground(
+    body: dict[str, Json], response: Response, texts: Sequence[tuple[int, Text]]
+) -> dict[str, Json]:
+    """The body with the citations of these texts, unless the answer is this API's own."""
+    candidates = body.get("candidates")
+    if NAME in response.extra or not candidates or not any(text.citations for _, text in texts):
+        return body
+    first = {**candidates[0], GROUNDING: write_grounding(texts)}
+    return {**body, "candidates": [first, *candidates[1:]]}
 
 
 def is_answer(whole: dict[str, Json]) -> bool:

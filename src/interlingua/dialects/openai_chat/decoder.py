@@ -12,6 +12,7 @@ from interlingua.dialects.openai_chat.calls import (
     opaque_call,
     unnumber_call,
 )
+from interlingua.dialects.openai_chat.citations import read_citations
 from interlingua.dialects.openai_chat.content import (
     TagSplitter,
     decode_parsed,
@@ -205,6 +206,7 @@ class Decoder:
         events = [*self._begin(), *parts.finish()]
         body = self._start.get("body")  # a body without a choice, see `carry_body`
         failed = isinstance(body, dict) and bool(body.get("error"))
+        citations, place = read_citations(parts.extra, self._start | self._late), parts.last_text
         notes = WarningList()
         tier = self._late.get("service_tier") or self._start.get("service_tier")
         finish = Finish(
@@ -217,6 +219,7 @@ class Decoder:
             usage=decode_usage(self._usage, notes, tier, reasoning_inside=self._reasoning_inside),
             warnings=tuple(notes.warnings),
             extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
+            citations={} if place is None or not citations else {place: citations},
             message_extra=extra_for(parts.extra),
         )
         return [*events, finish]
@@ -252,6 +255,8 @@ class PartAssembler:
         self.count: int = 0
         """The number of parts so far."""
         self.has_refusal: bool = False
+        self.last_text: int | None = None
+        """The index of the last text."""
         self._thinking: _Thinking | None = None
         self._calls = CallAssembler(make_id, self._next_index)
         self._tags = TagSplitter() if think_tags else None
@@ -328,7 +333,10 @@ class PartAssembler:
 
     def _add_whole(self, part: Part) -> list[StreamEvent]:
         self.has_refusal = self.has_refusal or type(part) is Refusal
-        return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._next_index())]
+        closed, index = self._close(), self._next_index()
+        if isinstance(part, Text):
+            self.last_text = index
+        return [*closed, ProviderEvent(dialect=NAME, part=part, index=index)]
 
     def _close(self) -> list[StreamEvent]:
         """End the open text or thinking."""
@@ -345,6 +353,7 @@ class PartAssembler:
         events = self._close()
         if self._is_empty_text and "content" not in self._filled:
             segment = TextSegment(self._next_index())
+            self.last_text = segment.index
             events += [segment.start(), segment.end()]
             self._filled.add("content")
         self._is_empty_text = False
@@ -389,6 +398,7 @@ class PartAssembler:
             return [self.text.delta(text)]
         events = self._close()
         self.text = TextSegment(self._next_index())
+        self.last_text = self.text.index
         self._filled.add("content")
         return [*events, self.text.start(), self.text.delta(text)]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import count
 
 from interlingua.dialects.openai_chat.calls import number_call
+from interlingua.dialects.openai_chat.citations import ANNOTATIONS, write_annotations
 from interlingua.dialects.openai_chat.content import (
     encode_image,
     encode_thinking_part,
@@ -35,11 +36,12 @@ from interlingua.dialects.openai_chat.response import (
 )
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.accumulate import with_late_citations
 from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
@@ -66,6 +68,7 @@ class Encoder:
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
         self._wants_usage = request is None or _asks_usage(request)
+        self._spoken: dict[int, Text] = {}  # the texts that have ended, by index
         self._plain: set[str] = set()  # open texts without `extra`
         self._thinking: dict[str, _Thinking] = {}
         self._calls: dict[str, _Call] = {}
@@ -121,6 +124,7 @@ class Encoder:
             return self._thinking.pop(event.id).end(event.part)
         if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
+        self._spoken[event.index] = event.part
         if event.id in self._plain and event.part.text:
             self._plain.remove(event.id)
             return None
@@ -176,6 +180,9 @@ class Encoder:
         frames = [self._other(other) for other in [*self._others, *(others or ())]]
         native = self._native or NAME in event.extra
         message_extra = event.message_extra.get(NAME)
+        texts = with_late_citations(self._spoken, event)
+        if not native and any(text.citations for text in texts):
+            message_extra = {ANNOTATIONS: write_annotations(texts)}
         ending = {
             **choice,
             "index": 0,

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from interlingua.dialects.openai_chat.citations import (
+    ANNOTATIONS,
+    read_citations,
+    with_citations,
+    write_annotations,
+)
 from interlingua.dialects.openai_chat.content import encode_image, split_tags
 from interlingua.dialects.openai_chat.facts import (
     CHOICE,
@@ -91,7 +98,10 @@ def decode_response(
     elif usage is not None:
         missing += absent(unread, "usage")
     choice = Fields(first, strict=False)
+    citations = read_citations(first["message"], whole)
     message = _decode_message(Fields(choice.take("message"), strict=False), new_id, profile)
+    if citations:
+        message = replace(message, content=with_citations(message.content, citations))
     kinds = set(map(type, message.content))
     missing_in_choice = take_usual(choice.left, index=0, finish_reason=None)
     finish_reason = decode_finish(
@@ -164,6 +174,9 @@ def _encode_choice(
     wire = encode_assistant(message, WarningList(), answer=True, quirks=quirks)
     if images:
         wire[IMAGES] = images
+    texts = [part for part in message.content if isinstance(part, Text)]
+    if not native and any(text.citations for text in texts):
+        wire[ANNOTATIONS] = write_annotations(texts)
     usual = {"index": 0, "finish_reason": encode_finish(response.finish_reason, native=native)}
     return drop_absent({**usual, **extra, "message": wire}, extra)
 

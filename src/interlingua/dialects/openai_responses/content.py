@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_responses.citations import decode_annotations
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     CALLS,
@@ -84,9 +85,11 @@ def decode_part(block: Json, path: str, text_kind: str) -> Part:
     kind = fields.take("type")
     if kind in _TEXT_KINDS:
         text = fields.need("text")
+        annotations = fields.left.get("annotations")
+        citations = decode_annotations(annotations) if annotations else ()
         if kind != text_kind:
             fields.left["type"] = kind
-        return Text(text=text, extra=extra_for(fields.left))
+        return Text(text=text, citations=citations, extra=extra_for(fields.left))
     if kind == "refusal":
         return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left))
     decode = _MEDIA_DECODERS.get(kind) if isinstance(kind, str) else None

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from interlingua.dialects.openai_responses.citations import annotations_of
 from interlingua.dialects.openai_responses.content import encode_call, encode_part, encode_thinking
 from interlingua.dialects.openai_responses.errors import error_body
 from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
@@ -210,7 +211,7 @@ class Encoder(SequentialEncoder):
     def _text_done(self, part: Text) -> list[Frame]:
         block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
         if NAME not in part.extra:
-            block["annotations"] = []
+            block["annotations"] = annotations_of(part)
         annotations = block.get("annotations")
         annotations = annotations if isinstance(annotations, list) else []
         added = "response.output_text.annotation.added"

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_responses.citations import annotations_of
 from interlingua.dialects.openai_responses.content import (
     decode_call,
     decode_content,
@@ -251,7 +252,7 @@ class ItemEncoder:
         """The content part; in a response, each text has `annotations`."""
         block = encode_part(part, text_kind, self._warnings)
         if block and self._is_response and NAME not in part.extra and "text" in block:
-            block["annotations"] = []
+            block["annotations"] = annotations_of(part) if isinstance(part, Text) else []
         return block
 
     def _new_id(self, kind: str, part: Part | None = None) -> str | None:

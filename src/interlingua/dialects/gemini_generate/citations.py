@@ -1,0 +1,136 @@
+"""
+Citations of texts <-> `groundingMetadata` and `citationMetadata` of a candidate.
+
+The API counts the bytes of the text in UTF-8; ours are characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from interlingua.spec.content import Citation, Json, Part, Text
+from interlingua.wire.fields import count, text_or_none
+
+GROUNDING = "groundingMetadata"
+_SOURCES = "citationMetadata"
+_CHUNK_KINDS = ("web", "retrievedContext", "maps", "image")
+
+
+def read_citations(
+    candidate: Mapping[str, Json], texts: Mapping[int, str]
+) -> dict[int, tuple[Citation, ...]]:
+    """The citations of each text, by its index among the parts."""
+    found: dict[int, list[Citation]] = {}
+    if not texts:
+        return {}
+    for place, citation in (*_supported(candidate.get(GROUNDING)), *_sources(candidate)):
+        index = place if place in texts else next(iter(texts))
+        found.setdefault(index, []).append(_in_characters(citation, texts[index]))
+    return {index: tuple(citations) for index, citations in found.items()}
+
+
+def with_citations(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts, with the citations on their texts."""
+    if GROUNDING not in candidate and _SOURCES not in candidate:
+        return parts
+    texts = {i: part.text for i, part in enumerate(parts) if isinstance(part, Text)}
+    found = read_citations(candidate, texts)
+    return tuple(
+        replace(part, citations=found[i]) if i in found else part for i, part in enumerate(parts)
+    )
+
+
+def write_grounding(texts: Sequence[tuple[int, Text]]) -> dict[str, Json]:
+    """The metadata for the citations of these texts, which are at these places."""
+    sources: dict[Citation, int] = {}
+    supports: list[Json] = []
+    for place, text in texts:
+        for citation in text.citations:
+            source = replace(citation, start=None, end=None)
+            number = sources.setdefault(source, len(sources))
+            segment = _segment(citation, text, place)
+            supports.append({"segment": segment, "groundingChunkIndices": [number]})
+    return {"groundingChunks": [*map(_chunk, sources)], "groundingSupports": supports}
+
+
+def _chunk(source: Citation) -> dict[str, Json]:
+    if source.url is not None:
+        return {"web": {"uri": source.url, "title": source.title}}
+    title = source.title or source.file_id or f"document {source.document or 0}"
+    return {"retrievedContext": {"title": title, "text": source.quote}}
+
+
+def _supported(grounding: Json) -> Iterator[tuple[int, Citation]]:
+    if not isinstance(grounding, dict):
+        return
+    chunks = grounding.get("groundingChunks")
+    sources = [_source(chunk) for chunk in chunks] if isinstance(chunks, list) else []
+    supports = grounding.get("groundingSupports")
+    items = supports if isinstance(supports, list) else []
+    for item in items:
+        segment = item.get("segment") if isinstance(item, dict) else None
+        numbers = item.get("groundingChunkIndices") if isinstance(item, dict) else None
+        segment = segment if isinstance(segment, dict) else {}
+        start, end = count(segment.get("startIndex")), count(segment.get("endIndex"))
+        for number in numbers if isinstance(numbers, list) else ():
+            if isinstance(number, int) and 0 <= number < len(sources):
+                place = count(segment.get("partIndex")) or 0
+                yield place, replace(sources[number], start=start, end=end)
+    if not items:
+        for source in sources:
+            yield 0, source
+
+
+def _source(chunk: Json) -> Citation:
+    kinds = [chunk.get(kind) for kind in _CHUNK_KINDS] if isinstance(chunk, dict) else []
+    inner = next((each for each in kinds if isinstance(each, dict)), {})
+    return Citation(
+        url=text_or_none(inner.get("uri")),
+        title=text_or_none(inner.get("title")),
+        quote=text_or_none(inner.get("text")),
+    )
+
+
+def _sources(candidate: Mapping[str, Json]) -> Iterator[tuple[int, Citation]]:
+    """What the text repeats from elsewhere."""
+    metadata = candidate.get(_SOURCES)
+    if not isinstance(metadata, dict):
+        return
+    items = metadata.get("citationSources", metadata.get("citations"))
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            yield (
+                0,
+                Citation(
+                    url=text_or_none(item.get("uri")),
+                    title=text_or_none(item.get("title")),
+                    start=count(item.get("startIndex")),
+                    end=count(item.get("endIndex")),
+                ),
+            )
+
+
+def _in_characters(citation: Citation, text: str) -> Citation:
+    if citation.end is None or text.isascii():
+        return citation
+    data = text.encode("utf-8", "surrogatepass")
+    start, end = (
+        None if place is None else len(data[:place].decode("utf-8", "ignore"))
+        for place in (citation.start, citation.end)
+    )
+    return replace(citation, start=start, end=end)
+
+
+def _segment(citation: Citation, text: Text, place: int) -> dict[str, Json]:
+    start = citation.start or 0
+    end = len(text.text) if citation.end is None else citation.end
+    before, inside = text.text[:start], text.text[start:end]
+    first = len(before.encode("utf-8", "replace"))
+    return {
+        "partIndex": place,
+        "startIndex": first,
+        "endIndex": first + len(inside.encode("utf-8", "replace")),
+        "text": inside,
+    }
