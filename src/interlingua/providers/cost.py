@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from math import ceil, floor, inf, isnan, nan
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
@@ -169,19 +170,16 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     row = row or tariff.row(usage.service_tier or STANDARD, at)
     if row is None:
         return None
-    total, rates = usage.input_tokens, row.rates
+    total, output, rates = usage.input_tokens, usage.output_tokens, row.rates
     for above, higher in row.long_context:
         if total > above:
             rates = higher
-    read = min(usage.cache_read_tokens or 0, total)
-    written = min(usage.cache_write_tokens or 0, total - read)
-    hourly = min(usage.cache_write_1h_tokens or 0, written)
-    fresh, output = total - read - written, usage.output_tokens
-    thought = min(usage.reasoning_tokens or 0, output)
-    spoken = output - thought
+    has_parts = usage.cache_read_tokens or usage.cache_write_tokens or usage.reasoning_tokens
+    read, written, hourly, thought = _parts_of(usage) if has_parts else (0, 0, 0, 0)
+    fresh, spoken = total - read - written, output - thought
     sized = tariff.media_rates(usage, rates.media) if tariff.variants else rates.media
     media = 0.0 if total or output or _has_price(usage, sized) else nan
-    if sized is not None:
+    if sized is not None and _read_media(usage) != _NO_MEDIA:
         extra, fresh, read, spoken = _price_media(usage, sized, fresh, read, spoken)
         media += extra
     # A rate may be nan, and 0 * nan is nan.
@@ -209,6 +207,20 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     )
 
 
+def _parts_of(usage: Usage) -> tuple[int, int, int, int]:
+    """The tokens that were read from a cache, written, written for an hour, and of reasoning."""
+    read = min(usage.cache_read_tokens or 0, usage.input_tokens)
+    written = min(usage.cache_write_tokens or 0, usage.input_tokens - read)
+    hourly = min(usage.cache_write_1h_tokens or 0, written)
+    return read, written, hourly, min(usage.reasoning_tokens or 0, usage.output_tokens)
+
+
+_read_media = attrgetter(
+    *("images", "characters", "audio_seconds", "video_seconds", "input_audio_tokens"),
+    *("cache_read_audio_tokens", "input_image_tokens", "output_audio_tokens"),
+    "output_image_tokens",
+)
+_NO_MEDIA = (None,) * 9
 _UNITS = (
     ("images", "per_image"),
     ("characters", "per_million_characters"),

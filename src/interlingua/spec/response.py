@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from itertools import islice
+from itertools import compress, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
@@ -356,6 +357,8 @@ _PARTS = tuple(
     if name not in ("input_tokens", "output_tokens", "estimated", "raw")
 )
 """The fields that are None if the provider did not report them."""
+_read_parts = attrgetter(*_PARTS)
+_NO_PARTS = (None,) * len(_PARTS)
 _COUNTS = tuple(
     name
     for name in _PARTS
@@ -386,17 +389,16 @@ def label_message(
         "finish_reason": response.finish_reason.reason,
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
     }
-    for name in _PARTS:
-        count = getattr(usage, name)
-        if count is not None:
-            metadata["usage"][name] = count
+    parts = _read_parts(usage)
+    if parts != _NO_PARTS:
+        pairs = zip(_PARTS, parts, strict=True)
+        metadata["usage"] |= {name: part for name, part in pairs if part is not None}
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if response.cost is not None:
-        parts = msgspec.structs.asdict(response.cost)
-        metadata["cost"] = {
-            name: value for name, value in parts.items() if value or name == "total"
-        }
+        amounts = msgspec.structs.asdict(response.cost)
+        amounts = dict(compress(amounts.items(), amounts.values()))  # without those that are 0
+        metadata["cost"] = {"total": response.cost.total, **amounts}
     if registry_id is not None:
         metadata["registry_id"] = registry_id
     if because is not None:

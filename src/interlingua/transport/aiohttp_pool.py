@@ -210,17 +210,17 @@ def _basic_auth(header: str, url: URL) -> dict[str, str]:
 
 def _write_head(request: HttpRequest, target: Target) -> bytes:
     """The request line and the headers; `ValueError` if one of them has a line break."""
-    headers = dict(target.headers)
-    for name, value in sent_headers(request).items():
-        headers[name.lower()] = value
-    size = request.body_size
+    headers, size = sent_headers(request), request.body_size
+    if not "".join(headers).islower():
+        headers = {name.lower(): value for name, value in headers.items()}
+    headers = {**target.headers, **headers}
     if size is None:
         headers["transfer-encoding"] = "chunked"
     elif size or request.method not in _BODILESS:
         headers["content-length"] = str(size)
-    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
-    head = f"{request.method} {target.path} HTTP/1.1\r\n{''.join(lines)}\r\n"
-    breaks = len(lines) + 2
+    lines = "\r\n".join(map(": ".join, headers.items()))
+    head = f"{request.method} {target.path} HTTP/1.1\r\n{lines}\r\n\r\n"
+    breaks = len(headers) + 2
     if head.count("\n") != breaks or head.count("\r") != breaks or "\0" in head:
         raise ValueError("a header has a line break")
     return head.encode()

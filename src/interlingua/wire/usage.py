@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from interlingua.spec.content import Json
 from interlingua.spec.response import Usage
@@ -91,19 +91,17 @@ def served_tier(name: Json) -> str | None:
 
 def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
     """Add a warning for each negative count; `count` reads it as 0."""
-    for name, value in _figures(usage):
-        if value < 0:
-            notes.add("usage_negative", f"usage.{name}", name=name, value=value)
-
-
-def _figures(usage: Mapping[str, Json]) -> Iterator[tuple[str, int]]:
     for name, value in usage.items():
-        if type(value) is int:
-            yield name, value
-        elif type(value) is dict:
+        if type(value) is dict:
             for inner, part in value.items():
-                if type(part) is int:
-                    yield f"{name}.{inner}", part
+                if type(part) is int and part < 0:
+                    _note_negative(f"{name}.{inner}", part, notes)
+        elif type(value) is int and value < 0:
+            _note_negative(name, value, notes)
+
+
+def _note_negative(name: str, value: int, notes: WarningList) -> None:
+    notes.add("usage_negative", f"usage.{name}", name=name, value=value)
 
 
 def own_cost(usage: Mapping[str, Json]) -> float | None:

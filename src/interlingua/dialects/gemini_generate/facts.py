@@ -121,13 +121,12 @@ def _is_camel(value: Json, shape: Shape) -> bool:
     if "_" in "".join(value):
         return False
     inner = shape.inner
-    for name, item in value.items() if inner else ():
-        known = inner.get(name)
-        if known is not None:
-            if name in _ARRAYS and isinstance(item, dict):
-                return False
-            if not _is_camel(item, known):
-                return False
+    for name in inner.keys() & value.keys():
+        item = value[name]
+        if name in _ARRAYS and isinstance(item, dict):
+            return False
+        if not _is_camel(item, inner[name]):
+            return False
     return True
 
 
