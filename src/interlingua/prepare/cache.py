@@ -120,12 +120,11 @@ def _lives(items: Json, name: str) -> list[str]:
             continue
         if name in item and isinstance(mark := item[name], Mapping):
             lives.append(str(mark.get("ttl") or ""))
-        content = item.get("content")
-        if isinstance(content, list):
+        if "content" in item and isinstance(content := item["content"], list):
             waiting += content  # the loop reaches them too
-        source = item.get("source")
-        if isinstance(source, dict) and isinstance(blocks := source.get("content"), list):
-            waiting += blocks  # a document made of blocks
+        if "source" in item and isinstance(source := item["source"], dict):
+            blocks = source.get("content")
+            waiting += blocks if isinstance(blocks, list) else ()  # a document made of blocks
     return lives
 
 

@@ -21,7 +21,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.contracts import Profile
 from interlingua.spec.media.files import LOST, STORED
-from interlingua.spec.messages import Message
+from interlingua.spec.messages import Message, parts_of
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff
@@ -52,14 +52,14 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 def may_hold_media(messages: Sequence[Message]) -> bool:
     """Whether any part is media, or a result made of parts."""
-    for message in messages:
-        for part in message.content:
-            if type(part) is ToolResult:
-                if type(part.content) is tuple:
-                    return True
-            elif type(part) in MEDIA_TYPES:
-                return True
-    return False
+    parts = parts_of(messages)
+    kinds = set(map(type, parts))
+    if not kinds.isdisjoint(MEDIA_TYPES):
+        return True
+    if ToolResult not in kinds:
+        return False
+    results = [part.content for part in parts if type(part) is ToolResult]
+    return tuple in map(type, results)
 
 
 def rough_size(messages: Sequence[Message]) -> int:
@@ -69,6 +69,8 @@ def rough_size(messages: Sequence[Message]) -> int:
         for part in message.content:
             if type(part) is Text:
                 size += len(part.text)
+            elif type(part) is ToolResult and type(part.content) is str:
+                size += len(part.content)
             elif type(part) is not ToolCall:
                 size += _part_size(part)
     return size

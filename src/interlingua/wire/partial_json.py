@@ -95,6 +95,13 @@ class PartialJSON:
             self._read()
         return self._value
 
+    @property
+    def text(self) -> str:
+        """The text that was fed so far."""
+        if len(self._pieces) != 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
     def finish(self) -> Json:
         """The exact value of all the text fed so far. More text may be fed afterwards."""
         if self._length > self._read_length:
@@ -102,8 +109,7 @@ class PartialJSON:
         return self._value
 
     def _read(self) -> None:
-        text = "".join(self._pieces)
-        self._pieces = [text]
+        text = self.text
         self._read_length = self._length
         self._scanner.scan(text)
         self._value = self._scanner.value(text)

@@ -183,8 +183,6 @@ class GrowingObject:
         """Start over, because another answer replaces this one."""
         self._json = PartialJSON()
         self._seen: Json = None
-        self._has_null = False
-        self._end = ""
         self._began = False
         self._call: str | None = None
 
@@ -218,17 +216,15 @@ class GrowingObject:
             self._began = True
             fragment = fragment[start.start() :]
         self._json.feed(fragment)
-        # Looking at the text is far cheaper than searching each growing value for nulls.
-        text = self._end + fragment
-        self._has_null = self._has_null or "null" in text
-        self._end = text[-3:]
         value = self._json.value
         if value is self._seen:  # `PartialJSON` returns the same object if nothing changed
             return False
         self._seen = value
         if self._schema.is_wrapped and isinstance(value, dict) and VALUE not in value:
             return False
-        return value is not None and self.show(self._schema.unwrap(value, has_null=self._has_null))
+        # Looking at the text is far cheaper than searching each growing value for nulls.
+        has_null = "null" in self._json.text
+        return value is not None and self.show(self._schema.unwrap(value, has_null=has_null))
 
 
 class ObjectStream(ClosedByAsyncWith, Generic[T]):

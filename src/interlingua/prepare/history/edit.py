@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import is_
+from itertools import pairwise
+from operator import attrgetter, is_
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.facts import HistoryRules
-from interlingua.spec.messages import Message, Role
+from interlingua.spec.messages import Message, parts_of
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import has_seal
@@ -290,10 +291,14 @@ Trigger: TypeAlias = type | Condition
 
 PROMPTS = ("system", "developer")
 """The roles of instructions."""
+_PROMPTS = frozenset(PROMPTS)
 _TALKING = ("user", "assistant")
 _PAIRED = (ToolCall, ToolResult)
 _UNSOUND_PAIRS: set[Trigger] = {"unpaired_calls", "split_results", "calls_not_last"}
 _encode = msgspec.json.Encoder().encode
+_content_of = attrgetter("content")
+_metadata_of = attrgetter("metadata")
+_role_of = attrgetter("role")
 
 
 class HistoryScan:
@@ -347,7 +352,7 @@ def is_plain_conversation(
     Such a history needs no repair. Most histories are like this: it is the fast path. `system` and
     `prefill` are False for a target without a system prompt, or that does not continue a text.
     """
-    before: Role | None = None
+    before = None
     for message in messages:
         content, role = message.content, message.role
         if len(content) != 1 or type(content[0]) is not Text:
@@ -371,30 +376,27 @@ def scan_of(messages: Messages, edits: Edits) -> HistoryScan:
 def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
     """The triggers of the messages themselves. Their parts are added to `parts`."""
     triggers: set[Trigger] = set()
-    has_begun = False
-    before: Role | None = None
-    instructed: bool | None = None
-    for message in messages:
-        parts += message.content
-        if not message.content:
-            triggers.add("empty_message")
-        # Who made a plain text, and how it ended, does not matter to any rule.
-        if message.metadata and any(
-            type(part) is not Text or part.extra for part in message.content
-        ):
-            triggers.add("has_metadata")
-        role = message.role
-        instructs = role in PROMPTS
-        if not instructs:
-            has_begun = True
-        elif has_begun:
+    parts += parts_of(messages)
+    if not all(map(_content_of, messages)):
+        triggers.add("empty_message")
+    # Who made a plain text, and how it ended, does not matter to any rule.
+    if any(map(_metadata_of, messages)) and any(
+        type(part) is not Text or part.extra
+        for message in messages
+        if message.metadata
+        for part in message.content
+    ):
+        triggers.add("has_metadata")
+    roles = tuple(map(_role_of, messages))
+    if {*roles} <= _PROMPTS:
+        triggers.add("no_turn")
+    for before, role in set(pairwise(roles)):
+        instructed, instructs = before in _PROMPTS, role in _PROMPTS
+        if instructs and not instructed:
             triggers.add("late_system")
         # A target may treat all roles but the model's as one.
         if role == before or ("assistant" not in (role, before) and instructs == instructed):
             triggers.add("adjacent_roles")
-        before, instructed = role, instructs
-    if not has_begun:
-        triggers.add("no_turn")
     return triggers
 
 
