@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import is_
+from itertools import chain
+from operator import attrgetter, is_
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -21,13 +22,14 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.contracts import Profile
 from interlingua.spec.media.files import LOST, STORED
-from interlingua.spec.messages import Message, parts_of
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff
 
 _Types: TypeAlias = tuple[str, ...] | None
 
+_content_of = attrgetter("content")
 _TEXTS = frozenset(("text/plain", "text/*"))
 _ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"}
 _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
@@ -52,14 +54,13 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 def may_hold_media(messages: Sequence[Message]) -> bool:
     """Whether any part is media, or a result made of parts."""
-    parts = parts_of(messages)
-    kinds = set(map(type, parts))
+    kinds = set(map(type, chain.from_iterable(map(_content_of, messages))))
     if not kinds.isdisjoint(MEDIA_TYPES):
         return True
     if ToolResult not in kinds:
         return False
-    results = [part.content for part in parts if type(part) is ToolResult]
-    return tuple in map(type, results)
+    parts = chain.from_iterable(map(_content_of, messages))
+    return tuple in [type(part.content) for part in parts if type(part) is ToolResult]
 
 
 def rough_size(messages: Sequence[Message]) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -25,7 +23,6 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool", "developer"))
 
 _KINDS = frozenset(PART_TYPES)
-_content_of = attrgetter("content")
 
 Content: TypeAlias = str | Part | Iterable[str | Part]
 """What constructors accept as the content of a message."""
@@ -118,11 +115,6 @@ class Message(Record, frozen=True, kw_only=True):
         """The visible thinking, joined; None if there is none."""
         texts = [part.text for part in self.content if type(part) is Thinking]
         return "".join(texts) or None
-
-
-def parts_of(messages: Iterable[Message]) -> list[Part]:
-    """The parts of all messages."""
-    return list(chain.from_iterable(map(_content_of, messages)))
 
 
 def to_parts(value: Content, *more: Content) -> tuple[Part, ...]:

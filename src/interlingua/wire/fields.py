@@ -186,8 +186,8 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:
     """The token counts of the named fields, each as `count` reads it."""
-    return [  # plain integers, the usual case, do not need the call of `count`
-        value if type(value) is int and value >= 0 else count(value)
+    return [  # the usual cases do not need the call of `count`
+        value if value is None or (type(value) is int and value >= 0) else count(value)
         for value in map(usage.get, names)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter, is_
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -21,7 +21,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.facts import HistoryRules
-from interlingua.spec.messages import Message, parts_of
+from interlingua.spec.messages import Message
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import has_seal
@@ -376,7 +376,7 @@ def scan_of(messages: Messages, edits: Edits) -> HistoryScan:
 def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
     """The triggers of the messages themselves. Their parts are added to `parts`."""
     triggers: set[Trigger] = set()
-    parts += parts_of(messages)
+    parts += chain.from_iterable(map(_content_of, messages))
     if not all(map(_content_of, messages)):
         triggers.add("empty_message")
     # Who made a plain text, and how it ended, does not matter to any rule.
