@@ -37,6 +37,7 @@ from support.simulated import DIALECTS, MODELS, complete, simulated, stream
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 TOOL = ToolDefinition(name="look", parameters=SCHEMA, strict=True)
+FREE_TEXT = ToolDefinition(name="patch", type="custom")
 FORM = ResponseFormat(type="json_schema", json_schema=SCHEMA, strict=True)
 PNG = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
 USER, MODEL = Message.user("hi"), Message.assistant("hello")
@@ -103,6 +104,7 @@ CASES = {
     ),
     "tool_choice_without_tools": (None, {}, CHAT, {"tool_choice": ToolChoice()}),
     "parallel_tool_calls": (False, {}, CHAT, {"tools": (TOOL,), "parallel_tool_calls": False}),
+    "custom_tools": (False, {}, "openai", {"tools": (FREE_TEXT,)}),
     "strict_tools": (False, {}, CHAT, {"tools": (TOOL,)}),
     "max_strict_tools": (0, {}, CHAT, {"tools": (TOOL,)}),
     "streaming": (False, {}, CHAT, {"stream": True}),

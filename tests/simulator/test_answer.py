@@ -1,5 +1,6 @@
 """A turn in each dialect: whole and streamed it says the same."""
 
+import asyncio
 import json
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from interlingua import Request, dialects
 from interlingua.conformance.strategies import json_objects, names, words
 from interlingua.errors import ServerError, StreamError
+from interlingua.serving.application import frames_reply, read_request
 from interlingua.simulator import (
     Simulator,
     Turn,
@@ -25,12 +27,10 @@ from interlingua.simulator import (
 )
 from interlingua.simulator.answer import (
     PrefixCache,
-    array_chunks,
     make_frames,
     make_response,
-    sse_chunks,
 )
-from interlingua.wire.framing import JSONArrayDecoder
+from interlingua.wire.framing import JSONArrayDecoder, encode_sse
 from support.run_profile import examples
 from support.simulator_calls import ask, decode_stream, hello, read, read_stream
 
@@ -118,7 +118,7 @@ def test_an_error_event_comes_in_the_middle_of_a_part(dialect):
 def test_an_error_event_may_come_first(dialect):
     """Before a word was said."""
     with pytest.raises(ServerError, match="busy"):
-        read_stream(dialect, sse_chunks(frames_of(dialect, error_event(503, "busy"))))
+        read_stream(dialect, map(encode_sse, frames_of(dialect, error_event(503, "busy"))))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -133,7 +133,7 @@ def test_one_event_is_malformed(dialect):
         with pytest.raises(json.JSONDecodeError):
             json.loads(broken[number].data)
         with pytest.raises(StreamError):
-            decode_stream(dialect, sse_chunks(broken))
+            decode_stream(dialect, map(encode_sse, broken))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -165,12 +165,29 @@ def test_only_anthropic_has_pings():
 def test_an_array_holds_the_same_objects():
     """Gemini's other framing: each frame an item, and the whole is JSON."""
     frames = frames_of("gemini_generate", text("a b c"))
-    body = b"".join(array_chunks(frames))
+    body = array_of(frames)
     decoder = JSONArrayDecoder()
 
     assert json.loads(body) == [json.loads(frame.data) for frame in frames]
     assert [frame.data for frame in decoder.feed(body)] == [frame.data for frame in frames]
-    assert b"".join(array_chunks([])) == b"[]"
+    assert array_of([]) == b"[]"
+
+
+def array_of(frames):
+    """The body of a reply to a client that asks for one array."""
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1beta/models/m:streamGenerateContent",
+        "query_string": b"",
+        "headers": [],
+    }
+    reply = frames_reply(read_request(scope, b"{}"), frames)
+
+    async def join():
+        return b"".join([chunk async for chunk in reply.chunks])
+
+    return asyncio.run(join())
 
 
 def test_ids_are_the_vendors():
