@@ -164,8 +164,9 @@ class Simulator(Application):
     video jobs go on, one after another.
 
     The requests of a batch are answered by the script too, a share each time that the batch is
-    asked for; it ends when it was asked for `batch_polls` times. A request that the script
-    answers with `error(408)` expires.
+    asked for; it ends when it was asked for `batch_polls` times. Let a function choose the answers
+    of requests that fail: an error in the list may be the reply to another call. A request that
+    the script answers with `error(408)` expires.
     """
 
     def __init__(
