@@ -157,7 +157,7 @@ class _Writer:
             ready = await make_ready(request)
             self._check_call(ready)
         except SDKError as error:
-            error.message = f"Request {item_id!r} of the batch: {error.message}"
+            error.prefix(f"Request {item_id!r} of the batch")
             raise
         for warning in ready.warnings:
             path = f"requests[{item_id!r}]" + (f".{warning.path}" if warning.path else "")

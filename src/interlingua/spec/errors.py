@@ -182,6 +182,11 @@ class SDKError(Exception):
                 setattr(self, name, value)
         return self
 
+    def prefix(self, place: str) -> Self:
+        """Begin the message with the place of the error, such as the request of a batch."""
+        self.message = f"{place}: {self.message}"
+        return self
+
     def add_cause(self, cause: BaseException | None) -> None:
         """Set the exception that led to this one, if none is set."""
         if self.__cause__ is None and cause is not None:

@@ -52,7 +52,7 @@ def read_replies(values: Sequence[Json], read: ReadReply, start: int = 0) -> lis
         try:
             replies.append(read(value, index))
         except DecodeError as error:
-            error.message = f"result {index + 1} of the batch: {error.message}"
+            error.prefix(f"result {index + 1} of the batch")
             replies.append(BatchReply(error=error, raw=value))
     return replies
 

@@ -62,8 +62,8 @@ def images_of_chat(
 def _no_image(response: Response) -> SDKError:
     finish = response.finish_reason
     refused = [part.text for part in response.message.content if isinstance(part, Refusal)]
-    said = (refused[0] if refused else response.text).strip()
-    cause = f": {said[:_SHOWN]}" if said else f" (finish reason {finish.raw or 'unknown'})."
+    text = (refused[0] if refused else response.text).strip()
+    cause = f": {text[:_SHOWN]}" if text else f" (finish reason {finish.raw or 'unknown'})."
     if refused or finish.reason == "content_filter":
         message = f"The provider refused to make the image{cause}"
         return ContentFilterError(message, partial=response)

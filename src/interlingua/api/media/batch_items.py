@@ -69,7 +69,7 @@ class ItemReader:
             try:
                 request = self._address(self._make(name, item))
             except SDKError as error:
-                error.message = f"Request {name!r} of the batch: {error.message}"
+                error.prefix(f"Request {name!r} of the batch")
                 raise
             number += 1
             yield name, request
