@@ -185,6 +185,17 @@ def test_both_files_cut(closed, tmp_path, caplog):
     assert restored
 
 
+def test_a_cut_file_with_an_empty_copy(closed, tmp_path):
+    """A copy that was cut to nothing is no copy: what is left of the file counts."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {"s": 20 * PAGE, "s-copy": 0})
+
+    found = state_of(path)
+
+    assert sum(len(records) for _, records in found.values()) > 0
+    assert all(records == state[name][1][: len(records)] for name, (_, records) in found.items())
+
+
 def test_a_file_without_a_copy(closed, tmp_path):
     """What an older version wrote gets a copy; if it was cut, what is left of it is restored."""
     source, state = closed

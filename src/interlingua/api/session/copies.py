@@ -123,9 +123,9 @@ class SessionCopies:
             return
         restored = Path(f"{path}-new")
         restored.unlink(missing_ok=True)
-        if copy.exists() and not is_copy_damaged:
+        if not is_copy_damaged and _find_state(copy, "copied_state") is not None:
             restored.touch()  # an empty file gets what is in the copy
-            result = f"Everything was restored from {copy}"
+            result = f"What it had was restored from {copy}"
         else:
             result = _describe(recover_file(path, restored))
             if copy.exists():
@@ -196,16 +196,21 @@ def _describe(recovered: Sequence[Recovered]) -> str:
 
 def _belong_together(path: Path, copy: Path) -> bool:
     """Whether a file and a copy are there, and the copy is not that of another store."""
+    if not path.exists():
+        return False
+    ours, theirs = _find_state(path, "state"), _find_state(copy, "copied_state")
+    return ours is None or theirs is None or ours[0] == theirs[0]
+
+
+def _find_state(path: Path, table: str) -> _State | None:
+    """The state in a file that is not damaged; None if it has none, or is not there."""
     import sqlite3
 
     if not path.exists():
-        return False
-    states = []
-    for each, table in ((path, "state"), (copy, "copied_state")):
-        with closing(sqlite3.connect(each)) as connection, suppress(sqlite3.OperationalError):
-            states.append(_read_state(connection, table))
-    known = {state[0] for state in states if state is not None}
-    return len(known) < 2
+        return None
+    with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.OperationalError):
+        return _read_state(connection, table)
+    return None
 
 
 def _set_aside(path: Path, successor: Path | None = None) -> Path:
