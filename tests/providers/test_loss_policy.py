@@ -11,7 +11,7 @@ from interlingua.dialects import get
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.simulator import text, tool_call
-from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.content import Audio, Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
@@ -183,3 +183,12 @@ def test_safe_9_reasoning_with_its_content_is_replayed(history):
 def test_safe_9_a_stored_reasoning_id_is_replayed():
     """The caller has stored it."""
     assert "rs_1" in str(body(messages=BARE, store=True)["input"])
+
+
+def test_the_error_names_models_that_can():
+    """Audio for a model that cannot hear fails before the network, and says who can."""
+    adapter = HttpAdapter("anthropic", "k", base_url="http://127.0.0.1:9")
+    hearing = Message.user([Audio(data=b"RIFF0000WAVE")])
+    request = Request(model="claude-haiku-4-5", messages=[hearing])
+    with pytest.raises(UnsupportedError, match=r"models with audio: openai:.*, gemini:"):
+        adapter.dry_run(request)

@@ -63,7 +63,7 @@ from interlingua.providers.http_requests import (
 )
 from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
-from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
+from interlingua.providers.profile_check import can_stream, check_window, refuse_losses, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
@@ -97,7 +97,7 @@ from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, U
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning, label_message
-from interlingua.spec.warnings import check_losses, current_turn_first
+from interlingua.spec.warnings import current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
@@ -629,7 +629,7 @@ class HttpAdapter(OperationCalls):
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire
-        check_losses(wire.warnings, request, request.on_loss or self.on_loss)
+        refuse_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
 
     def _place(self) -> Place:

@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import check_losses, raising_losses
 from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
 
 _FUNCTIONS = {
     "embedding": "embed",
     "image": "generate_image",
-    "speech": "generate_speech",
+    "speech": "speak",
     "transcription": "transcribe",
     "video": "generate_video",
 }
+
+
+_CAPABILITIES = {
+    "audio_dropped": "audio",
+    "document_dropped": "pdf",
+    "image_dropped": "vision",
+    "tools_dropped": "tools",
+}
+"""The capability that a model lacks, by the code of the loss."""
+_MOST_NAMED = 3
+
+
+def refuse_losses(warnings: Iterable[Warning], request: Request, on_loss: OnLoss) -> None:
+    """`check_losses`; its error also names models that can do what is asked for."""
+    try:
+        check_losses(warnings, request, on_loss)
+    except UnsupportedError as error:
+        codes = [warning.code for warning in raising_losses(warnings, request, on_loss)]
+        lacking = dict.fromkeys(_CAPABILITIES[code] for code in codes if code in _CAPABILITIES)
+        models = _able_models(tuple(lacking)) if lacking else []
+        if models:
+            error.add_facts(advice=f"models with {' and '.join(lacking)}: {', '.join(models)}")
+        raise
+
+
+def _able_models(capabilities: tuple[str, ...]) -> list[str]:
+    """One model of each of some makers that has these capabilities."""
+    from interlingua.providers.catalog.search import list_models  # only for the message
+
+    found: dict[str, str] = {}
+    for model in list_models(capability=capabilities, kind="chat", available=True):
+        found.setdefault(model.provider, f"{model.provider}:{model.id}")
+    return list(found.values())[:_MOST_NAMED]
 
 
 def can_stream(request: Request, profile: Profile, *, asked: bool) -> bool:
