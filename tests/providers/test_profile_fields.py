@@ -326,7 +326,7 @@ def test_safe_22_no_such_mode(provider):
     [
         ("openai", "text-embedding-3-large", "embed"),
         ("openai", "gpt-image-2", "generate_image"),
-        ("openai", "gpt-4o-mini-tts", "generate_speech"),
+        ("openai", "gpt-4o-mini-tts", "speak"),
         ("gemini", "gemini-embedding-001", "embed"),
         ("mistral", "mistral-embed", "embed"),
     ],
