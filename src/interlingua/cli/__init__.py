@@ -1,0 +1,27 @@
+"""
+The command line: `interlingua`, in short `il`, or `python -m interlingua`.
+
+Each command is a module of this folder with `command`, and a row of `main.COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_MISSING = "error: the command line needs click and rich: pip install 'interlingua[cli]'\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    try:
+        from interlingua.cli.main import program
+        from interlingua.cli.output import run
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        sys.stderr.write(_MISSING)
+        return 2
+    return run(program, arguments)

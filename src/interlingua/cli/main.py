@@ -1,0 +1,58 @@
+"""The commands. A module is loaded when its command is used, so that `--help` is fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+from interlingua.version import __version__
+
+COMMANDS: Mapping[str, str] = {
+    "models": "List models with prices, context windows and capabilities.",
+}
+"""Each command with the line that `--help` prints; it is `command` of the module of its name."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- of click
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command's module."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown name gets the names that are spelled alike."""
+        name = args[0] if args else ""
+        if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else "`interlingua --help` lists them."
+            ctx.fail(f"there is no command '{name}'. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Without a key, `interlingua ask` uses a small model on this machine.",
+)
+@click.version_option(__version__, prog_name="interlingua", message="%(prog)s %(version)s")
+def program() -> None:
+    """Speak to the models of any provider."""

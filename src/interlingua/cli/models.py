@@ -1,0 +1,116 @@
+"""`interlingua models`: the models of the catalog, or those that a provider serves now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.cli.output import Column, Output, with_output
+
+if TYPE_CHECKING:
+    from interlingua.catalog import ModelInfo
+
+_COLUMNS = (
+    Column("name", "model"),
+    Column("context", "context", right=True),
+    Column("input", "$ in", right=True),
+    Column("output", "$ out", right=True),
+    Column("capabilities", "capabilities"),
+)
+_SERVED = (Column("name", "model"), Column("title", "title"))
+_SHOWN = ("tools", "vision", "reasoning", "structured_output", "audio", "pdf", "web_search")
+_SHORT = {"structured_output": "objects", "web_search": "search"}
+"""Shorter words for the column."""
+
+
+@click.command("models")
+@click.argument("words", nargs=-1)
+@click.option("-p", "--provider", help="Only this provider, such as `openai`.")
+@click.option("-c", "--capability", multiple=True, help=f"Must have it: {', '.join(_SHOWN)}.")
+@click.option("--kind", default="chat", help="chat (the default), embedding, image, … or all.")
+@click.option("--tier", type=click.Choice(["small", "medium", "large"]), help="Size and price.")
+@click.option(
+    "--max-price",
+    type=click.FloatRange(min=0),
+    help="At most so many dollars per million tokens, input and output mixed 3 to 1.",
+)
+@click.option("--min-context", type=click.IntRange(min=0), help="At least so many tokens.")
+@click.option("--all", "everything", is_flag=True, help="Also deprecated and gated models.")
+@click.option("--live", is_flag=True, help="Ask the providers what they serve now.")
+@with_output
+def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) -> None:
+    r"""
+    List models with context window, prices per million tokens, and capabilities.
+
+    WORDS must be in the name of the model. Within a provider the best models come first.
+
+    \b
+    interlingua models haiku
+    interlingua models -p gemini -c vision --max-price 1
+    interlingua models -p openai --live
+    """
+    rows = _served(out, filters["provider"]) if live else _listed(**filters)
+    wanted = [word.lower() for word in words]
+    found = [row for row in rows if all(word in row["name"].lower() for word in wanted)]
+    out.table(
+        _SERVED if live else _COLUMNS,
+        found,
+        empty="No model is known that fits; try fewer conditions.",
+    )
+
+
+def _listed(
+    *,
+    provider: str | None,
+    capability: tuple[str, ...],
+    kind: str,
+    everything: bool,
+    **conditions: Any,
+) -> list[dict[str, Any]]:
+    from interlingua.catalog import list_models
+    from interlingua.providers.rows import find_provider
+
+    if provider is not None:
+        provider = find_provider(provider).name
+    names = {short: name for name, short in _SHORT.items()}
+    models = list_models(
+        provider,
+        capability=[names.get(each, each) for each in capability],
+        available=not everything,
+        **conditions,
+    )
+    _check_kind(kind, {model.kind for model in list_models()})
+    return [_row(model) for model in models if kind in ("all", model.kind)]
+
+
+def _check_kind(kind: str, known: set[str]) -> None:
+    if kind != "all" and kind not in known:
+        names = ", ".join(sorted(known))
+        raise click.BadParameter(f"no kind {kind!r}; there are {names}, all", param_hint="--kind")
+
+
+def _row(model: ModelInfo) -> dict[str, Any]:
+    can = [name for name in _SHOWN if getattr(model, f"supports_{name}")]
+    return {
+        "name": f"{model.provider}:{model.id}",
+        "kind": model.kind,
+        "tier": model.tier,
+        "context": model.context_window,
+        "max_output": model.max_output,
+        "input": model.input_cost_per_million,
+        "output": model.output_cost_per_million,
+        "capabilities": [_SHORT.get(name, name) for name in can],
+        "retires": model.retires,
+    }
+
+
+def _served(out: Output, provider: str | None) -> list[dict[str, Any]]:
+    from interlingua.cli.clients import open_client
+
+    with out.progress("Asking the providers"), open_client() as client:
+        models = client.list_models(provider)
+    return [
+        {"name": f"{model.provider}:{model.id}", "title": model.name, "owner": model.owner}
+        for model in models
+    ]

@@ -1,0 +1,130 @@
+"""The program itself: help, unknown commands, errors, exit codes."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+from interlingua import errors
+from interlingua.cli import output
+from interlingua.cli.main import COMMANDS, program
+from interlingua.cli.output import Output
+
+
+def run(*arguments, **options):
+    """Run the program as users do."""
+    return subprocess.run(
+        [sys.executable, "-m", "interlingua", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        **options,
+    )
+
+
+def test_help_is_light():
+    """`--help` lists every command and imports none of them, no event loop and no `rich`."""
+    code = (
+        "import sys; from interlingua.cli import main; main(['--help']);"
+        "heavy = 'asyncio aiohttp rich msgspec sqlite3 ssl'.split();"
+        "print([m for m in heavy if m in sys.modules],"
+        " [m for m in sys.modules if m.startswith('interlingua.cli.')])"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert printed.splitlines()[-1] == "[] ['interlingua.cli.main', 'interlingua.cli.output']"
+    assert all(name in printed for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name):
+    """Each begins with a sentence, and each of its options has one."""
+    command = program.get_command(click.Context(program), name)
+
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").strip()
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    assert [each.name for each in options if not each.help] == []
+    shown = run(name, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"Usage: interlingua {name}")
+
+
+def test_an_unknown_command_is_one_line():
+    """It names the command that is spelled alike, and the exit code is that of wrong usage."""
+    done = run("modles")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: there is no command 'modles'. Did you mean 'models'? (see `interlingua --help`)\n"
+    )
+
+
+def test_without_the_extra(tmp_path):
+    """Without click, one line says what to install."""
+    (tmp_path / "click.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'click'\", name='click')\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = run("--help", env={**os.environ, "PYTHONPATH": path})
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the command line needs click and rich: pip install 'interlingua[cli]'\n"
+    )
+
+
+def test_every_error_class_has_an_exit_code():
+    """Each error of the library ends with the code of its nearest base, and 70 is for defects."""
+    classes = [
+        getattr(errors, name)
+        for name in errors.__all__
+        if isinstance(getattr(errors, name), type)
+        and issubclass(getattr(errors, name), errors.SDKError)
+    ]
+    codes = {each.__name__: output.exit_code(each("x")) for each in classes}
+
+    assert codes["AuthenticationError"] == 3
+    assert codes["UnsupportedError"] == codes["ConfigurationError"] == 2
+    assert codes["ProviderTimeoutError"] == codes["NetworkError"] == 6
+    assert codes["StoreError"] == codes["SDKError"] == output.FAILED
+    assert set(output.EXIT_CODES) <= set(codes)
+    assert output.UNEXPECTED not in codes.values()
+    assert output.exit_code(ZeroDivisionError()) == output.UNEXPECTED
+    assert output.exit_code(KeyboardInterrupt()) == output.INTERRUPTED
+
+
+def test_an_error_is_one_line(capsys):
+    """Line ends and control characters of a message do not reach the terminal."""
+    code = output.report(errors.ServerError("bad\n\x1b[31mred"), Output())
+
+    assert code == 7
+    assert capsys.readouterr().err == "error: bad \ufffd[31mred\n"
+
+
+def test_a_closed_pipe_is_silent():
+    """`interlingua models | head -1` prints one line and no error."""
+    shell = f"{sys.executable} -m interlingua models; echo $? >&2"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"({shell}) | head -1"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "model\tcontext\t$ in\t$ out\tcapabilities\n"
+    assert done.stderr in ("141\n", "0\n")  # 0 if everything was written before
+
+
+def test_debug_shows_the_traceback():
+    """Without `--debug` there is a line; with it there is also where it happened."""
+    plain = run("models", "-p", "opnai")
+    debug = run("models", "-p", "opnai", "--debug")
+
+    assert plain.returncode == debug.returncode == 2
+    assert plain.stderr.startswith("error: no provider 'opnai'. Did you mean 'openai'")
+    assert len(plain.stderr.splitlines()) == 1
+    assert debug.stderr.startswith("Traceback")
