@@ -331,15 +331,7 @@ class Budget:
             tally.reserved += missing
         return amount
 
-    async def end_attempt(self, tally: _Tally, amount: float, spent: float) -> None:
-        """Count what an attempt has cost, for which this amount was reserved."""
-        tally.running -= amount
-        if tally.calls:
-            tally.spent += spent
-        else:
-            await self._count_late(tally, spent)
-
-    async def _count_late(self, tally: _Tally, spent: float) -> None:
+    async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
         (limit,) = self._group(tally.scope).limits
         group = LimitGroup((replace(limit, maximum=_UNLIMITED),))
@@ -540,6 +532,13 @@ class _Tally(Struct):
     spent: float = 0.0
     calls: int = 1
 
+    def end_attempt(self, amount: float, spent: float) -> bool:
+        """Add what an attempt has cost, if its call has not ended; `amount` was its estimate."""
+        self.running -= amount
+        if self.calls:
+            self.spent += spent
+        return self.calls > 0
+
 
 class _Meter:
     """The layer inside of the attempts: adds up their costs."""
@@ -572,7 +571,8 @@ class _Meter:
         else:
             return response
         finally:
-            await budget.end_attempt(tally, amount, spent)
+            if not tally.end_attempt(amount, spent):
+                await budget.count_late(tally, spent)
 
     async def stream(
         self, request: Request, call_next: StreamNext
@@ -596,7 +596,8 @@ class _Meter:
             if tally is not None:
                 usage = meter.usage(request, failure)
                 spent = budget.cost_of(request, usage, meter.cost, tally.call)
-                await budget.end_attempt(tally, amount, spent)
+                if not tally.end_attempt(amount, spent):
+                    await budget.count_late(tally, spent)
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
