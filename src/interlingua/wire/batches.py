@@ -1,27 +1,44 @@
-"""What the batches of all dialects share: replies line by line, requests without a reply."""
+"""What the batches of all dialects share: requests and replies line by line, endpoints, lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
+from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import (
     AbortError,
     DecodeError,
-    InvalidRequestError,
     ProviderTimeoutError,
     SDKError,
 )
-from interlingua.spec.media.batch import BatchQuery, BatchReply, ServedBatch
-from interlingua.spec.operations import OperationReply
+from interlingua.spec.media.batch import (
+    Batch,
+    BatchQuery,
+    BatchReply,
+    BatchSubmission,
+    ServedBatch,
+)
+from interlingua.spec.operations import Operation, OperationReply, ServedOperation, ServedReply
 from interlingua.wire.classify import was_refused
-from interlingua.wire.jsonl import JSONLDecoder
+from interlingua.wire.jsonl import JSONLDecoder, decode_lines
+from interlingua.wire.resources import (
+    MakeHeaders,
+    decode_one,
+    no_headers,
+    page_of,
+    resource_path,
+    serve,
+    write_body,
+)
 
 ReadReply: TypeAlias = Callable[[Json, int], BatchReply]
 """Reads a reply, from its JSON and its place in the file or list, from 0."""
 MEGABYTE = 1024 * 1024
+ONE_BATCH = "(?P<batch>[^/]+)"
+"""The last part of the path of a batch."""
 
 
 class ReplyLines:
@@ -88,13 +105,58 @@ def is_expired(reply: BatchReply) -> bool:
     return isinstance(reply.error, ProviderTimeoutError)
 
 
-def page_of(
+def read_requests(
+    data: bytes, read: Callable[[Json, int], tuple[str, WireCall]], *, first: int = 0
+) -> tuple[tuple[str, WireCall], ...]:
+    """The requests in an uploaded file; `read` gets the number of each line, from `first`."""
+    return tuple(read(value, number) for number, value in enumerate(decode_lines(data), first))
+
+
+def batch_page(
     batches: Sequence[ServedBatch], value: BatchQuery, default: int
 ) -> tuple[list[ServedBatch], bool]:
     """One page of a list that a server sends, and whether more follow."""
-    ids = [served.batch.id for served in batches]
-    if value.after is not None and value.after not in ids:
-        raise InvalidRequestError(f"No such batch: {value.after}", status_code=400)
-    start = 0 if value.after is None else ids.index(value.after) + 1
-    end = start + (value.limit or default)
-    return list(batches[start:end]), end < len(ids)
+    size = value.limit or default
+    return page_of(batches, lambda served: served.batch.id, value.after, size, kind="batch")
+
+
+def operations_on_batch(
+    path: str, read: Callable[[Json], Batch], headers: MakeHeaders = no_headers
+) -> tuple[Operation, ...]:
+    """The operations on a batch at `path/id`, which is cancelled at `path/id/cancel`."""
+
+    def call(method: str, end: str = "") -> Callable[[BatchQuery, Profile], WireCall]:
+        return lambda value, profile: WireCall(
+            method=method, path=f"{resource_path(path, value.id)}{end}", headers=headers(profile)
+        )
+
+    decode = decode_one(read)
+    return (
+        Operation(name="retrieve_batch", encode=call("GET"), decode=decode),
+        Operation(name="cancel_batch", encode=call("POST", "/cancel"), decode=decode),
+    )
+
+
+def served_batch(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
+    """The batch that the path of a request names."""
+    return BatchQuery(id=params["batch"])
+
+
+def serve_batches(
+    root: str,
+    write: Callable[[ServedBatch], Json],
+    *,
+    read_submission: Callable[[WireCall, Mapping[str, str]], BatchSubmission],
+    read_list: Callable[[WireCall, Mapping[str, str]], BatchQuery],
+    write_list: Callable[[list[ServedBatch], BatchQuery], ServedReply],
+    is_shared: bool = False,
+) -> tuple[ServedOperation, ...]:
+    """The endpoints of batches under this path, a regular expression."""
+    one = f"{root}/{ONE_BATCH}"
+    serve_here = partial(serve, is_shared=is_shared)
+    return (
+        serve_here("submit_batch", "POST", root, read_submission, write_body(write)),
+        serve_here("list_batches", "GET", root, read_list, write_list),
+        serve_here("retrieve_batch", "GET", one, served_batch, write_body(write)),
+        serve_here("cancel_batch", "POST", f"{one}/cancel", served_batch, write_body(write)),
+    )

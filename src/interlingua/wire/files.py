@@ -1,16 +1,34 @@
-"""What the file endpoints of all dialects share: streamed bytes, times, uploads in forms."""
+"""What the file endpoints of all dialects share: downloads, times, uploads in forms, lists."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from interlingua.spec.contracts import FormPart, WireCall
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.media.files import ListFilesInput, StoredFile
+from interlingua.spec.media.files import (
+    DeletedFile,
+    FileInput,
+    ListFilesInput,
+    StoredFile,
+    UploadInput,
+)
+from interlingua.spec.operations import Operation, ServedOperation, ServedReply
 from interlingua.wire.fields import Fields
 from interlingua.wire.operations import page_size
+from interlingua.wire.resources import (
+    MakeHeaders,
+    decode_one,
+    no_headers,
+    page_of,
+    resource_path,
+    serve,
+    write_body,
+)
 
 
 class ByteItems:
@@ -23,6 +41,46 @@ class ByteItems:
     def finish(self) -> list[bytes]:
         """Nothing: the transport reports a body that is cut short."""
         return []
+
+
+def download(name: str, encode: Callable[[Any, Profile], WireCall]) -> Operation:
+    """An operation whose result is the bytes of a body."""
+    return Operation(
+        name=name, encode=encode, stream_decoder=lambda _value: ByteItems(), is_download=True
+    )
+
+
+def operations_on_file(
+    path: str, read: Callable[[Json], StoredFile], headers: MakeHeaders = no_headers
+) -> tuple[Operation, ...]:
+    """The operations on a file at `path/id`, whose bytes are at `path/id/content`."""
+
+    def call(method: str, end: str = "") -> Callable[[FileInput, Profile], WireCall]:
+        return lambda value, profile: WireCall(
+            method=method,
+            path=f"{resource_path(path, value.file_id)}{end}",
+            headers=headers(profile),
+        )
+
+    return (
+        Operation(name="retrieve_file", encode=call("GET"), decode=decode_one(read)),
+        Operation(name="delete_file", encode=call("DELETE"), decode=decode_one(_read_deleted)),
+        download("download_file", call("GET", "/content")),
+    )
+
+
+def _read_deleted(value: Json) -> DeletedFile:
+    return DeletedFile(file_id=Fields(value).need("id"), raw=value)
+
+
+def file_part(value: UploadInput) -> FormPart:
+    """The part of a form with the file."""
+    return FormPart(
+        name="file",
+        content=value.content,
+        file_name=value.file_name,
+        media_type=value.media_type,
+    )
 
 
 def seconds_of(value: Any) -> float | None:
@@ -65,17 +123,40 @@ def uploaded_file(call: WireCall) -> tuple[FormPart, dict[str, str]]:
     raise InvalidRequestError("'file' is a required part of the form", status_code=400)
 
 
+def serve_files(
+    write: Callable[[StoredFile], Json],
+    *,
+    read_list: Callable[[WireCall, Mapping[str, str]], ListFilesInput],
+    write_list: Callable[[list[StoredFile], ListFilesInput], ServedReply],
+    write_deleted: Callable[[DeletedFile, FileInput], ServedReply],
+    content: str = "/content",
+) -> tuple[ServedOperation, ...]:
+    """The endpoints of files besides that of uploads; the path of a download ends in `content`."""
+    one = rf".*/files/(?P<file>[^/{content[0]}]+)"
+    serve_shared = partial(serve, is_shared=True)
+    return (
+        serve_shared("list_files", "GET", r".*/files", read_list, write_list),
+        serve_shared("download_file", "GET", f"{one}{content}", _served_id, _write_content),
+        serve_shared("retrieve_file", "GET", one, _served_id, write_body(write)),
+        serve_shared("delete_file", "DELETE", one, _served_id, write_deleted),
+    )
+
+
+def _served_id(_call: WireCall, params: Mapping[str, str]) -> FileInput:
+    return FileInput(file_id=params["file"])
+
+
+def _write_content(data: bytes, _value: FileInput) -> ServedReply:
+    return ServedReply(content=data)
+
+
 def file_page(
     files: Sequence[StoredFile], value: ListFilesInput, highest: int
 ) -> tuple[list[StoredFile], bool]:
     """One page of a list that a server sends, and whether more follow."""
     chosen = [file for file in files if value.purpose in {None, file.purpose}]
-    ids = [file.id for file in chosen]
-    if value.after is not None and value.after not in ids:
-        raise InvalidRequestError(f"No such File object: {value.after}", status_code=400)
-    start = 0 if value.after is None else ids.index(value.after) + 1
-    end = start + (value.limit or highest)
-    return chosen[start:end], end < len(chosen)
+    size = value.limit or highest
+    return page_of(chosen, lambda file: file.id, value.after, size, kind="File object")
 
 
 def listed_files(

@@ -79,3 +79,10 @@ class JSONLDecoder:
 def encode_lines(values: Iterable[Json]) -> bytes:
     """One line for each value."""
     return b"".join(dumps(value) + b"\n" for value in values)
+
+
+def decode_lines(data: bytes) -> list[Json]:
+    """The value of each line; `StreamError` as `JSONLDecoder` raises it."""
+    decoder = JSONLDecoder()
+    values = decoder.feed(data)
+    return values + decoder.finish()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
-
-from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.facts import PATH as MESSAGES
@@ -26,20 +22,25 @@ from interlingua.spec.media.batch import (
     BatchSubmission,
     ServedBatch,
 )
-from interlingua.spec.operations import ItemFormat, Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import ItemFormat, Operation, ServedReply
 from interlingua.wire.batches import (
     MEGABYTE,
+    ONE_BATCH,
     ReplyLines,
+    batch_page,
     cancelled,
     expired,
     is_expired,
-    page_of,
+    operations_on_batch,
+    serve_batches,
+    served_batch,
 )
 from interlingua.wire.fields import Fields, count, request_errors, restore
 from interlingua.wire.files import seconds_of, time_text
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.json_text import dumps
 from interlingua.wire.jsonl import encode_lines
-from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.operations import page_after_last, page_size
+from interlingua.wire.resources import by_name, decode_list, decode_one, resource_path, serve
 
 PATH = f"{MESSAGES}/batches"
 _COUNTS = {
@@ -88,31 +89,8 @@ def _encode_list(value: BatchQuery, profile: Profile) -> WireCall:
     return WireCall(method="GET", path=PATH, query=query, headers=_version(profile))
 
 
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    page = read_page(body)
-    last = page.get("last_id")
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after_id": last})
-
-
 def _version(profile: Profile) -> dict[str, str]:
     return {VERSION_HEADER: profile.api_version or VERSION}
-
-
-def _path(value: BatchQuery) -> str:
-    return f"{PATH}/{quote(value.id, safe='')}"
-
-
-def _decode_batch(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
-    return read_batch(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
-    rows = Fields(loads(body), strict=False).array("data")
-    if rows is None:
-        raise DecodeError("the reply has no list of batches")
-    return [read_batch(row) for row in rows]
 
 
 def read_batch(value: Json) -> Batch:
@@ -190,49 +168,36 @@ _STATUS_OF = {
     "overloaded_error": 529,
 }
 
-OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        Operation(
-            name="submit_batch",
-            encode=_encode_submit,
-            decode=_decode_batch,
-            formats=(_REQUESTS,),
+OPERATIONS: Mapping[str, Operation] = by_name(
+    Operation(
+        name="submit_batch",
+        encode=_encode_submit,
+        decode=decode_one(read_batch),
+        formats=(_REQUESTS,),
+    ),
+    Operation(
+        name="list_batches",
+        encode=_encode_list,
+        decode=decode_list(read_batch, "data", required="batches"),
+        next_page=page_after_last("after_id"),
+    ),
+    Operation(
+        name="batch_results",
+        # The key is sent only to the own host, whatever this address is.
+        encode=lambda value, profile: WireCall(
+            method="GET", path=value.output, headers=_version(profile)
         ),
-        Operation(
-            name="retrieve_batch",
-            encode=lambda value, profile: WireCall(
-                method="GET", path=_path(value), headers=_version(profile)
-            ),
-            decode=_decode_batch,
+        stream_decoder=lambda _value: ReplyLines(read_reply),
+    ),
+    Operation(
+        name="delete_batch",
+        encode=lambda value, profile: WireCall(
+            method="DELETE", path=resource_path(PATH, value.id), headers=_version(profile)
         ),
-        Operation(
-            name="batch_results",
-            # The key is sent only to the own host, whatever this address is.
-            encode=lambda value, profile: WireCall(
-                method="GET", path=value.output, headers=_version(profile)
-            ),
-            stream_decoder=lambda _value: ReplyLines(read_reply),
-        ),
-        Operation(
-            name="cancel_batch",
-            encode=lambda value, profile: WireCall(
-                path=f"{_path(value)}/cancel", headers=_version(profile)
-            ),
-            decode=_decode_batch,
-        ),
-        Operation(
-            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
-        ),
-        Operation(
-            name="delete_batch",
-            encode=lambda value, profile: WireCall(
-                method="DELETE", path=_path(value), headers=_version(profile)
-            ),
-            decode=lambda _status, _headers, _body: None,
-        ),
-    )
-}
+        decode=lambda _status, _headers, _body: None,
+    ),
+    *operations_on_batch(PATH, read_batch, _version),
+)
 
 
 # Server side.
@@ -300,17 +265,13 @@ def _read_item(row: Json, index: int, headers: Mapping[str, str]) -> tuple[str, 
     return fields.need("custom_id"), WireCall(path=MESSAGES, body=body, headers=headers)
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
-    return BatchQuery(id=params["batch"])
-
-
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
     size = page_size(call.query, "limit", default=_PAGE, highest=_MAX_PAGE)
     return BatchQuery(owner=NAME, limit=size, after=call.query.get("after_id") or None)
 
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
-    page, has_more = page_of(batches, value, _PAGE)
+    page, has_more = batch_page(batches, value, _PAGE)
     ids = [served.batch.id for served in page]
     body = {
         "data": [write_batch(served) for served in page],
@@ -319,10 +280,6 @@ def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
         "last_id": ids[-1] if ids else None,
     }
     return ServedReply(body=body)
-
-
-def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
-    return ServedReply(body=write_batch(served))
 
 
 def _write_results(served: ServedBatch, _value: BatchQuery) -> ServedReply:
@@ -334,17 +291,16 @@ def _write_deleted(served: ServedBatch, _value: BatchQuery) -> ServedReply:
     return ServedReply(body={"id": served.batch.id, "type": "message_batch_deleted"})
 
 
-def _serve(name: str, method: str, end: str, decode: Any, encode: Any) -> ServedOperation:
-    pattern = re.compile(rf".*/messages/batches{end}")
-    return ServedOperation(name=name, method=method, pattern=pattern, decode=decode, encode=encode)
-
-
-_ONE = "/(?P<batch>[^/]+)"
+_ALL = ".*/messages/batches"
+_ONE = f"{_ALL}/{ONE_BATCH}"
 SERVED = (
-    _serve("submit_batch", "POST", "", _served_submit, _write_one),
-    _serve("list_batches", "GET", "", _served_list, _write_list),
-    _serve("retrieve_batch", "GET", _ONE, _served_id, _write_one),
-    _serve("batch_results", "GET", f"{_ONE}/results", _served_id, _write_results),
-    _serve("cancel_batch", "POST", f"{_ONE}/cancel", _served_id, _write_one),
-    _serve("delete_batch", "DELETE", _ONE, _served_id, _write_deleted),
+    *serve_batches(
+        _ALL,
+        write_batch,
+        read_submission=_served_submit,
+        read_list=_served_list,
+        write_list=_write_list,
+    ),
+    serve("batch_results", "GET", f"{_ONE}/results", served_batch, _write_results),
+    serve("delete_batch", "DELETE", _ONE, served_batch, _write_deleted),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -13,7 +11,7 @@ from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION
 from interlingua.prepare.options import form_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
-from interlingua.spec.errors import ConfigurationError, DecodeError, InvalidRequestError
+from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.media.files import (
     DeletedFile,
     FileInput,
@@ -21,20 +19,22 @@ from interlingua.spec.media.files import (
     StoredFile,
     UploadInput,
 )
-from interlingua.spec.operations import Operation, OperationInput, ServedOperation, ServedReply
+from interlingua.spec.operations import Operation, ServedReply
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, restore
 from interlingua.wire.files import (
-    ByteItems,
     file_page,
+    file_part,
     listed_files,
+    operations_on_file,
+    serve_files,
     take_time,
     time_text,
     uploaded_file,
 )
-from interlingua.wire.json_text import loads
-from interlingua.wire.operations import read_page
+from interlingua.wire.operations import page_after_last, read_page
+from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
 PATH = "/v1/files"
 _MAX_PAGE = 1000
@@ -44,24 +44,12 @@ _LEAST_EXPIRY, _MOST_EXPIRY = 3600, 7_776_000  # seconds: an hour, ninety days
 # The client side.
 
 
-def _call(method: str, path: str, profile: Profile, **fields: Any) -> WireCall:
-    headers = {VERSION_HEADER: profile.api_version or VERSION}
-    return WireCall(method=method, path=path, headers=headers, **fields)
-
-
-def _path(value: FileInput) -> str:
-    return f"{PATH}/{quote(value.file_id, safe='')}"
+def _headers(profile: Profile) -> dict[str, str]:
+    return {VERSION_HEADER: profile.api_version or VERSION}
 
 
 def _encode_upload(value: UploadInput, profile: Profile) -> WireCall:
-    form: tuple[FormPart, ...] = (
-        FormPart(
-            name="file",
-            content=value.content,
-            file_name=value.file_name,
-            media_type=value.media_type,
-        ),
-    )
+    form: tuple[FormPart, ...] = (file_part(value),)
     seconds = value.expires_after
     if seconds is not None:
         if not _LEAST_EXPIRY <= seconds <= _MOST_EXPIRY:
@@ -72,7 +60,7 @@ def _encode_upload(value: UploadInput, profile: Profile) -> WireCall:
         # Before the file, so that a server can check it before it reads the file.
         form = (FormPart(name="expires_in_seconds", content=str(round(seconds))), *form)
     form = form_with_options(form, value, NAME)
-    return _call("POST", PATH, profile, form=form, warnings=_no_purpose(value))
+    return WireCall(path=PATH, headers=_headers(profile), form=form, warnings=_no_purpose(value))
 
 
 def _no_purpose(value: UploadInput | ListFilesInput) -> tuple[Warning, ...]:
@@ -86,34 +74,21 @@ def _encode_list(value: ListFilesInput, profile: Profile) -> WireCall:
     query = {} if value.limit is None else {"limit": str(value.limit)}
     if value.after is not None:
         query["after_id"] = value.after
-    return _call("GET", PATH, profile, query=query, warnings=_no_purpose(value))
+    return WireCall(
+        method="GET",
+        path=PATH,
+        headers=_headers(profile),
+        query=query,
+        warnings=_no_purpose(value),
+    )
 
 
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+def _next_page(call: WireCall, headers: Mapping[str, str], body: bytes) -> WireCall | None:
     """The newer API has `next_page`; the beta has `has_more` and `last_id`."""
-    page = read_page(body)
-    following, last = page.get("next_page"), page.get("last_id")
+    following = read_page(body).get("next_page")
     if isinstance(following, str):
         return replace(call, query={**call.query, "page": following}, warnings=())
-    if page.get("has_more") is not True or not isinstance(last, str):
-        return None
-    return replace(call, query={**call.query, "after_id": last}, warnings=())
-
-
-def _decode_file(_status: int, _headers: Mapping[str, str], body: bytes) -> StoredFile:
-    return read_file(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[StoredFile]:
-    rows = Fields(loads(body), strict=False).array("data")
-    if rows is None:
-        raise DecodeError("the reply has no list of files")
-    return [read_file(row) for row in rows]
-
-
-def _decode_deleted(_status: int, _headers: Mapping[str, str], body: bytes) -> DeletedFile:
-    value = loads(body)
-    return DeletedFile(file_id=Fields(value).need("id"), raw=value)
+    return page_after_last("after_id")(call, headers, body)
 
 
 def read_file(value: Json) -> StoredFile:
@@ -133,33 +108,16 @@ def read_file(value: Json) -> StoredFile:
     )
 
 
-def _operation(name: str, encode: Any, decode: Any = None, **fields: Any) -> Operation:
-    return Operation(name=name, encode=encode, decode=decode, **fields)
-
-
-OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        _operation("upload_file", _encode_upload, _decode_file),
-        _operation(
-            "retrieve_file",
-            lambda value, profile: _call("GET", _path(value), profile),
-            _decode_file,
-        ),
-        _operation("list_files", _encode_list, _decode_list, next_page=_next_page),
-        _operation(
-            "delete_file",
-            lambda value, profile: _call("DELETE", _path(value), profile),
-            _decode_deleted,
-        ),
-        _operation(
-            "download_file",
-            lambda value, profile: _call("GET", f"{_path(value)}/content", profile),
-            stream_decoder=lambda _value: ByteItems(),
-            is_download=True,
-        ),
-    )
-}
+OPERATIONS: Mapping[str, Operation] = by_name(
+    Operation(name="upload_file", encode=_encode_upload, decode=decode_one(read_file)),
+    Operation(
+        name="list_files",
+        encode=_encode_list,
+        decode=decode_list(read_file, "data", required="files"),
+        next_page=_next_page,
+    ),
+    *operations_on_file(PATH, read_file, _headers),
+)
 
 
 # The server side.
@@ -204,10 +162,6 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
     return listed_files(call.query, limit="limit", after=after, highest=_MAX_PAGE)
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> FileInput:
-    return FileInput(file_id=params["file"])
-
-
 def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     """The page with the cursors of the API and of its beta."""
     page, has_more = file_page(files, value, _MAX_PAGE)
@@ -223,31 +177,15 @@ def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     )
 
 
-def _write_one(file: StoredFile, _value: OperationInput) -> ServedReply:
-    return ServedReply(body=write_file(file))
-
-
 def _write_deleted(file: DeletedFile, _value: FileInput) -> ServedReply:
     return ServedReply(body={"id": file.file_id, "type": "file_deleted"})
 
 
-_ALL = re.compile(r".*/files")
-_ONE = re.compile(r".*/files/(?P<file>[^/]+)")
-_CONTENT = re.compile(r".*/files/(?P<file>[^/]+)/content")
-
-
-def _serve(
-    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
-) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
-    )
-
-
 SERVED = (
-    _serve("upload_file", "POST", _ALL, _served_upload, _write_one),
-    _serve("list_files", "GET", _ALL, _served_list, _write_list),
-    _serve("download_file", "GET", _CONTENT, _served_id, lambda data, _: ServedReply(content=data)),
-    _serve("retrieve_file", "GET", _ONE, _served_id, _write_one),
-    _serve("delete_file", "DELETE", _ONE, _served_id, _write_deleted),
+    serve(
+        "upload_file", "POST", r".*/files", _served_upload, write_body(write_file), is_shared=True
+    ),
+    *serve_files(
+        write_file, read_list=_served_list, write_list=_write_list, write_deleted=_write_deleted
+    ),
 )

@@ -7,13 +7,11 @@ in the operation; many are in files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import quote
-
-from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import files
 from interlingua.dialects.gemini_generate.errors import status_of_code
@@ -41,24 +39,32 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.wire.batches import (
     MEGABYTE,
     ReplyLines,
+    batch_page,
     cancelled,
     create_or_clean,
     expired,
     is_expired,
-    page_of,
     read_replies,
+    read_requests,
 )
 from interlingua.wire.fields import Fields, request_errors, restore, text_of
 from interlingua.wire.files import seconds_of, time_text
 from interlingua.wire.json_text import dumps, loads
-from interlingua.wire.jsonl import JSONLDecoder, encode_lines
-from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.jsonl import encode_lines
+from interlingua.wire.operations import page_by_token, page_size
+from interlingua.wire.resources import (
+    by_name,
+    decode_list,
+    decode_one,
+    resource_path,
+    serve,
+    write_body,
+)
 
 _BATCHES = "/v1beta/batches"
 _PREFIX = "batches/"
@@ -172,7 +178,7 @@ def _script(name: str, value: Any, profile: Profile) -> Script:
 
 
 def _path(value: BatchQuery) -> str:
-    return f"{_BATCHES}/{quote(value.id.removeprefix(_PREFIX), safe='')}"
+    return resource_path(_BATCHES, value.id.removeprefix(_PREFIX))
 
 
 def _cancel(value: BatchQuery, _profile: Profile) -> Script:
@@ -194,23 +200,6 @@ def _delete(value: BatchQuery, profile: Profile) -> Script:
 def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
     query = {} if value.limit is None else {"pageSize": str(min(value.limit, _MAX_PAGE))}
     return WireCall(method="GET", path=_BATCHES, query=query)
-
-
-def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    token = read_page(body).get("nextPageToken")
-    if not isinstance(token, str) or not token:
-        return None
-    return replace(call, query={**call.query, "pageToken": token})
-
-
-def _decode_batch(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
-    return read_batch(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
-    # An empty list is an object without the field.
-    rows = Fields(loads(body), strict=False).array("operations") or []
-    return [read_batch(row) for row in rows]
 
 
 def read_batch(value: Json) -> Batch:
@@ -354,24 +343,24 @@ def _results_decoder(value: BatchQuery) -> ReplyLines | _InlineReplies:
     return ReplyLines(read_reply) if value.output.startswith(_FILE) else _InlineReplies()
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        Operation(name="submit_batch", script=_submit, formats=(_INLINE, _LINES)),
-        Operation(
-            name="retrieve_batch",
-            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
-            decode=_decode_batch,
-            error_is_data=True,
-        ),
-        Operation(name="batch_results", encode=_encode_results, stream_decoder=_results_decoder),
-        Operation(name="cancel_batch", script=_cancel, error_is_data=True),
-        Operation(
-            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
-        ),
-        Operation(name="delete_batch", script=_delete),
-    )
-}
+OPERATIONS: Mapping[str, Operation] = by_name(
+    Operation(name="submit_batch", script=_submit, formats=(_INLINE, _LINES)),
+    Operation(
+        name="retrieve_batch",
+        encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+        decode=decode_one(read_batch),
+        error_is_data=True,
+    ),
+    Operation(name="batch_results", encode=_encode_results, stream_decoder=_results_decoder),
+    Operation(name="cancel_batch", script=_cancel, error_is_data=True),
+    Operation(
+        name="list_batches",
+        encode=_encode_list,
+        decode=decode_list(read_batch, "operations"),
+        next_page=page_by_token,
+    ),
+    Operation(name="delete_batch", script=_delete),
+)
 
 
 # Server side.
@@ -454,21 +443,21 @@ def _served_submit(call: WireCall, params: Mapping[str, str]) -> BatchSubmission
         rows = [] if requests is None else requests.array("requests") or []
         if not rows and file_name is None:
             raise DecodeError("batch.inputConfig: no requests")
-        calls = tuple(_read_item(row, index, path) for index, row in enumerate(rows))
+        calls = tuple(_read_item(path, row, index) for index, row in enumerate(rows))
     return BatchSubmission(
         owner=NAME,
         id_prefix=_PREFIX,
         model=params["model"],
         calls=calls,
         file_id=None if file_name is None else file_name.removeprefix(_FILE),
-        read=lambda data: _read_file(data, path),
+        read=partial(read_requests, read=partial(_read_item, path)),
         write=None if file_name is None else _write_lines,
         keeps_order=True,
         extra={NAME: fields.left} if fields.left else {},
     )
 
 
-def _read_item(row: Json, index: int, path: str) -> tuple[str, WireCall]:
+def _read_item(path: str, row: Json, index: int) -> tuple[str, WireCall]:
     fields = Fields(row, f"requests[{index}]")
     body = fields.object("request")
     if body is None:
@@ -476,13 +465,6 @@ def _read_item(row: Json, index: int, path: str) -> tuple[str, WireCall]:
     metadata = fields.object("metadata") or {}
     key = fields.text("key") or metadata.get("key")
     return str(index) if key is None else str(key), WireCall(path=path, body=body)
-
-
-def _read_file(data: bytes, path: str) -> tuple[tuple[str, WireCall], ...]:
-    decoder = JSONLDecoder()
-    values = decoder.feed(data)
-    values += decoder.finish()
-    return tuple(_read_item(value, index, path) for index, value in enumerate(values))
 
 
 def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
@@ -495,39 +477,24 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
 
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
-    page, has_more = page_of(batches, value, _PAGE)
+    page, has_more = batch_page(batches, value, _PAGE)
     body: dict[str, Any] = {"operations": [write_batch(each) for each in page]} if page else {}
     if has_more:
         body["nextPageToken"] = page[-1].batch.id
     return ServedReply(body=body)
 
 
-def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
-    return ServedReply(body=write_batch(served))
-
-
 def _write_nothing(_served: ServedBatch, _value: BatchQuery) -> ServedReply:
     return ServedReply(body={})
-
-
-def _serve(name: str, method: str, pattern: str, decode: Any, encode: Any) -> ServedOperation:
-    return ServedOperation(
-        name=name,
-        method=method,
-        pattern=re.compile(pattern),
-        decode=decode,
-        encode=encode,
-        is_shared=pattern is not _SUBMIT,
-    )
 
 
 _SUBMIT = r".*/models/(?P<model>[^/:]+):batchGenerateContent"
 _ALL = r"(?!.*/messages/).*/batches"  # the vendor's client may use /v1, as other vendors do
 _ONE = r"(?!.*/messages/).*/batches/(?P<batch>[^/:]+)"
 SERVED = (
-    _serve("submit_batch", "POST", _SUBMIT, _served_submit, _write_one),
-    _serve("list_batches", "GET", _ALL, _served_list, _write_list),
-    _serve("retrieve_batch", "GET", _ONE, _served_id, _write_one),
-    _serve("cancel_batch", "POST", f"{_ONE}:cancel", _served_id, _write_nothing),
-    _serve("delete_batch", "DELETE", _ONE, _served_id, _write_nothing),
+    serve("submit_batch", "POST", _SUBMIT, _served_submit, write_body(write_batch)),
+    serve("list_batches", "GET", _ALL, _served_list, _write_list, is_shared=True),
+    serve("retrieve_batch", "GET", _ONE, _served_id, write_body(write_batch), is_shared=True),
+    serve("cancel_batch", "POST", f"{_ONE}:cancel", _served_id, _write_nothing, is_shared=True),
+    serve("delete_batch", "DELETE", _ONE, _served_id, _write_nothing, is_shared=True),
 )

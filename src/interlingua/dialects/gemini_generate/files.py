@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.prepare.options import body_with_options
@@ -29,7 +28,6 @@ from interlingua.spec.media.files import (
 )
 from interlingua.spec.operations import (
     Operation,
-    OperationInput,
     Script,
     ServedOperation,
     ServedReply,
@@ -37,9 +35,17 @@ from interlingua.spec.operations import (
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, restore
-from interlingua.wire.files import ByteItems, file_page, listed_files, take_time, time_text
+from interlingua.wire.files import (
+    download,
+    file_page,
+    listed_files,
+    serve_files,
+    take_time,
+    time_text,
+)
 from interlingua.wire.json_text import loads
 from interlingua.wire.operations import page_by_token
+from interlingua.wire.resources import by_name, decode_list, decode_one, resource_path
 
 _FILES = "/v1beta/files"
 _UPLOAD = "/upload/v1beta/files"
@@ -94,7 +100,7 @@ def _dropped(value: Any, setting: str) -> tuple[Warning, ...]:
 def _path(value: FileInput) -> str:
     """The path of a file by its name, with or without `files/`, or by its URI."""
     name = value.file_id.removeprefix(_ADDRESS).removeprefix(_PREFIX)
-    return f"{_FILES}/{quote(name, safe='')}"
+    return resource_path(_FILES, name)
 
 
 def _encode_list(value: ListFilesInput, _profile: Profile) -> WireCall:
@@ -102,11 +108,6 @@ def _encode_list(value: ListFilesInput, _profile: Profile) -> WireCall:
     if value.after is not None:
         query["pageToken"] = value.after
     return WireCall(method="GET", path=_FILES, query=query, warnings=_dropped(value, "purpose"))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[StoredFile]:
-    # An empty list is an object without the field.
-    return [read_file(row) for row in Fields(loads(body), strict=False).array("files") or ()]
 
 
 def read_file(value: Json) -> StoredFile:
@@ -138,33 +139,31 @@ def read_file(value: Json) -> StoredFile:
     )
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        Operation(name="upload_file", script=_upload),
-        Operation(
-            name="retrieve_file",
-            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
-            decode=lambda _status, _headers, body: read_file(loads(body)),
-            error_is_data=True,  # of a file that could not be processed
+OPERATIONS: Mapping[str, Operation] = by_name(
+    Operation(name="upload_file", script=_upload),
+    Operation(
+        name="retrieve_file",
+        encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+        decode=decode_one(read_file),
+        error_is_data=True,  # of a file that could not be processed
+    ),
+    Operation(
+        name="list_files",
+        encode=_encode_list,
+        decode=decode_list(read_file, "files"),
+        next_page=page_by_token,
+    ),
+    Operation(
+        name="delete_file",
+        script=lambda value, _profile: _delete(value),
+    ),
+    download(
+        "download_file",
+        lambda value, _profile: WireCall(
+            method="GET", path=f"{_path(value)}:download", query={"alt": "media"}
         ),
-        Operation(
-            name="list_files", encode=_encode_list, decode=_decode_list, next_page=page_by_token
-        ),
-        Operation(
-            name="delete_file",
-            script=lambda value, _profile: _delete(value),
-        ),
-        Operation(
-            name="download_file",
-            encode=lambda value, _profile: WireCall(
-                method="GET", path=f"{_path(value)}:download", query={"alt": "media"}
-            ),
-            stream_decoder=lambda _value: ByteItems(),
-            is_download=True,
-        ),
-    )
-}
+    ),
+)
 
 
 def _delete(value: FileInput) -> Script:
@@ -249,33 +248,12 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
     return listed_files(call.query, limit="pageSize", after="pageToken", highest=_MAX_PAGE)
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> FileInput:
-    return FileInput(file_id=params["file"])
-
-
 def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     page, has_more = file_page(files, value, _MAX_PAGE)
     body: dict[str, Any] = {"files": [write_file(file) for file in page]} if page else {}
     if has_more:
         body["nextPageToken"] = page[-1].id
     return ServedReply(body=body)
-
-
-def _write_one(file: StoredFile, _value: OperationInput) -> ServedReply:
-    return ServedReply(body=write_file(file))
-
-
-_ALL = re.compile(r".*/files")
-_ONE = re.compile(r".*/files/(?P<file>[^/:]+)")
-_CONTENT = re.compile(r".*/files/(?P<file>[^/:]+):download")
-
-
-def _serve(
-    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
-) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
-    )
 
 
 SERVED = (
@@ -287,8 +265,11 @@ SERVED = (
         encode=_write_upload,
         reads_bytes=True,
     ),
-    _serve("list_files", "GET", _ALL, _served_list, _write_list),
-    _serve("download_file", "GET", _CONTENT, _served_id, lambda data, _: ServedReply(content=data)),
-    _serve("retrieve_file", "GET", _ONE, _served_id, _write_one),
-    _serve("delete_file", "DELETE", _ONE, _served_id, lambda _file, _value: ServedReply(body={})),
+    *serve_files(
+        write_file,
+        read_list=_served_list,
+        write_list=_write_list,
+        write_deleted=lambda _file, _value: ServedReply(body={}),
+        content=":download",
+    ),
 )

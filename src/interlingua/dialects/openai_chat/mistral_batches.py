@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_shared.batches import (
     delete_file,
     file_operations_of_batches,
-    read_lines,
     upload_requests,
     whole_seconds,
     write_replies,
@@ -32,17 +29,18 @@ from interlingua.spec.media.batch import (
     BatchSubmission,
     ServedBatch,
 )
-from interlingua.spec.operations import (
-    ItemFormat,
-    Operation,
-    Script,
-    ServedOperation,
-    ServedReply,
+from interlingua.spec.operations import ItemFormat, Operation, Script, ServedReply
+from interlingua.wire.batches import (
+    batch_page,
+    create_or_clean,
+    operations_on_batch,
+    read_requests,
+    serve_batches,
 )
-from interlingua.wire.batches import create_or_clean, page_of
 from interlingua.wire.fields import Fields, request_errors, restore, text_of
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.resources import by_name, decode_list
 
 PATH = "/v1/batch/jobs"
 _OWNER = "mistral"
@@ -83,32 +81,21 @@ def mistral_batch_operations(name: str) -> dict[str, Operation]:
         reply = yield from create_or_clean(call, delete_file(file_id))
         return read_job(loads(reply.body))
 
-    operations = (
+    return by_name(
         Operation(name="submit_batch", script=submit, formats=(lines,)),
         Operation(
-            name="retrieve_batch",
-            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
-            decode=_decode_job,
+            name="list_batches",
+            encode=_encode_list,
+            decode=decode_list(read_job, "data"),
+            next_page=_next_page,
         ),
-        Operation(
-            name="cancel_batch",
-            encode=lambda value, _profile: WireCall(path=f"{_path(value)}/cancel"),
-            decode=_decode_job,
-        ),
-        Operation(
-            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
-        ),
+        *operations_on_batch(PATH, read_job),
         *file_operations_of_batches(),
     )
-    return {operation.name: operation for operation in operations}
 
 
 def _wrap_line(item_id: str) -> tuple[bytes, bytes]:
     return dumps({"custom_id": item_id})[:-1] + b',"body":', b"}"
-
-
-def _path(value: BatchQuery) -> str:
-    return f"{PATH}/{quote(value.id, safe='')}"
 
 
 def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
@@ -122,15 +109,6 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
     if not isinstance(rows, list) or not rows or type(total) is not int or number * size >= total:
         return None
     return replace(call, query={**call.query, "page": str(number)})
-
-
-def _decode_job(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
-    return read_job(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
-    rows = Fields(loads(body), strict=False).items("data")
-    return [read_job(row) for row in rows]
 
 
 def read_job(value: Json) -> Batch:
@@ -203,7 +181,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         model=model,
         file_id=files[0],
         endpoint=endpoint,
-        read=partial(read_lines, partial(_read_line, endpoint, model)),
+        read=partial(read_requests, read=partial(_read_line, endpoint, model), first=1),
         write=write_replies,
         splits_errors=True,
         extra={_OWNER: {"input_files": list(files), **fields.left}},
@@ -216,10 +194,6 @@ def _read_line(endpoint: str, model: str, value: Json, number: int) -> tuple[str
     return fields.need("custom_id"), WireCall(path=endpoint, body=body)
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
-    return BatchQuery(id=params["batch"])
-
-
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
     size = page_size(call.query, "page_size", default=_PAGE, highest=_PAGE)
     number = call.query.get("page", "0")
@@ -228,30 +202,15 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
     start = int(value.after or 0) * (value.limit or _PAGE)
-    page, _ = page_of(batches[start:], replace(value, after=None), _PAGE)
+    page, _ = batch_page(batches[start:], replace(value, after=None), _PAGE)
     rows = [write_job(served) for served in page]
     return ServedReply(body={"object": "list", "data": rows, "total": len(batches)})
 
 
-def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
-    return ServedReply(body=write_job(served))
-
-
-_ALL = re.compile(r".*/batch/jobs")
-_ONE = re.compile(r".*/batch/jobs/(?P<batch>[^/]+)")
-_CANCEL = re.compile(r".*/batch/jobs/(?P<batch>[^/]+)/cancel")
-
-SERVED = (
-    ServedOperation(
-        name="submit_batch", method="POST", pattern=_ALL, decode=_served_submit, encode=_write_one
-    ),
-    ServedOperation(
-        name="list_batches", method="GET", pattern=_ALL, decode=_served_list, encode=_write_list
-    ),
-    ServedOperation(
-        name="retrieve_batch", method="GET", pattern=_ONE, decode=_served_id, encode=_write_one
-    ),
-    ServedOperation(
-        name="cancel_batch", method="POST", pattern=_CANCEL, decode=_served_id, encode=_write_one
-    ),
+SERVED = serve_batches(
+    r".*/batch/jobs",
+    write_job,
+    read_submission=_served_submit,
+    read_list=_served_list,
+    write_list=_write_list,
 )

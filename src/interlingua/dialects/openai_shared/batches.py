@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_shared.files import PATH as FILES
 from interlingua.dialects.openai_shared.files import read_file
+from interlingua.dialects.openai_shared.lists import list_body
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
-from interlingua.spec.errors import DecodeError, InvalidRequestError, NotFoundError
+from interlingua.spec.errors import InvalidRequestError, NotFoundError
 from interlingua.spec.media.batch import (
     BATCH_TIER,
     Batch,
@@ -34,23 +33,26 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.spec.response import Usage
 from interlingua.wire.batches import (
     MEGABYTE,
     ReplyLines,
+    batch_page,
     cancelled,
     create_or_clean,
     expired,
     is_expired,
-    page_of,
+    operations_on_batch,
+    read_requests,
+    serve_batches,
 )
 from interlingua.wire.fields import Fields, count, request_errors, restore, text_of
 from interlingua.wire.json_text import dumps, loads
-from interlingua.wire.jsonl import JSONLDecoder, encode_lines
+from interlingua.wire.jsonl import encode_lines
 from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.resources import by_name, decode_list, resource_path
 
 PATH = "/v1/batches"
 OWNER = "openai"
@@ -88,24 +90,17 @@ def batch_operations(name: str, endpoint: str) -> dict[str, Operation]:
         reply = yield from create_or_clean(call, delete_file(file_id))
         return read_batch(loads(reply.body))
 
-    operations = (
+    return by_name(
         Operation(name="submit_batch", script=submit, formats=(lines,)),
         Operation(
-            name="retrieve_batch",
-            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
-            decode=_decode_batch,
+            name="list_batches",
+            encode=_encode_list,
+            decode=decode_list(read_batch, "data", required="batches"),
+            next_page=_next_page,
         ),
-        Operation(
-            name="cancel_batch",
-            encode=lambda value, _profile: WireCall(path=f"{_path(value)}/cancel"),
-            decode=_decode_batch,
-        ),
-        Operation(
-            name="list_batches", encode=_encode_list, decode=_decode_list, next_page=_next_page
-        ),
+        *operations_on_batch(PATH, read_batch),
         *file_operations_of_batches(),
     )
-    return {operation.name: operation for operation in operations}
 
 
 def file_operations_of_batches() -> tuple[Operation, ...]:
@@ -114,7 +109,7 @@ def file_operations_of_batches() -> tuple[Operation, ...]:
         Operation(
             name="batch_results",
             encode=lambda value, _profile: WireCall(
-                method="GET", path=f"{_file_path(value.output)}/content"
+                method="GET", path=f"{resource_path(FILES, value.output)}/content"
             ),
             stream_decoder=lambda _value: ReplyLines(read_reply),
         ),
@@ -153,15 +148,7 @@ def _delete_files(value: BatchQuery, _profile: Profile) -> Script:
 
 def delete_file(file_id: str) -> WireCall:
     """The call that deletes a file."""
-    return WireCall(method="DELETE", path=_file_path(file_id))
-
-
-def _file_path(file_id: str) -> str:
-    return f"{FILES}/{quote(file_id, safe='')}"
-
-
-def _path(value: BatchQuery) -> str:
-    return f"{PATH}/{quote(value.id, safe='')}"
+    return WireCall(method="DELETE", path=resource_path(FILES, file_id))
 
 
 # Batches.
@@ -179,17 +166,6 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
     if page.get("has_more") is not True or not isinstance(last, str):
         return None
     return replace(call, query={**call.query, "after": last})
-
-
-def _decode_batch(_status: int, _headers: Mapping[str, str], body: bytes) -> Batch:
-    return read_batch(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[Batch]:
-    rows = Fields(loads(body), strict=False).array("data")
-    if rows is None:
-        raise DecodeError("the reply has no list of batches")
-    return [read_batch(row) for row in rows]
 
 
 def read_batch(value: Json) -> Batch:
@@ -363,21 +339,11 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         id_prefix="batch_",
         file_id=file_id,
         endpoint=endpoint,
-        read=partial(read_lines, _read_line),
+        read=partial(read_requests, read=_read_line, first=1),
         write=write_replies,
         splits_errors=True,
         extra={OWNER: {"completion_window": window, **fields.left}},
     )
-
-
-def read_lines(
-    read: Callable[[Json, int], tuple[str, WireCall]], data: bytes
-) -> tuple[tuple[str, WireCall], ...]:
-    """The requests in an uploaded file; `DecodeError` with the number of the line."""
-    decoder = JSONLDecoder()
-    values = decoder.feed(data)
-    values += decoder.finish()
-    return tuple(read(value, number) for number, value in enumerate(values, 1))
 
 
 def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
@@ -388,43 +354,22 @@ def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
     return fields.need("custom_id"), call
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> BatchQuery:
-    return BatchQuery(id=params["batch"])
-
-
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
     size = page_size(call.query, "limit", default=_PAGE, highest=_MAX_PAGE)
     return BatchQuery(owner=OWNER, limit=size, after=call.query.get("after") or None)
 
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
-    page, has_more = page_of(batches, value, _PAGE)
-    ids = {"first_id": page[0].batch.id, "last_id": page[-1].batch.id} if page else {}
-    rows = [write_batch(served) for served in page]
-    return ServedReply(body={"object": "list", "data": rows, "has_more": has_more, **ids})
+    page, has_more = batch_page(batches, value, _PAGE)
+    return ServedReply(body=list_body([write_batch(each) for each in page], has_more=has_more))
 
 
-def _write_one(served: ServedBatch, _value: BatchSubmission | BatchQuery) -> ServedReply:
-    return ServedReply(body=write_batch(served))
-
-
-# Another dialect has paths that end in the same way, and a third has the same paths.
-_ALL = re.compile(r"(?!.*/messages/).*/batches")
-_ONE = re.compile(r"(?!.*/messages/).*/batches/(?P<batch>[^/]+)")
-_CANCEL = re.compile(r"(?!.*/messages/).*/batches/(?P<batch>[^/]+)/cancel")
-
-
-def _serve(
-    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
-) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
-    )
-
-
-SERVED = (
-    _serve("submit_batch", "POST", _ALL, _served_submit, _write_one),
-    _serve("list_batches", "GET", _ALL, _served_list, _write_list),
-    _serve("retrieve_batch", "GET", _ONE, _served_id, _write_one),
-    _serve("cancel_batch", "POST", _CANCEL, _served_id, _write_one),
+SERVED = serve_batches(
+    # Another dialect has paths that end in the same way, and a third has the same paths.
+    r"(?!.*/messages/).*/batches",
+    write_batch,
+    read_submission=_served_submit,
+    read_list=_served_list,
+    write_list=_write_list,
+    is_shared=True,
 )

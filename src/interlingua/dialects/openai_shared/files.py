@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_shared.lists import list_body
 from interlingua.prepare.options import form_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
-from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.media.files import (
     DeletedFile,
     FileInput,
@@ -23,11 +22,18 @@ from interlingua.spec.media.files import (
     StoredFile,
     UploadInput,
 )
-from interlingua.spec.operations import Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import Operation, ServedReply
 from interlingua.wire.fields import Fields, restore
-from interlingua.wire.files import ByteItems, file_page, listed_files, uploaded_file
-from interlingua.wire.json_text import loads
+from interlingua.wire.files import (
+    file_page,
+    file_part,
+    listed_files,
+    operations_on_file,
+    serve_files,
+    uploaded_file,
+)
 from interlingua.wire.operations import page_after_last, read_page
+from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
 PATH = "/v1/files"
 _STATES: dict[str, FileState] = {"uploaded": "processing", "processed": "ready", "error": "failed"}
@@ -59,36 +65,16 @@ def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Oper
     def encode_upload(value: UploadInput, _profile: Profile) -> WireCall:
         return WireCall(path=PATH, form=form_with_options(_form(value, rules), value, name))
 
-    operations = (
-        Operation(name="upload_file", encode=encode_upload, decode=_decode_file),
-        Operation(
-            name="retrieve_file",
-            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
-            decode=_decode_file,
-        ),
+    return by_name(
+        Operation(name="upload_file", encode=encode_upload, decode=decode_one(read_file)),
         Operation(
             name="list_files",
             encode=lambda value, _profile: _encode_list(value, rules),
-            decode=_decode_list,
+            decode=decode_list(read_file, "data", required="files"),
             next_page=_numbered_page if rules.numbered_pages else page_after_last("after"),
         ),
-        Operation(
-            name="delete_file",
-            encode=lambda value, _profile: WireCall(method="DELETE", path=_path(value)),
-            decode=_decode_deleted,
-        ),
-        Operation(
-            name="download_file",
-            encode=lambda value, _profile: WireCall(method="GET", path=f"{_path(value)}/content"),
-            stream_decoder=lambda _value: ByteItems(),
-            is_download=True,
-        ),
+        *operations_on_file(PATH, read_file),
     )
-    return {operation.name: operation for operation in operations}
-
-
-def _path(value: FileInput) -> str:
-    return f"{PATH}/{quote(value.file_id, safe='')}"
 
 
 def _form(value: UploadInput, rules: FileRules) -> tuple[FormPart, ...]:
@@ -101,13 +87,7 @@ def _form(value: UploadInput, rules: FileRules) -> tuple[FormPart, ...]:
         seconds = str(round(value.expires_after))
         fields.append(FormPart(name="expires_after[anchor]", content="created_at"))
         fields.append(FormPart(name="expires_after[seconds]", content=seconds))
-    file = FormPart(
-        name="file",
-        content=value.content,
-        file_name=value.file_name,
-        media_type=value.media_type,
-    )
-    return (*fields, file)
+    return (*fields, file_part(value))
 
 
 def _encode_list(value: ListFilesInput, rules: FileRules) -> WireCall:
@@ -126,22 +106,6 @@ def _numbered_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> 
     if not isinstance(rows, list) or type(total) is not int or number * len(rows) >= total:
         return None
     return replace(call, query={**call.query, "page": str(number)})
-
-
-def _decode_file(_status: int, _headers: Mapping[str, str], body: bytes) -> StoredFile:
-    return read_file(loads(body))
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[StoredFile]:
-    rows = Fields(loads(body), strict=False).array("data")
-    if rows is None:
-        raise DecodeError("the reply has no list of files")
-    return [read_file(row) for row in rows]
-
-
-def _decode_deleted(_status: int, _headers: Mapping[str, str], body: bytes) -> DeletedFile:
-    value = loads(body)
-    return DeletedFile(file_id=Fields(value).need("id"), raw=value)
 
 
 def read_file(value: Json) -> StoredFile:
@@ -203,42 +167,20 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
     return listed_files(call.query, limit=limit, after="after", highest=_MAX_PAGE)
 
 
-def _served_id(_call: WireCall, params: Mapping[str, str]) -> FileInput:
-    return FileInput(file_id=params["file"])
-
-
 def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     page, has_more = file_page(files, value, _MAX_PAGE)
-    ids = {"first_id": page[0].id, "last_id": page[-1].id} if page else {}
-    rows = [write_file(file) for file in page]
-    return ServedReply(body={"object": "list", "data": rows, "has_more": has_more, **ids})
+    return ServedReply(body=list_body([write_file(file) for file in page], has_more=has_more))
 
 
 def _write_deleted(file: DeletedFile, _value: FileInput) -> ServedReply:
     return ServedReply(body={"object": "file", "id": file.file_id, "deleted": True})
 
 
-def _write_one(file: StoredFile, _value: UploadInput | FileInput) -> ServedReply:
-    return ServedReply(body=write_file(file))
-
-
-_ALL = re.compile(r".*/files")
-_ONE = re.compile(r".*/files/(?P<file>[^/]+)")
-_CONTENT = re.compile(r".*/files/(?P<file>[^/]+)/content")
-
-
-def _serve(
-    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
-) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
-    )
-
-
 SERVED = (
-    _serve("upload_file", "POST", _ALL, _served_upload, _write_one),
-    _serve("list_files", "GET", _ALL, _served_list, _write_list),
-    _serve("download_file", "GET", _CONTENT, _served_id, lambda data, _: ServedReply(content=data)),
-    _serve("retrieve_file", "GET", _ONE, _served_id, _write_one),
-    _serve("delete_file", "DELETE", _ONE, _served_id, _write_deleted),
+    serve(
+        "upload_file", "POST", r".*/files", _served_upload, write_body(write_file), is_shared=True
+    ),
+    *serve_files(
+        write_file, read_list=_served_list, write_list=_write_list, write_deleted=_write_deleted
+    ),
 )

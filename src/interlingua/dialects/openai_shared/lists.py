@@ -1,0 +1,12 @@
+"""One page of a list, as a server sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def list_body(rows: Sequence[dict[str, Any]], *, has_more: bool) -> dict[str, Any]:
+    """The page with these rows, each of which has an `id`."""
+    ids = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
+    return {"object": "list", "data": list(rows), "has_more": has_more, **ids}

@@ -1,0 +1,104 @@
+"""Operations on what a provider stores, such as files and batches, in the forms many APIs share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.operations import Operation, ServedOperation, ServedReply
+from interlingua.wire.fields import Fields
+from interlingua.wire.json_text import loads
+
+T = TypeVar("T")
+Decode: TypeAlias = Callable[[int, Mapping[str, str], bytes], T]
+"""As in `Operation`."""
+MakeHeaders: TypeAlias = Callable[[Profile], dict[str, str]]
+"""The headers of the calls to an API, such as that with its version."""
+
+
+def no_headers(_profile: Profile) -> dict[str, str]:
+    """For an API whose calls have no headers of their own."""
+    return {}
+
+
+def by_name(*operations: Operation) -> dict[str, Operation]:
+    """The operations of a dialect, each by its name."""
+    return {operation.name: operation for operation in operations}
+
+
+def resource_path(base: str, resource_id: str) -> str:
+    """The path of one file, batch or job."""
+    return f"{base}/{quote(resource_id, safe='')}"
+
+
+def decode_one(read: Callable[[Json], T]) -> Decode[T]:
+    """Decodes a reply that describes one of them."""
+    return lambda _status, _headers, body: read(loads(body))
+
+
+def decode_list(
+    read: Callable[[Json], T], field: str, *, required: str | None = None
+) -> Decode[list[T]]:
+    """
+    Decodes a reply that lists them in this field.
+
+    A reply without the field is an empty list, unless `required` says what it should list.
+    """
+
+    def decode(_status: int, _headers: Mapping[str, str], body: bytes) -> list[T]:
+        rows = Fields(loads(body), strict=False).array(field)
+        if rows is None and required is not None:
+            raise DecodeError(f"the reply has no list of {required}")
+        return [read(row) for row in rows or ()]
+
+    return decode
+
+
+# The server side.
+
+
+def serve(
+    name: str,
+    method: str,
+    pattern: str,
+    decode: Callable[[WireCall, Mapping[str, str]], Any],
+    encode: Callable[[Any, Any], ServedReply],
+    *,
+    is_shared: bool = False,
+) -> ServedOperation:
+    """The server side of one endpoint; `pattern` is a regular expression."""
+    return ServedOperation(
+        name=name,
+        method=method,
+        pattern=re.compile(pattern),
+        decode=decode,
+        encode=encode,
+        is_shared=is_shared,
+    )
+
+
+def write_body(write: Callable[[T], Json]) -> Callable[[T, Any], ServedReply]:
+    """Encodes a result as JSON."""
+    return lambda result, _value: ServedReply(body=write(result))
+
+
+def page_of(
+    rows: Sequence[T],
+    id_of: Callable[[T], str],
+    after: str | None,
+    size: int,
+    *,
+    kind: str,
+) -> tuple[list[T], bool]:
+    """The page after this id of a list that a server sends, and whether more follow."""
+    ids = [id_of(row) for row in rows]
+    if after is not None and after not in ids:
+        raise InvalidRequestError(f"No such {kind}: {after}", status_code=400)
+    start = 0 if after is None else ids.index(after) + 1
+    end = start + size
+    return list(rows[start:end]), end < len(rows)
