@@ -1,4 +1,4 @@
-"""The client of the command line: keys from the environment, then those that `keys set` stored."""
+"""The client and the default model of the command line."""
 
 from __future__ import annotations
 
@@ -6,17 +6,44 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from interlingua.cli.keystore import stored_keys
+
 if TYPE_CHECKING:
     from interlingua.sync import Client
 
+MODEL = "INTERLINGUA_MODEL"
+"""The variable that names the model to use when none is named."""
+LOCAL_MODEL = "local:smollm2"
+
 
 def environment() -> Mapping[str, str]:
-    """The variables of the environment over the stored keys."""
-    return os.environ
+    """The variables of the environment that are set, over the stored keys."""
+    return {**stored_keys(), **{name: value for name, value in os.environ.items() if value}}
 
 
 def open_client() -> Client:
     """A blocking client for every provider with a key."""
+    import logging
+
     from interlingua.sync import Client
 
+    # What the library logs as a warning is part of the result, and printed from there.
+    logging.getLogger("interlingua").addHandler(logging.NullHandler())
     return Client.from_env(environment())
+
+
+def choose_model() -> tuple[str, str]:
+    """The model for a question that names none, and why it was chosen."""
+    from interlingua.catalog import get_latest_model
+    from interlingua.client.config import adapters_from_env
+
+    environ = environment()
+    if named := environ.get(MODEL):
+        return named, f"{MODEL} is set"
+    for name, adapter in adapters_from_env(environ).items():
+        if adapter.provider.is_local or adapter.provider.is_embedded:
+            continue
+        model = get_latest_model(name, tier="small") or get_latest_model(name)
+        if model is not None:
+            return f"{name}:{model.id}", f"there is a key for {name}"
+    return LOCAL_MODEL, "no key is configured: a small model on this machine answers"

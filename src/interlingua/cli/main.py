@@ -10,7 +10,12 @@ import click
 from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
+    "ask": "Ask a model one question; the answer is printed.",
+    "explain": "Show the request that would be sent, without sending it.",
     "models": "List models with prices, context windows and capabilities.",
+    "providers": "List providers, and what is missing to use them.",
+    "keys": "Set, list and remove API keys for this command line.",
+    "log": "Read the calls that were made: list, search, show, costs.",
 }
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 

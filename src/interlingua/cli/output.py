@@ -51,6 +51,8 @@ UNEXPECTED = 70
 """An error in this program."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+_NAME = "interlingua"
+_COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable with which shells ask for completions
 
 
 class Column(NamedTuple):
@@ -222,13 +224,13 @@ def printable(text: str) -> str:
 def run(program: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Every error is one line on stderr."""
     output = Output()
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        value = program.main(
-            args=None if arguments is None else list(arguments),
-            prog_name="interlingua",
-            standalone_mode=False,
-            obj=output,
-        )
+        if _COMPLETION in os.environ:
+            program.main(given, prog_name=_NAME)
+        # Not `main`, which handles closed pipes and Ctrl-C in its own way.
+        with program.make_context(_NAME, given, obj=output) as context:
+            value = program.invoke(context)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 -- the only place where errors end
         return report(error, output)
@@ -241,7 +243,9 @@ def report(error: BaseException, output: Output) -> int:
     if isinstance(error, BrokenPipeError) and not hasattr(error, "error_class"):
         _detach_stdout()
         return code
-    if output.debug:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        sys.stderr.write(f"{error.format_message()}\n")
+    elif output.debug:
         import traceback
 
         traceback.print_exception(error)

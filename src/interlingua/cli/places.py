@@ -31,3 +31,10 @@ def private_file(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     return path
+
+
+def private_folder(path: Path) -> Path:
+    """Make the folder, if there is none, so that only its owner can look into it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.mkdir(exist_ok=True, mode=0o700)
+    return path

@@ -1,0 +1,131 @@
+"""`interlingua ask`: one question."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.cli.output import Output, with_output
+from interlingua.cli.prompts import Question, prompt_options, read_question
+
+if TYPE_CHECKING:
+    from interlingua import GenerateResult
+    from interlingua.sync import Client, Session
+
+_BLOCK = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+@click.command("ask")
+@prompt_options
+@click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
+@click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
+@click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
+@click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
+@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
+@click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time on stderr.")
+@click.option("-n", "--no-log", is_flag=True, help="Keep neither the call nor the conversation.")
+@click.option("--explain", "explains", is_flag=True, help="Print the request; send nothing.")
+@with_output
+def command(out: Output, *, explains: bool, **options: Any) -> None:
+    r"""
+    Ask a model one question. The answer goes to stdout, everything else to stderr.
+
+    What is piped in comes before PROMPT. Without -m, the model of INTERLINGUA_MODEL answers, or
+    one of the first provider with a key, or a small model on this machine.
+
+    \b
+    interlingua ask "Ten names for a pet pelican"
+    git diff | interlingua ask -s "Write a commit message"
+    interlingua ask -a photo.jpg "What is this?"
+    interlingua ask --schema 'name, age int' "Invent a dog"
+    interlingua ask -c "And now in French"
+    """
+    question = read_question(**options)
+    if explains:
+        from interlingua.cli.explain import explain
+
+        explain(out, question)
+        return
+    _ask(out, question, **options)
+
+
+def _ask(out: Output, question: Question, **options: Any) -> None:
+    from interlingua.cli.calls_log import announce, is_on
+    from interlingua.cli.clients import open_client
+    from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
+
+    is_logged = is_on(wanted=not options["no_log"])
+    if is_logged:
+        announce(out)
+    with open_client() as client:
+        session = _open_session(out, question, client, is_logged=is_logged, **options)
+        is_quiet = out.json or options["extract"]
+        turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet)
+        turn.hides_reasoning = options["hide_reasoning"]
+        shape = {} if question.schema is None else {"schema": question.schema}
+        streams = not options["no_stream"]
+        model = {"model": question.model} if question.model else {}
+        result = turn.run(question.content, question.text, streams=streams, **model, **shape)
+    if out.json:
+        out.data(describe_result(result, session, turn.seconds))
+    elif options["extract"]:
+        out.line(first_block(result.text))
+    show_warnings(out, result.warnings)
+    if options["usage"]:
+        out.note(
+            usage_line(model_name(result), result.total_usage, result.total_cost, turn.seconds)
+        )
+
+
+def _open_session(
+    out: Output, question: Question, client: Client, *, is_logged: bool, **options: Any
+) -> Session:
+    from interlingua.cli.clients import choose_model
+    from interlingua.cli.conversation import last_session, open_store, resume
+    from interlingua.sync import Session
+
+    given: dict[str, Any] = dict(question.options)
+    if question.system is not None:
+        given["system"] = question.system
+    if options["goes_on"] or options["cid"]:
+        store = open_store()
+        session_id = options["cid"] or last_session(store)
+        if session_id is None:
+            raise click.UsageError("there is no conversation to continue")
+        return resume(session_id, store, client, **given)
+    model = question.model
+    if model is None:
+        model, why = choose_model()
+        out.note(f"Model: {model} ({why})")
+    return Session(model, store=open_store() if is_logged else None, client=client, **given)
+
+
+def describe_result(result: GenerateResult[Any], session: Session, seconds: float) -> Any:
+    """What `--json` prints of an answer."""
+    from interlingua.cli.conversation import model_name
+
+    return {
+        "model": model_name(result),
+        "text": result.text,
+        "object": result.output,
+        "reasoning": result.reasoning or None,
+        "finish_reason": result.finish_reason.reason,
+        "usage": {
+            "input_tokens": result.total_usage.input_tokens,
+            "output_tokens": result.total_usage.output_tokens,
+        },
+        "cost": None if result.total_cost is None else result.total_cost.total,
+        "seconds": round(seconds, 3),
+        "warnings": [
+            {"code": warning.code, "message": warning.message} for warning in result.warnings
+        ],
+        "conversation": session.session_id,
+    }
+
+
+def first_block(text: str) -> str:
+    """The first fenced code block of a text; the whole text if it has none."""
+    match = _BLOCK.search(text)
+    return (text if match is None else match[2]).rstrip("\n")

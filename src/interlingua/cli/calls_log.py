@@ -1,0 +1,83 @@
+"""The log of calls: a SQLite file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from interlingua.cli.output import Output
+from interlingua.cli.places import data_folder, private_file
+
+OFF = "INTERLINGUA_NO_LOG"
+"""The variable that switches the log off."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS calls (
+  id INTEGER PRIMARY KEY, at REAL NOT NULL, command TEXT NOT NULL, session TEXT, model TEXT,
+  system TEXT, prompt TEXT, answer TEXT, reasoning TEXT, input_tokens INTEGER,
+  output_tokens INTEGER, cost REAL, seconds REAL, error TEXT)
+"""
+_FIRST = (
+    "Calls are kept in {path}, which only you can read: `interlingua log` shows them. "
+    "--no-log or {off}=1 switches this off."
+)
+
+
+def log_path() -> Path:
+    """Where the log is."""
+    return data_folder() / "log.db"
+
+
+def is_on(*, wanted: bool) -> bool:
+    """Whether calls are kept."""
+    return wanted and not os.environ.get(OFF)
+
+
+def announce(out: Output) -> None:
+    """Say at the first use that calls are kept, and how to switch that off."""
+    if not log_path().exists():
+        out.note(_FIRST.format(path=log_path(), off=OFF))
+        private_file(log_path())
+
+
+def add_call(out: Output, values: dict[str, Any]) -> None:
+    """Keep a call. A failure is noted, because the answer is more important than the log."""
+    row = {"at": time.time(), **values}
+    names = ", ".join(row)
+    places = ", ".join(f":{name}" for name in row)
+    try:
+        with _open() as database, database:
+            database.execute(f"INSERT INTO calls ({names}) VALUES ({places})", row)  # noqa: S608
+    except (sqlite3.Error, OSError) as error:
+        out.note(f"The call was not logged: {error}")
+
+
+def find_calls(
+    where: str = "1", values: Sequence[Any] = (), limit: int = -1
+) -> list[dict[str, Any]]:
+    """The calls that fulfil a condition, the newest first."""
+    query = f"SELECT * FROM calls WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608 -- ours
+    return read(query, (*values, limit))
+
+
+def read(query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """The rows of a query; none if there is no log yet."""
+    if not log_path().exists():
+        return []
+    try:
+        with _open() as database:
+            return [dict(row) for row in database.execute(query, values)]
+    except sqlite3.DatabaseError as error:
+        raise OSError(None, f"the log cannot be read: {error}", str(log_path())) from error
+
+
+@contextmanager
+def _open() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(private_file(log_path()), timeout=5)) as database:
+        database.row_factory = sqlite3.Row
+        database.execute(_TABLE)
+        yield database

@@ -1,0 +1,212 @@
+"""One turn of a conversation, as `ask` and `chat` make it: printed, approved, logged."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from interlingua.cli.calls_log import add_call
+from interlingua.cli.output import Output, is_terminal, printable
+from interlingua.cli.places import data_folder, private_folder
+from interlingua.cli.tool_files import ask_approvals, describe_call
+
+if TYPE_CHECKING:
+    from interlingua import Cost, GenerateResult, SessionStore, Usage, Warning
+    from interlingua.events import StreamEvent
+    from interlingua.sync import Client, Session
+
+_SHORTEST_COST = 0.01  # dollars; less is printed with more digits
+_RESULT_LENGTH = 200  # characters of a tool's result that are shown
+
+
+def open_store() -> SessionStore:
+    """The conversations of `ask` and `chat`."""
+    from interlingua import SessionStore
+
+    return SessionStore(private_folder(data_folder() / "sessions") / "sessions.db")
+
+
+def last_session(store: SessionStore) -> str | None:
+    """The id of the conversation that was changed last."""
+    from interlingua.sync.loop_thread import background
+
+    found = background.run(store.list(1))
+    return found[0].session_id if found else None
+
+
+def resume(session_id: str, store: SessionStore, client: Client, **options: Any) -> Session:
+    """The stored conversation with this id."""
+    from interlingua.sync import Session
+
+    return Session.resume(session_id, store=store, client=client, **options)
+
+
+class Turn:
+    """A turn: it prints the answer as it arrives, asks about tools, and writes the log."""
+
+    def __init__(
+        self,
+        out: Output,
+        session: Session,
+        command: str,
+        *,
+        is_logged: bool,
+        is_quiet: bool = False,
+    ) -> None:
+        """`is_quiet`: the answer is not printed here, because it is printed in another form."""
+        self._out = out
+        self._session = session
+        self._command = command
+        self._is_logged = is_logged
+        self._is_quiet = is_quiet
+        self._text = ""
+        self._reasoning = ""
+        self._ends_line = True
+        self._began = time.monotonic()
+        self.hides_reasoning = False
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._began
+
+    def run(self, prompt: Any, text: str, *, streams: bool = True, **options: Any) -> Any:
+        """
+        Make the turn; returns its result.
+
+        With `schema` the answer is an object. What has arrived is logged if it fails or is
+        interrupted, too.
+        """
+        result: GenerateResult[Any] | None = None
+        problem: BaseException | None = None
+        try:
+            result = self._send(prompt, streams=streams, **options)
+            while result.pending_approvals:
+                self._end_line()
+                approvals = ask_approvals(result.pending_approvals)
+                result = self._send(None, streams=streams, **{**options, "approvals": approvals})
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            self._end_line()
+            if self._is_logged:
+                self._log(text, result, problem)
+        return result
+
+    def _send(self, prompt: Any, *, streams: bool, **options: Any) -> GenerateResult[Any]:
+        if "schema" in options:
+            schema = options.pop("schema")
+            result = self._session.send_object(prompt, schema=schema, **options)
+            self._show_whole(result)
+            return result
+        if not streams:
+            plain = self._session.send(prompt, **options)
+            self._show_whole(plain)
+            return plain
+        with self._session.stream(prompt, **options) as events:
+            self._show(events)
+            return events.result()
+
+    def _show(self, events: Iterable[StreamEvent]) -> None:
+        for event in events:
+            if event.type == "text_delta":
+                self._add_text(event.delta)
+            elif event.type == "reasoning_delta":
+                self._add_reasoning(event.delta)
+            elif event.type == "tool_call_end":
+                self._note(f"→ {describe_call(event.tool_call)}")
+            elif event.type == "tool_result":
+                content = " ".join(str(event.result.content).split())
+                self._note(f"← {printable(content)[:_RESULT_LENGTH]}")
+
+    def _show_whole(self, result: GenerateResult[Any]) -> None:
+        if result.reasoning:
+            self._add_reasoning(result.reasoning)
+        self._add_text(result.text)
+
+    def _add_text(self, piece: str) -> None:
+        if not self._text:
+            self._end_line(only_dim=True)
+        self._text += piece
+        if not self._is_quiet and piece:
+            self._out.write(printable(piece) if is_terminal(sys.stdout) else piece)
+            self._ends_line = piece.endswith("\n")
+
+    def _add_reasoning(self, piece: str) -> None:
+        self._reasoning += piece
+        if not self.hides_reasoning and piece:
+            self._out.dim(printable(piece))
+            self._dim_open = not piece.endswith("\n")
+
+    _dim_open = False
+
+    def _note(self, text: str) -> None:
+        self._end_line()
+        self._out.note(text)
+
+    def _end_line(self, *, only_dim: bool = False) -> None:
+        """End lines that were begun."""
+        if self._dim_open:
+            self._out.dim("\n")
+            self._dim_open = False
+        if not only_dim and not self._ends_line:
+            self._out.line()
+            self._ends_line = True
+
+    def _log(
+        self, prompt: str, result: GenerateResult[Any] | None, problem: BaseException | None
+    ) -> None:
+        usage = None if result is None else result.total_usage
+        cost = None if result is None else result.total_cost
+        add_call(
+            self._out,
+            {
+                "command": self._command,
+                "session": self._session.session_id,
+                "model": model_name(result) or self._session.model,
+                "system": system_text(self._session),
+                "prompt": prompt,
+                "answer": self._text,
+                "reasoning": self._reasoning or None,
+                "input_tokens": None if usage is None else usage.input_tokens,
+                "output_tokens": None if usage is None else usage.output_tokens,
+                "cost": None if cost is None else cost.total,
+                "seconds": round(self.seconds, 3),
+                "error": None if problem is None else str(problem) or type(problem).__name__,
+            },
+        )
+
+
+def system_text(session: Session) -> str | None:
+    """The system prompt, if it is a text."""
+    system = session.asynchronous.system
+    return system if isinstance(system, str) else None
+
+
+def model_name(result: GenerateResult[Any] | None) -> str | None:
+    """The provider and the model that answered."""
+    if result is None:
+        return None
+    response = result.response
+    return ":".join(filter(None, (response.provider, response.model)))
+
+
+def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
+    """Say what was changed or dropped, each thing once."""
+    for message in dict.fromkeys(warning.message for warning in warnings):
+        out.note(f"warning: {message}")
+
+
+def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float) -> str:
+    """Tokens, cost and time in one line."""
+    price = "cost unknown" if cost is None else dollars(cost.total)
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    return " · ".join(filter(None, (name, tokens, price, f"{seconds:.1f} s")))
+
+
+def dollars(amount: float) -> str:
+    """An amount of money with as many digits as it needs."""
+    return f"${amount:.2f}" if amount >= _SHORTEST_COST or not amount else f"${amount:.6f}"

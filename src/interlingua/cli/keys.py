@@ -1,0 +1,90 @@
+"""`interlingua keys`: keys for this command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from interlingua.cli.keystore import remove_key, store_key, stored_names
+from interlingua.cli.output import Column, Output, is_terminal, with_output
+
+_COLUMNS = (Column("variable", "variable"), Column("place", "stored in"), Column("used", "used"))
+
+
+@click.group("keys")
+def command() -> None:
+    r"""
+    Set, list and remove API keys for this command line.
+
+    A key is stored in the keyring of the system if the package `keyring` is installed, else in a
+    file that only you can read. It is never printed. A variable of the environment comes first,
+    and programs that use the library do not see the stored keys.
+
+    \b
+    interlingua keys set anthropic
+    interlingua keys list
+    """
+
+
+@command.command("set")
+@click.argument("provider")
+@with_output
+def set_key(out: Output, provider: str) -> None:
+    """Store the key of PROVIDER; it is asked for, or read from stdin."""
+    variable = _variable(provider)
+    if is_terminal(sys.stdin):
+        key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
+    else:
+        key = sys.stdin.readline()
+    key = key.strip()
+    if not key or not key.isprintable() or not key.isascii() or " " in key:
+        raise click.UsageError("that is not a key; nothing was stored")
+    place = store_key(variable, key)
+    if out.json:
+        out.data({"variable": variable, "stored": place})
+    else:
+        out.note(f"Stored in the {place} as {variable}.")
+
+
+@command.command("list")
+@with_output
+def list_keys(out: Output) -> None:
+    """List the variables that have a stored key, without the keys."""
+    rows = [
+        {
+            "variable": name,
+            "place": place,
+            "used": "no: the environment has it" if os.environ.get(name) else "yes",
+        }
+        for name, place in stored_names().items()
+    ]
+    out.table(_COLUMNS, rows, empty="No key is stored; `interlingua keys set NAME` stores one.")
+
+
+@command.command("remove")
+@click.argument("provider")
+@with_output
+def remove(out: Output, provider: str) -> None:
+    """Remove the stored key of PROVIDER."""
+    variable = _variable(provider)
+    if not remove_key(variable):
+        raise click.UsageError(f"no key is stored for {variable}")
+    if out.json:
+        out.data({"variable": variable, "removed": True})
+    else:
+        out.note(f"Removed {variable}.")
+
+
+def _variable(provider: str) -> str:
+    """The variable that a provider's key stands for; it may be named itself."""
+    from interlingua.providers.rows import find_provider, providers
+
+    for row in providers().values():
+        if provider in row.key_env:
+            return provider
+    row = find_provider(provider)
+    if not row.key_env:
+        raise click.UsageError(f"{row.name} has no key")
+    return row.key_env[0]

@@ -1,0 +1,220 @@
+"""The question of `ask` and `explain`: options, stdin, files, templates."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import string
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from interlingua.cli.output import is_terminal
+from interlingua.cli.places import config_folder
+from interlingua.cli.schemas import read_schema, several
+from interlingua.cli.tool_files import read_tools
+
+if TYPE_CHECKING:
+    from interlingua import Part
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MAX_STDIN = 50_000_000  # characters
+_TEMPLATE_KEYS = ("prompt", "system", "model", "schema", "options")
+
+
+@dataclass(kw_only=True)
+class Question:
+    """What is asked, and how."""
+
+    content: list[Part]
+    text: str
+    """The text of it, for the log."""
+    model: str | None
+    system: str | None
+    schema: dict[str, Any] | None
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of `generate`."""
+
+
+def prompt_options(function: F) -> F:
+    """The options that say what is asked."""
+    options = (
+        click.argument("prompt", nargs=-1),
+        click.option("-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`."),
+        click.option("-s", "--system", help="The system prompt."),
+        click.option(
+            "-a", "--attachment", multiple=True, metavar="FILE|URL",
+            help="An image, PDF, audio or other file, or the URL of an image. Repeatable.",
+        ),
+        click.option(
+            "-f", "--fragment", multiple=True, metavar="FILE|NAME|-",
+            help="A text file, a file of the folder `fragments`, or stdin, before the prompt.",
+        ),
+        click.option("-t", "--template", help="A file of the folder `templates`, or its path."),
+        click.option(
+            "-p", "--param", nargs=2, multiple=True, metavar="NAME VALUE",
+            help="A value for $NAME in the template.",
+        ),
+        click.option(
+            "--schema", help="JSON Schema as text or file, or fields: 'name, age int'.",
+        ),
+        click.option(
+            "--schema-multi", help="The same, for a list of such objects.",
+        ),
+        click.option(
+            "-T", "--tools", multiple=True, metavar="FILE.py",
+            help="The model may call the functions of this file. You are asked before each call.",
+        ),
+        click.option("-y", "--yes", is_flag=True, help="Approve all calls of tools."),
+        click.option(
+            "-o", "--option", nargs=2, multiple=True, metavar="NAME VALUE",
+            help="An option of `generate`: -o temperature 0.2, -o max_tokens 500.",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def read_question(
+    *,
+    prompt: Sequence[str],
+    model: str | None,
+    system: str | None,
+    attachment: Sequence[str],
+    fragment: Sequence[str],
+    schema: str | None,
+    option: Sequence[tuple[str, str]],
+    **more: Any,
+) -> Question:
+    """What the options, stdin and the template ask."""
+    from interlingua import Text
+
+    template = _read_template(more["template"]) if more["template"] else {}
+    takes_stdin = "-" in fragment or "-" in attachment
+    words = [" ".join(prompt)] if prompt else []
+    text = "\n\n".join([*words] if takes_stdin else [*_stdin(), *words])
+    text = _fill(template.get("prompt"), text, more["param"])
+    text = "\n\n".join([*map(_read_fragment, fragment), *([text] if text else [])])
+    parts = [_read_attachment(each) for each in attachment]
+    if not text and not parts:
+        raise click.UsageError("there is no prompt; write one, or pipe it in")
+    schema = schema or template.get("schema")
+    multi = more["schema_multi"]
+    shape = several(read_schema(multi)) if multi else _shape(schema)
+    options = {**template.get("options", {}), **dict(map(_read_option, option))}
+    tools = read_tools(more["tools"], approve=more["yes"])
+    return Question(
+        content=[*parts, *([Text(text=text)] if text else [])],
+        text=text,
+        model=model or template.get("model"),
+        system=system or _fill(template.get("system"), "", more["param"]) or None,
+        schema=shape,
+        options={**options, **({"tools": tools} if tools else {})},
+    )
+
+
+def _shape(schema: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    return read_schema(schema) if isinstance(schema, str) else schema
+
+
+def _stdin() -> list[str]:
+    """What is piped in, if anything is."""
+    if is_terminal(sys.stdin):
+        return []
+    text = _read_stdin()
+    return [text.rstrip("\n")] if text.strip() else []
+
+
+def _read_stdin() -> str:
+    try:
+        text = sys.stdin.read(_MAX_STDIN + 1)
+    except UnicodeDecodeError:
+        raise click.ClickException("stdin is not text in UTF-8; use `-a -` for a file") from None
+    if len(text) > _MAX_STDIN:
+        raise click.ClickException(f"stdin has more than {_MAX_STDIN:,} characters")
+    return text
+
+
+def _read_fragment(name: str) -> str:
+    if name == "-":
+        return _read_stdin().rstrip("\n")
+    saved = config_folder() / "fragments" / f"{name}.txt"
+    is_saved = "/" not in name and not Path(name).exists() and saved.is_file()
+    path = saved if is_saved else Path(name)
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\n")
+    except UnicodeDecodeError:
+        text = f"{name} is not text in UTF-8; attach it with -a"
+        raise click.BadParameter(text, param_hint="-f") from None
+
+
+def _read_attachment(name: str) -> Part:
+    """The part for a file of this machine, which the user has named, or for a URL."""
+    from interlingua import Audio, Document, Image
+    from interlingua.wire.media import sniff
+
+    if name.startswith(("http://", "https://")):
+        kind = mimetypes.guess_type(name.partition("?")[0])[0] or "image/*"
+        return Image(url=name) if kind.startswith("image/") else Document(url=name)
+    data = sys.stdin.buffer.read() if name == "-" else None
+    if data is None and not Path(name).is_file():
+        raise click.BadParameter(f"there is no file {name}", param_hint="-a")
+    kind = mimetypes.guess_type(name)[0] or (sniff(data) if data is not None else None) or ""
+    kinds: dict[str, type[Image | Audio | Document]] = {"image": Image, "audio": Audio}
+    make = kinds.get(kind.partition("/")[0], Document)
+    if data is not None:
+        return make(data=data, media_type=kind or "application/octet-stream")
+    return make(path=name)
+
+
+def _read_option(pair: tuple[str, str]) -> tuple[str, Any]:
+    """An option; its value is JSON, or else text."""
+    name, value = pair
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+# Templates.
+
+
+def _read_template(name: str) -> dict[str, Any]:
+    import yaml
+
+    named = config_folder() / "templates" / f"{name}.yaml"
+    path = named if named.is_file() and "/" not in name else Path(name)
+    if not path.is_file():
+        raise click.BadParameter(
+            f"there is no template {named} and no file {name}", param_hint="-t"
+        )
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path} is not YAML: {error}", param_hint="-t") from None
+    value = {"prompt": value} if isinstance(value, str) else value
+    if not isinstance(value, dict) or set(value) - set(_TEMPLATE_KEYS):
+        keys = ", ".join(_TEMPLATE_KEYS)
+        raise click.BadParameter(f"{path} must be a text, or have only {keys}", param_hint="-t")
+    return value
+
+
+def _fill(template: str | None, text: str, params: Sequence[tuple[str, str]]) -> str:
+    """The template with its values; `$input` is the prompt, which is else added at the end."""
+    if not template:
+        return text
+    form = string.Template(template)
+    try:
+        filled = form.substitute({"input": text, **dict(params)})
+    except KeyError as error:
+        name = error.args[0]
+        raise click.UsageError(f"the template needs -p {name} VALUE") from None
+    except ValueError as error:
+        raise click.UsageError(f"the template is wrong: {error}; write $$ for $") from None
+    has_input = "input" in form.get_identifiers() or not text
+    return filled if has_input else f"{filled}\n\n{text}"
