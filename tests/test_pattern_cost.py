@@ -45,11 +45,14 @@ def test_safe_14_every_pattern_is_linear(where, pattern, name):
 
 
 def test_safe_14_no_pattern_is_missed():
-    """Safe 14: each pattern that a module holds is written as a call of `re` in its source."""
+    """Safe 14: each pattern that a module holds is written in its source, or is a linear path."""
     known = {(pattern.pattern, pattern.flags) for _, pattern, _ in WRITTEN if pattern is not None}
+    made = {found for found in held() if (found.pattern, found.flags) not in known}
 
     assert len(known) > 60
-    assert {(found.pattern, found.flags) for found in held()} <= known
+    for pattern in made:  # of endpoints, made by functions
+        assert ".*/" in pattern.pattern
+        assert slow_text(pattern, "fullmatch") is None, pattern
 
 
 def test_safe_14_patterns_that_are_data_are_linear():
