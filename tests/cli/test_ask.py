@@ -238,11 +238,11 @@ def test_a_closed_pipe(tmp_path):
     long = text("word " * 2000) + pieces(50) + latency(between=0.005)
     with simulated(long) as server:
         program = Program(tmp_path, server.url)
-        running = program.start("ask", "-n", "-m", MODEL, "Write.")
-        running.stdout.read(10)
-        running.stdout.close()
-        err = running.stderr.read()
-        assert (running.wait(timeout=60), err) == (141, "")
+        with program.start("ask", "-n", "-m", MODEL, "Write.") as running:
+            running.stdout.read(10)
+            running.stdout.close()
+            err = running.stderr.read()
+            assert (running.wait(timeout=60), err) == (141, "")
 
 
 def test_files_are_private(program):

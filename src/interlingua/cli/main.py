@@ -11,6 +11,7 @@ from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
     "ask": "Ask a model one question; the answer is printed.",
+    "chat": "Talk with a model, and change the model on the way.",
     "explain": "Show the request that would be sent, without sending it.",
     "models": "List models with prices, context windows and capabilities.",
     "providers": "List providers, and what is missing to use them.",

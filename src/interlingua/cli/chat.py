@@ -1,0 +1,251 @@
+"""`interlingua chat`: a conversation in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.cli.output import Output, describe, is_terminal, printable, with_output
+from interlingua.cli.tool_files import read_tools
+
+if TYPE_CHECKING:
+    from interlingua import Message
+    from interlingua.sync import Client, Session
+
+_HELP = (
+    ("/model NAME", "change the model; says what is changed in the conversation for it"),
+    ("/tools [FILE.py]", "list the tools, or add those of a file"),
+    ("/cost", "tokens and cost of this conversation"),
+    ("/save FILE", "write the conversation to a JSON file"),
+    ("/undo", "remove the last turn"),
+    ("/retry", "ask the last question again"),
+    ("/fork", "go on in a copy; the conversation so far stays as it is"),
+    ("/help", "this list"),
+    ("/quit", "leave; so does Ctrl-D"),
+)
+_SHORT = 60  # characters of a prompt that are repeated
+_LAST = "last"
+
+
+@click.command("chat")
+@click.option("-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`.")
+@click.option("-s", "--system", help="The system prompt.")
+@click.option("-T", "--tools", multiple=True, metavar="FILE.py", help="The model may call these.")
+@click.option("-y", "--yes", is_flag=True, help="Approve all calls of tools.")
+@click.option(
+    "--resume", is_flag=False, flag_value=_LAST, metavar="[ID]",
+    help="Go on with the last conversation, or with the one that has this id.",
+)  # fmt: skip
+@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
+@click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time of each turn.")
+@click.option("-n", "--no-log", is_flag=True, help="Keep neither the calls nor the conversation.")
+@with_output
+def command(out: Output, **options: Any) -> None:
+    r"""
+    Talk with a model. Ctrl-C interrupts an answer and keeps what has arrived.
+
+    A line that ends with \ goes on in the next line. /help lists what can be typed besides
+    prompts: change the model, undo, retry, fork, save, costs.
+
+    \b
+    interlingua chat -m anthropic:claude-haiku-4-5
+    interlingua chat --resume
+    """
+    from interlingua.cli.calls_log import announce, is_on
+    from interlingua.cli.clients import open_client
+
+    is_logged = is_on(wanted=not options["no_log"])
+    if is_logged:
+        announce(out)
+    with open_client() as client:
+        session = _open_session(out, client, is_logged=is_logged, **options)
+        Chat(out, client, session, is_logged=is_logged, **options).run()
+
+
+def _open_session(out: Output, client: Client, *, is_logged: bool, **options: Any) -> Session:
+    from interlingua.cli.clients import choose_model
+    from interlingua.cli.conversation import last_session, open_store, resume
+    from interlingua.sync import Session
+
+    given: dict[str, Any] = {}
+    if options["system"] is not None:
+        given["system"] = options["system"]
+    if options["tools"]:
+        given["tools"] = read_tools(options["tools"], approve=options["yes"])
+    model = options["model"]
+    if options["resume"] is None:
+        if model is None:
+            model, why = choose_model()
+            out.note(f"Model: {model} ({why})")
+        return Session(model, store=open_store() if is_logged else None, client=client, **given)
+    store = open_store()
+    session_id = last_session(store) if options["resume"] == _LAST else options["resume"]
+    if session_id is None:
+        raise click.UsageError("there is no conversation to resume")
+    session = resume(session_id, store, client, **given)
+    if model is not None:
+        session.swap(model)
+    title = session.asynchronous.title or session_id
+    out.note(f"Resumed “{printable(title)}” with {session.model}: {len(session.messages)} messages")
+    return session
+
+
+class Chat:
+    """A conversation: prompts and commands, until the end of the input."""
+
+    def __init__(
+        self, out: Output, client: Client, session: Session, *, is_logged: bool, **options: Any
+    ) -> None:
+        self._out = out
+        self._client = client
+        self._session = session
+        self._is_logged = is_logged
+        self._options = options
+
+    def run(self) -> None:
+        """Read and answer until the input ends."""
+        from interlingua.cli.line_editor import LineEditor
+        from interlingua.cli.places import data_folder
+
+        history = data_folder() / "chat-history" if self._is_logged else None
+        editor = LineEditor(history, self._complete)
+        if is_terminal(sys.stdin):
+            self._out.note(f"{self._session.model} · /help lists commands · Ctrl-D leaves")
+        while True:
+            try:
+                line = editor.read()
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                self._out.note("\nCtrl-D leaves.")
+                continue
+            if line in ("/quit", "/exit"):
+                break
+            if line:
+                self._handle(line)
+        self._leave()
+
+    def _handle(self, line: str) -> None:
+        """Do what a line says. An error ends the turn, not the conversation."""
+        from interlingua import SDKError
+
+        try:
+            if line.startswith("/"):
+                self._command(line)
+            else:
+                self._turn(line, line)
+        except KeyboardInterrupt:
+            self._out.note("interrupted; what has arrived is part of the conversation")
+        except BrokenPipeError as error:
+            if not isinstance(error, SDKError):
+                raise
+            self._out.note(describe(error))
+        except (SDKError, click.ClickException, OSError) as error:
+            if self._out.debug:
+                raise
+            self._out.note(describe(error))
+
+    def _turn(self, prompt: Any, text: str) -> None:
+        from interlingua.cli.ask import describe_result
+        from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
+
+        out, session = self._out, self._session
+        turn = Turn(out, session, "chat", is_logged=self._is_logged, is_quiet=out.json)
+        turn.hides_reasoning = self._options["hide_reasoning"]
+        result = turn.run(prompt, text)
+        if out.json:
+            out.data(describe_result(result, session, turn.seconds))
+        show_warnings(out, result.warnings)
+        if self._options["usage"]:
+            usage, cost = result.total_usage, result.total_cost
+            out.note(usage_line(model_name(result), usage, cost, turn.seconds))
+
+    def _leave(self) -> None:
+        if self._is_logged and self._session.messages:
+            session_id = self._session.session_id
+            self._out.note(f"`interlingua chat --resume {session_id}` goes on from here.")
+
+    # Commands.
+
+    def _command(self, line: str) -> None:
+        name, _, argument = line.partition(" ")
+        known = [usage.partition(" ")[0] for usage, _ in _HELP]
+        if name not in known:
+            raise click.UsageError(f"there is no {printable(name)}; there are {', '.join(known)}")
+        getattr(self, f"_{name[1:]}")(argument.strip())
+
+    def _complete(self, line: str) -> list[str]:
+        if line.startswith("/model "):
+            from interlingua.catalog import list_models
+
+            wanted = line.removeprefix("/model ")
+            names = (f"{model.provider}:{model.id}" for model in list_models(kind="chat"))
+            return [f"/model {name}" for name in names if name.startswith(wanted)]
+        if not line.startswith("/"):
+            return []
+        return [usage.partition(" ")[0] for usage, _ in _HELP if usage.startswith(line)]
+
+    def _help(self, _argument: str) -> None:
+        for usage, text in _HELP:
+            self._out.note(f"  {usage:18}{text}")
+
+    def _model(self, name: str) -> None:
+        """Change the model, if the conversation can be sent to it."""
+        from interlingua import Request
+        from interlingua.cli.conversation import show_warnings
+
+        if not name:
+            self._out.note(f"The model is {self._session.model}.")
+            return
+        messages = self._session.messages or "Hello"
+        explanation = self._client.explain(Request(model=name, messages=messages))
+        self._session.swap(name)
+        self._out.note(f"The model is now {explanation.provider}:{explanation.model}.")
+        show_warnings(self._out, explanation.warnings)
+
+    def _tools(self, path: str) -> None:
+        session = self._session.asynchronous
+        if path:
+            tools = read_tools([path], approve=self._options["yes"])
+            session.tools = (*session.tools, *tools)
+        for tool in session.tools:
+            about = (getattr(tool, "description", None) or "").partition("\n")[0]
+            self._out.note(f"  {getattr(tool, 'name', tool)}: {about}")
+        if not session.tools:
+            self._out.note("There are no tools; /tools FILE.py adds those of a file.")
+
+    def _cost(self, _argument: str) -> None:
+        from interlingua.cli.conversation import dollars
+
+        usage, cost = self._session.usage, self._session.cost
+        price = "cost unknown" if cost is None else dollars(cost.total)
+        tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+        self._out.note(f"{tokens} · {price}")
+
+    def _save(self, path: str) -> None:
+        if not path:
+            raise click.UsageError("write /save FILE")
+        self._session.save(path)
+        self._out.note(f"Saved to {path}.")
+
+    def _undo(self, _argument: str) -> None:
+        removed = self._session.undo()
+        self._out.note(f"Removed: {_first_line(removed)}" if removed else "There is no turn.")
+
+    def _retry(self, _argument: str) -> None:
+        removed = self._session.undo()
+        if not removed:
+            raise click.UsageError("there is nothing to ask again")
+        self._out.note(f"Again: {_first_line(removed)}")
+        self._turn(list(removed[0].content), removed[0].text)
+
+    def _fork(self, _argument: str) -> None:
+        self._session = self._session.fork()
+        self._out.note(f"This is now the copy {self._session.session_id}.")
+
+
+def _first_line(messages: tuple[Message, ...]) -> str:
+    text = " ".join(messages[0].text.split())
+    return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")

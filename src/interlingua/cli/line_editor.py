@@ -1,0 +1,59 @@
+"""The prompt of `chat`: a line editor with history and completion, where there is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.cli.output import is_terminal
+from interlingua.cli.places import private_file
+
+_HISTORY = 1000  # lines
+PROMPT = "> "
+_MORE = "… "
+
+
+class LineEditor:
+    """Reads prompts from the terminal, or lines from a pipe."""
+
+    def __init__(self, history: Path | None, complete: Callable[[str], Sequence[str]]) -> None:
+        """`complete` takes the line so far, and returns what it may become."""
+        self._history = history
+        self._complete = complete
+        self._readline: Any = self._start() if is_terminal(sys.stdin) else None
+
+    def read(self) -> str:
+        """The next prompt; a line that ends with a backslash goes on. `EOFError` at the end."""
+        lines = [self._line(PROMPT)]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(self._line(_MORE))
+        self._save()
+        return "\n".join(lines).strip()
+
+    def _line(self, prompt: str) -> str:
+        return input(prompt if is_terminal(sys.stdin) else "")
+
+    def _start(self) -> Any:
+        try:
+            import readline
+        except ImportError:  # on Windows
+            return None
+        if self._history is not None:
+            readline.read_history_file(private_file(self._history))
+        readline.set_history_length(_HISTORY)
+        readline.set_completer(self._candidate)
+        readline.set_completer_delims("")
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        return readline
+
+    def _candidate(self, text: str, state: int) -> str | None:
+        found = self._complete(text)
+        return found[state] if state < len(found) else None
+
+    def _save(self) -> None:
+        if self._readline is not None and self._history is not None:
+            self._readline.write_history_file(self._history)

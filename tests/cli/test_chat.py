@@ -1,0 +1,177 @@
+"""`chat` over a pipe and over a terminal, against the simulator."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+from interlingua import Session
+from interlingua.simulator import latency, pieces, text, thinking
+from support.cli import MODEL, Program, simulated
+
+OTHER = "anthropic:claude-haiku-4-5"
+PATIENCE = 60.0  # seconds that a test waits for what must come
+
+
+def test_turns(program):
+    """Each line is a turn of one conversation, which can be resumed later."""
+    first = program.run("chat", "-m", MODEL, stdin="Hello\nAgain\n")
+    listed = program.run("chat", "--resume", stdin="More\n/cost\n")
+
+    assert first.returncode == 0
+    assert [line[-5:] for line in first.stdout.splitlines()] == ["Hello", "Again"]
+    assert "Resumed “Hello”" in listed.stderr
+    assert "4 messages" in listed.stderr
+    assert "tokens in" in listed.stderr
+    shown = re.search("--resume ([0-9A-Z]{26})`", first.stderr)
+    again = program.run("chat", "--resume", shown[1], stdin="")
+    assert "6 messages" in again.stderr
+
+
+def test_swap_says_what_changes(tmp_path):
+    """The new model gets the conversation; what it cannot take is said when it is chosen."""
+    with simulated(thinking("Secret.") + text("One."), text("Two.")) as server:
+        program = Program(tmp_path, server.url)
+        done = program.run(
+            "chat", "-m", OTHER, stdin=f"Hi\n/model {MODEL}\nAnd?\n/model nobody:x\n/model\n"
+        )
+
+    assert done.stdout == "One.\nTwo.\n"
+    assert f"The model is now {MODEL}." in done.stderr
+    _, _, after = done.stderr.partition(f"The model is now {MODEL}.\n")
+    assert after.startswith("warning: ")
+    assert "error: " in after  # nobody
+    assert f"The model is {MODEL}." in after
+
+
+def test_undo_retry_fork_save(program):
+    """The commands change the conversation as their names say."""
+    path = program.home / "talk.json"
+    lines = ["One", "Two", "/undo", "/retry", f"/save {path}", "/fork", "Three", "/tools", "/nope"]
+    done = program.run("chat", "-m", MODEL, stdin="\n".join([*lines, "/help", "/quit", "never"]))
+
+    assert done.returncode == 0
+    said = [line.rpartition(": ")[2] for line in done.stdout.splitlines()]
+    assert said == ["One", "Two", "One", "Three"]
+    assert "Removed: Two" in done.stderr
+    assert "There are no tools" in done.stderr
+    assert "error: there is no /nope" in done.stderr
+    assert "/retry" in done.stderr
+    saved = Session.load(path)
+    assert [message.text for message in saved.messages if message.role == "user"] == ["One"]
+
+
+def test_an_error_ends_the_turn_only(tmp_path):
+    """After a failed turn the conversation goes on."""
+    from interlingua.simulator import error
+
+    with simulated(error(400, "no such thing"), text("Fine.")) as server:
+        done = Program(tmp_path, server.url).run("chat", "-m", MODEL, stdin="Hi\nHi\n")
+
+    assert (done.returncode, done.stdout) == (0, "Fine.\n")
+    assert "no such thing" in done.stderr
+
+
+def test_json(program):
+    """With `--json` each turn is an object."""
+    done = program.run("chat", "-n", "-m", MODEL, "--json", stdin="Hi\n")
+
+    assert json.loads(done.stdout)["text"].endswith("You said: Hi")
+
+
+class Terminal:
+    """A pseudo-terminal with the program in it."""
+
+    def __init__(self, program, *arguments):
+        self.fd, child = pty.openpty()
+        self.process = subprocess.Popen(
+            program.command(*arguments),
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            env={**program.env, "TERM": "xterm"},
+            cwd=program.home,
+            start_new_session=True,
+            preexec_fn=take_terminal,  # noqa: PLW1509 -- one thread of ours matters here
+        )
+        os.close(child)
+        self.seen = ""
+
+    def expect(self, wanted):
+        """Read until this text has been printed."""
+        end = time.monotonic() + PATIENCE
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{wanted!r} is not in {self.seen!r}"
+            self.seen += os.read(self.fd, 4096).decode()
+        before, _, self.seen = self.seen.partition(wanted)
+        return before
+
+    def type(self, text):
+        """Type a text."""
+        os.write(self.fd, text.encode())
+
+    def close(self):
+        """End it."""
+        code = self.process.wait(timeout=PATIENCE)
+        os.close(self.fd)
+        return code
+
+
+def take_terminal():
+    """Make the pseudo-terminal that of the new session, so that Ctrl-C reaches it."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_ctrl_c_keeps_what_has_arrived(tmp_path):
+    """In a terminal Ctrl-C ends the answer, not the conversation; Ctrl-D ends that."""
+    slow = text("one two three four five six seven eight") + pieces(4) + latency(between=0.5)
+    with simulated(slow, text("Go on, then.")) as server:
+        program = Program(tmp_path, server.url)
+        terminal = Terminal(program, "chat", "-m", MODEL)
+        terminal.expect("> ")
+        terminal.type("Count\n")
+        terminal.expect("one ")
+        terminal.type("\x03")
+        terminal.expect("interrupted; what has arrived")
+        terminal.expect("> ")
+        terminal.type("More\n")
+        terminal.expect("Go on, then.")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        terminal.expect("goes on from here.")
+        assert terminal.close() == 0
+        calls = json.loads(program.run("log", "list", "--json").stdout)
+
+    assert [call["prompt"] for call in calls] == ["More", "Count"]
+    assert calls[1]["answer"].startswith("one ")
+
+
+def test_approval_in_a_terminal(tmp_path):
+    """A tool runs when the user says yes, and the model is told when the user says no."""
+    from interlingua.simulator import tool_call
+
+    (tmp_path / "my_tools.py").write_text("def roll(sides: int) -> int:\n    return sides\n")
+    answers = (tool_call("roll", sides=6), text("Six."), tool_call("roll", sides=9), text("No."))
+    with simulated(*answers) as server:
+        terminal = Terminal(
+            Program(tmp_path, server.url), "chat", "-n", "-m", MODEL, "-T", "my_tools.py"
+        )
+        terminal.expect("> ")
+        terminal.type("Roll\n")
+        terminal.expect("Run roll(sides=6)? [y/N] ")
+        terminal.type("y\n")
+        terminal.expect("← 6")
+        terminal.expect("Six.")
+        terminal.type("Roll\n")
+        terminal.expect("Run roll(sides=9)? [y/N] ")
+        terminal.type("n\n")
+        assert "← 9" not in terminal.expect("No.")
+        terminal.type("\x04")
+        assert terminal.close() == 0
