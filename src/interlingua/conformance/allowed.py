@@ -502,11 +502,13 @@ def _name_tools(expected: Expected, warning: Warning) -> None:
 
 
 def _narrow_tools(expected: Expected, _: Warning) -> None:
-    """Only the allowed tools are present."""
+    """Of the tools of the caller, only the allowed ones are present."""
     choice = expected.request.tool_choice
     allowed = choice.allowed if choice else None
     expected.offered = {
-        path: tool for path, tool in expected.offered.items() if tool["name"] in (allowed or ())
+        path: tool
+        for path, tool in expected.offered.items()
+        if tool["name"] in (allowed or ()) or "is_hosted" in tool
     }
 
 
@@ -574,6 +576,7 @@ _CHANGES: dict[str, _Change] = {
     "detail_dropped": _keep,
     "document_as_plain_text": _keep,
     "file_name_dropped": _keep,
+    "hosted_option_dropped": _keep,
     "stale_signatures_dropped": _keep,
 }
 """The change for each code; a part or tool with any other `…_dropped` code is absent."""
@@ -585,7 +588,8 @@ def tools_of(request: Request) -> list[dict[str, Any]]:
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     if isinstance(tool, BuiltinTool):
-        return {"name": None, **msgspec.to_builtins(tool)}
+        hosted = {"name": tool.name, "parameters": None, "is_hosted": True}
+        return hosted if tool.name else {**msgspec.to_builtins(tool), "name": None}
     return {
         "name": tool.name,
         "description": tool.description,

@@ -152,7 +152,7 @@ def _format(request: Request) -> Any:
 
 def _tool(tool: ToolSpec) -> Any:
     if isinstance(tool, BuiltinTool):
-        return msgspec.to_builtins(tool)
+        return tool.name or msgspec.to_builtins(tool)
     schema = tool.parameters or {"type": "object", "properties": {}}
     return (tool.name, tool.description, tool.type, schema if tool.type == "function" else None)
 

@@ -35,6 +35,7 @@ from interlingua.spec.content import (
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
+    HOSTED_NAMES,
     BuiltinTool,
     Request,
     ResponseFormat,
@@ -347,6 +348,8 @@ def _check_tools(request: Request) -> None:
         if isinstance(tool, BuiltinTool):
             is_closed = False
             _check_fields(tool, ("tools", i))
+            if not tool.dialect and tool.name not in HOSTED_NAMES:
+                refuse((("tools", i), "name"), f"one of {', '.join(HOSTED_NAMES)}", tool.name)
             continue
         if _checked.get(id(tool)) is not tool:
             _check_definition(tool, ("tools", i))

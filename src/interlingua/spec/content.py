@@ -311,6 +311,21 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     data: Json = None
     loaded_tools: tuple[str, ...] = ()
     """The deferred tools that the block makes available, by the names that other dialects get."""
+    tool: str | None = None
+    """
+    The tool of the provider that this is a call or a result of.
+
+    The names are those of `BuiltinTool.name`; of any other tool, the provider's own.
+    """
+    tool_call_id: str | None = None
+    """What the call and its result have in common, where the provider has an id."""
+    input: Json = None
+    """What the model asked the tool for, such as `{"query": …}`; None for a result."""
+    output: Json = None
+    """
+    What the tool returned, for readers: the text that code printed, or the sources that a search
+    found as a list of objects with `url` and `title`. None for a call, or if it is not reported.
+    """
 
 
 Part: TypeAlias = (

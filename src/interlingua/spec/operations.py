@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Record
+from interlingua.spec.content import Extra, Json, Opaque, Record
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.facts import Framing
@@ -310,6 +310,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The prefix of thinking ids, if thinking has ids and encrypted data, not signatures."""
     refusal: Reason = "stop"
     """The finish reason of a refusal."""
+    hosted_parts: Callable[[Opaque], tuple[Opaque, ...]] | None = None
+    """The parts of a call of a hosted tool, and of its result, from a description of both."""
 
 
 class Failure(Record, frozen=True, kw_only=True):

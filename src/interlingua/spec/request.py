@@ -57,10 +57,94 @@ class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="f
 
 
 class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="builtin"):
-    """A tool that the provider runs (web search, code execution, MCP), in its wire form."""
+    """
+    A tool that the provider runs (web search, code execution, MCP).
 
-    dialect: str
+    The class methods make the tools that several providers have; each gets its own form. Any other
+    tool is given in the wire form of one dialect: `BuiltinTool(dialect=…, data=…)`.
+    """
+
+    dialect: str = ""
+    """The dialect that `data` is for; empty for a tool of a class method."""
     data: Json = None
+    name: str = ""
+    """One of `HOSTED_NAMES`; empty for a tool that only its dialect has."""
+    options: Mapping[str, Any] = {}
+    """The arguments of the class method; of a decoded tool, also options of its dialect only."""
+
+    @classmethod
+    def web_search(
+        cls,
+        *,
+        max_uses: int | None = None,
+        allowed_domains: Iterable[str] | None = None,
+        blocked_domains: Iterable[str] | None = None,
+        location: Mapping[str, str] | None = None,
+    ) -> BuiltinTool:
+        """
+        The model searches the web.
+
+        `location` is where the user is: `country` (two letters), `region`, `city`, `timezone`.
+        """
+        return _hosted(
+            "web_search",
+            max_uses=max_uses,
+            allowed_domains=_names(allowed_domains),
+            blocked_domains=_names(blocked_domains),
+            location=None if location is None else dict(location),
+        )
+
+    @classmethod
+    def code_execution(cls) -> BuiltinTool:
+        """The model writes code and the provider runs it."""
+        return _hosted("code_execution")
+
+    @classmethod
+    def file_search(
+        cls, stores: str | Iterable[str], *, max_results: int | None = None
+    ) -> BuiltinTool:
+        """The model searches in stores of files at the provider, given by their ids or names."""
+        return _hosted("file_search", stores=_names(stores), max_results=max_results)
+
+    @classmethod
+    def url_context(
+        cls,
+        *,
+        max_uses: int | None = None,
+        allowed_domains: Iterable[str] | None = None,
+        blocked_domains: Iterable[str] | None = None,
+    ) -> BuiltinTool:
+        """The model reads pages whose addresses are in the conversation."""
+        return _hosted(
+            "url_context",
+            max_uses=max_uses,
+            allowed_domains=_names(allowed_domains),
+            blocked_domains=_names(blocked_domains),
+        )
+
+    @classmethod
+    def computer(
+        cls,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        environment: str | None = None,
+    ) -> BuiltinTool:
+        """
+        The model asks for clicks, keys and screenshots; the caller performs them.
+
+        `width` and `height` are those of the screen, in pixels.
+        """
+        return _hosted("computer", width=width, height=height, environment=environment)
+
+
+def _hosted(name: str, **options: Any) -> BuiltinTool:
+    given = {key: value for key, value in options.items() if value is not None}
+    return BuiltinTool(name=name, options=given)
+
+
+def _names(values: str | Iterable[str] | None) -> list[str] | None:
+    return None if values is None else list(_texts(values))
 
 
 ToolSpec: TypeAlias = ToolDefinition | BuiltinTool
@@ -273,6 +357,9 @@ AnyTool: TypeAlias = ToolSpec | HasDefinition | Mapping[str, Any]
 """A definition, a tool that has one, or a dict."""
 
 _TOOLS = frozenset((ToolDefinition, BuiltinTool))
+HOSTED_NAMES = ("code_execution", "computer", "file_search", "url_context", "web_search")
+"""The canonical names of tools that the provider runs."""
+
 _MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
 
 
@@ -324,7 +411,7 @@ def _tool_from_dict(tool: Mapping[str, Any], path: str) -> ToolSpec:
     if kind not in get_args(ToolType):
         raise ConfigurationError(
             f"{path} is a tool of type {kind!r:.60}. A tool that the provider runs is a "
-            "BuiltinTool(dialect=…, data=…), because each API has its own."
+            "BuiltinTool, such as BuiltinTool.web_search() or BuiltinTool(dialect=…, data=…)."
         )
     if "input_schema" in fields:
         fields["parameters"] = fields.pop("input_schema")

@@ -38,7 +38,8 @@ _NO_MEDIA = "{target} does not support {media}; the {part} was dropped."
 _CONTENT = {
     "audio_dropped": _NO_MEDIA,
     "builtin_tool_dropped": (
-        "{target} does not support built-in tools of {owner}; the tool was dropped."
+        "{target} does not have the built-in tool {tool}, which is a tool of {owner}; it was "
+        "dropped."
     ),
     "document_dropped": _NO_MEDIA,
     "image_dropped": _NO_MEDIA,
@@ -67,6 +68,9 @@ _SETTINGS = {
     "effort_raised": "{target} does not support reasoning effort {effort!r}; {sent} was sent.",
     "file_name_dropped": "{target} does not support file names; the name was dropped.",
     "frequency_penalty_dropped": _NO_SETTING,
+    "hosted_option_dropped": (
+        "{target} has no option {option!r} of the tool {tool!r}; the option was dropped."
+    ),
     "image_size_changed": "{target} does not make images of {asked}; {sent} was asked for.",
     "include_thinking_dropped": _NO_SETTING,
     "json_mode_as_instruction": (

@@ -196,8 +196,8 @@ def test_other_parts_are_carried_in_place():
 
     assert response.message.content == (
         Text(text="a"),
-        Opaque(dialect=NAME, data=code),
-        Opaque(dialect=NAME, data=outcome),
+        Opaque(dialect=NAME, data=code, tool="code_execution", input={"code": "1"}),
+        Opaque(dialect=NAME, data=outcome, tool="code_execution", output="1"),
         Text(text="b"),
     )
 

@@ -6,7 +6,8 @@ import pytest
 from google.genai import types
 
 from interlingua.dialects import gemini_generate
-from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall
+from interlingua.dialects.gemini_generate.hosted import hosted_use
+from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
@@ -60,7 +61,7 @@ CONTENTS = [
     ),
     (
         Text(text="a"),
-        Opaque(dialect=NAME, data={"executableCode": {"code": "1"}}),
+        hosted_use({"executableCode": {"code": "1"}}),
         Image(data=b"\x89PNG", media_type="image/png", extra=SIGNED),
         Text(text="b"),
     ),

@@ -292,7 +292,7 @@ def test_items_only_the_last_event_has():
     events = decode(CREATED, added(0, search), end(search, message("Hi")))
 
     assert said(events, TextDelta) == ["Hi"]
-    assert [Opaque(dialect=NAME, data=search)] == [
+    assert [Opaque(dialect=NAME, data=search, tool="mcp", tool_call_id="m", output=[])] == [
         event.part for event in events if isinstance(event, ProviderEvent) and event.part
     ]
 
@@ -418,7 +418,9 @@ def test_server_tools():
     events = decode(CREATED, added(0, search), progress, done(0, search), end(search))
 
     assert [added(0, search), progress] == [event.data for event in events[1:3]]
-    assert Opaque(dialect=NAME, data=search) == events[3].part
+    assert events[3].part == Opaque(
+        dialect=NAME, data=search, tool="web_search", tool_call_id="ws", input={}
+    )
 
 
 @pytest.mark.parametrize("kind", ["keepalive", "response.output_text.annotation.added"])
@@ -622,4 +624,4 @@ def test_an_unknown_item_that_is_only_done_is_no_call():
     events = decode(done(0, item), end(item))
 
     assert [ProviderEvent] == [type(event) for event in events[1:-1]]
-    assert events[1].part == Opaque(dialect=NAME, data=item)
+    assert events[1].part.data == item

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from interlingua.dialects.anthropic_messages.citations import citations_of, decode_citations
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
+from interlingua.dialects.anthropic_messages.hosted import hosted_use
 from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
     Audio,
@@ -57,7 +60,7 @@ def decode_part(block: Json, path: str = "") -> Part:
     kind = block.get("type")
     decode = _DECODERS.get(kind) if isinstance(kind, str) else None
     if decode is None:
-        return Opaque(dialect=NAME, data=block, loaded_tools=_loaded_tools(block))
+        return replace(hosted_use(block), loaded_tools=_loaded_tools(block))
     fields = Fields(block, path)
     del fields.left["type"]
     return decode(fields) or Opaque(dialect=NAME, data=block)

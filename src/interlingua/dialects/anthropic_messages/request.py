@@ -19,6 +19,7 @@ from interlingua.dialects.anthropic_messages.facts import (
     VERSION_HEADER,
     extra_for,
 )
+from interlingua.dialects.anthropic_messages.hosted import betas_of
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
 from interlingua.prepare.cache import add_marks, is_cacheable
@@ -51,7 +52,7 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
-    headers = _headers(options, profile)
+    headers = _headers(options, profile, betas_of(request) if request.tools else [])
     body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
@@ -80,11 +81,10 @@ def encode_request(
     )
 
 
-def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
+def _headers(options: dict[str, Any], profile: Profile, betas: list[str]) -> dict[str, str]:
     """The version and beta headers; removes their options from `options`."""
     version = profile.api_version or VERSION
     headers = {VERSION_HEADER: str(options.pop("version", version))}
-    betas: list[str] = []
     for name in BETAS:
         flags = options.pop(name, None) or ()
         betas += [flags] if isinstance(flags, str) else map(str, flags)

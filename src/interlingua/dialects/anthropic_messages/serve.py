@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
+from interlingua.dialects.anthropic_messages.hosted import hosted_parts
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ProviderEvent
@@ -67,6 +68,7 @@ SERVER = ServerFacts(
     response_prefix="msg_",
     call_prefix="toolu_",
     refusal="content_filter",
+    hosted_parts=hosted_parts,
 )
 
 SERVED: tuple[ServedOperation, ...] = (*batches.SERVED, *files.SERVED)

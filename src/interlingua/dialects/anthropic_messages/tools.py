@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, extra_for
+from interlingua.dialects.anthropic_messages.hosted import HOSTED, decode_hosted
+from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import (
@@ -63,10 +65,8 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
 
 def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, Json] | None:
     if isinstance(tool, BuiltinTool):
-        if tool.dialect == NAME and isinstance(tool.data, dict):
-            return tool.data
-        warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
-        return None
+        hosted = encode_hosted(tool, NAME, HOSTED, warnings, path)
+        return hosted if isinstance(hosted, dict) else None
     wire: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
@@ -89,7 +89,7 @@ def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
-        return BuiltinTool(dialect=NAME, data=tool)
+        return decode_hosted(tool)
     fields = Fields(tool, path)
     return ToolDefinition(
         name=fields.need("name"),

@@ -24,6 +24,7 @@ from interlingua.dialects.gemini_generate.facts import (
     take_nested,
     take_text,
 )
+from interlingua.dialects.gemini_generate.hosted import hosted_use
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
@@ -65,7 +66,7 @@ def decode_part(part: Json, links: Links, path: str = "") -> Part:
             return decode_result(part, links, path)
         case "inlineData" | "fileData":
             return decode_media(part, path)
-    return Opaque(dialect=NAME, data=part)
+    return hosted_use(part)
 
 
 def read_part(part: Json, links: Links) -> Part:

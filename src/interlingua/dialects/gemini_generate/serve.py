@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.hosted import hosted_parts
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.spec.content import Json
@@ -67,6 +68,7 @@ SERVER = ServerFacts(
     content_type="application/json; charset=UTF-8",
     retry_after_header=False,
     refusal="content_filter",
+    hosted_parts=hosted_parts,
 )
 SERVED: tuple[ServedOperation, ...] = (
     *batches.SERVED,

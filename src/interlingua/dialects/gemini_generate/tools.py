@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
+from interlingua.dialects.gemini_generate.hosted import HOSTED, decode_hosted
+from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters, from_openapi
 from interlingua.spec.content import Json
 from interlingua.spec.request import (
@@ -79,10 +81,9 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dic
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
         if isinstance(tool, BuiltinTool):
-            if tool.dialect == NAME and isinstance(tool.data, dict):
-                wire.append(tool.data)
-            else:
-                warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
+            hosted = encode_hosted(tool, NAME, HOSTED, warnings, path)
+            if isinstance(hosted, dict):
+                wire.append(hosted)
             continue
         other_fields = extra_of(tool, NAME).get(TOOL)
         if group is None or isinstance(other_fields, dict):
@@ -114,7 +115,7 @@ def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
     fields = Fields(tool, path)
     declarations = fields.array(_DECLARATIONS)
     if not declarations:
-        return [BuiltinTool(dialect=NAME, data=tool)]
+        return [decode_hosted(tool)]
     # The first group without other fields needs no mark: encoding starts one group by itself.
     marks = {TOOL: fields.left} if fields.left or after_group else {}
     return [

@@ -16,6 +16,7 @@ from interlingua.dialects.openai_chat.facts import (
     without_none,
 )
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, ToolType
 from interlingua.spec.request import (
@@ -147,10 +148,8 @@ def encode_tools(
                 legacy.append(wire["function"])
             else:
                 tools.append(wire)
-        elif tool.dialect == NAME:
-            tools.append(tool.data)
-        else:
-            warnings.add("builtin_tool_dropped", f"tools[{i}]", owner=tool.dialect)
+        elif hosted := encode_hosted(tool, NAME, {}, warnings, f"tools[{i}]"):
+            tools.append(hosted)
     if tools:
         body["tools"] = tools
     if legacy:

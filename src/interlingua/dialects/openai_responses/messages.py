@@ -41,6 +41,7 @@ from interlingua.dialects.openai_responses.facts import (
     TOOL_TYPES,
     extra_for,
 )
+from interlingua.dialects.openai_responses.hosted import hosted_use
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Image,
@@ -334,7 +335,7 @@ def _decode_message(item: dict[str, Json], path: str, *, leading: bool) -> Messa
 
 def _opaque(role: Role, item: Json) -> Message:
     extra = {} if role == "tool" else {NAME: {ITEM: True}}
-    return Message(role=role, content=(Opaque(dialect=NAME, data=item),), extra=extra)
+    return Message(role=role, content=(hosted_use(item),), extra=extra)
 
 
 def _role_of(kind: Json, item: dict[str, Json]) -> Role:
@@ -367,7 +368,7 @@ def _is_hosted(item: Mapping[str, Json]) -> bool:
 def _whole_part(item: Json) -> Part:
     """The part of an item without segments: an image, or the item verbatim."""
     is_image = isinstance(item, dict) and item.get("type") == IMAGE_CALL
-    return (decode_made_image(item) if is_image else None) or Opaque(dialect=NAME, data=item)
+    return (decode_made_image(item) if is_image else None) or hosted_use(item)
 
 
 def decode_turn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from interlingua.dialects.openai_responses.hosted import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
 from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
@@ -42,6 +43,7 @@ SERVER = ServerFacts(
     response_prefix="resp_",
     call_prefix="call_",
     thinking_prefix="rs_",
+    hosted_parts=hosted_parts,
 )
 
 

@@ -8,7 +8,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.facts import GROUP, LOADED, NAME, SEARCH, extra_for
+from interlingua.dialects.openai_responses.hosted import HOSTED, decode_hosted
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message
@@ -136,10 +138,7 @@ def _decode_namespace(tool: dict[str, Json], path: str, by: DeferredBy) -> list[
 
 def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
     if isinstance(tool, BuiltinTool):
-        if tool.dialect == NAME:
-            return tool.data
-        warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
-        return None
+        return encode_hosted(tool, NAME, HOSTED, warnings, path)
     wire: dict[str, Json] = {"type": tool.type, "name": tool.name}
     if tool.type == "search":
         wire = {"type": SEARCH, "execution": "client", "parameters": tool.parameters}
@@ -167,7 +166,7 @@ def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
     if kind == SEARCH and tool.get("execution") == "client":
         return _decode_search(Fields(tool, path))
     if kind not in _DECLARED or "name" not in tool:
-        return BuiltinTool(dialect=NAME, data=tool)
+        return decode_hosted(tool)
     fields = Fields(tool, path)
     fields.take("type")
     name = fields.need("name")

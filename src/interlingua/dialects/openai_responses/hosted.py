@@ -1,0 +1,171 @@
+"""Tools that OpenAI runs, and the items of their calls, which have the results too."""
+
+from __future__ import annotations
+
+from interlingua.dialects.openai_responses.facts import NAME
+from interlingua.prepare.hosted_tools import (
+    HostedForm,
+    read_location,
+    rename,
+    take,
+    take_location,
+)
+from interlingua.spec.content import Json, Opaque
+from interlingua.spec.request import BuiltinTool
+from interlingua.wire.fields import text_or_none
+
+_KINDS = {
+    "web_search": "web_search",
+    "web_search_2025_08_26": "web_search",
+    "web_search_preview": "web_search",
+    "web_search_preview_2025_03_11": "web_search",
+    "code_interpreter": "code_execution",
+    "file_search": "file_search",
+    "computer": "computer",
+    "computer_use_preview": "computer",
+}
+_STORES = {"stores": "vector_store_ids", "max_results": "max_num_results"}
+_SCREEN = {"width": "display_width", "height": "display_height"}
+_AUTO = {"type": "auto"}
+_USES = {
+    "web_search_call": "web_search",
+    "code_interpreter_call": "code_execution",
+    "file_search_call": "file_search",
+    "computer_call": "computer",
+    "computer_call_output": "computer",
+    "image_generation_call": "image_generation",
+    "local_shell_call": "local_shell",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcp",
+    "mcp_approval_request": "mcp",
+    "tool_search_call": "tool_search",
+    "tool_search_output": "tool_search",
+}
+_INPUTS = ("action", "actions", "code", "queries", "arguments", "name", "server_label")
+_OUTPUTS = ("outputs", "results", "output", "tools", "error")
+
+
+def _web_search(options: dict[str, Json]) -> dict[str, Json]:
+    domains = take(options, allowed_domains="allowed_domains")
+    filters = {"filters": domains} if domains else {}
+    return {"type": "web_search", **filters, **take_location(options)}
+
+
+def _code_interpreter(_: dict[str, Json]) -> dict[str, Json]:
+    return {"type": "code_interpreter", "container": _AUTO}
+
+
+def _file_search(options: dict[str, Json]) -> dict[str, Json]:
+    return {"type": "file_search", **take(options, **_STORES)}
+
+
+def _computer(_: dict[str, Json]) -> dict[str, Json]:
+    return {"type": "computer"}
+
+
+HOSTED: dict[str, HostedForm] = {
+    "code_execution": _code_interpreter,
+    "computer": _computer,
+    "file_search": _file_search,
+    "web_search": _web_search,
+}
+
+
+def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
+    """The tool verbatim, with its canonical name and options if it has them."""
+    kind = tool.get("type")
+    name = _KINDS.get(kind) if isinstance(kind, str) else None
+    if name is None:
+        return BuiltinTool(dialect=NAME, data=tool)
+    options = {key: value for key, value in tool.items() if key != "type"}
+    read_location(options)
+    rename(options, **_STORES, **_SCREEN)
+    if options.get("container") == _AUTO:
+        del options["container"]
+    filters = options.get("filters")
+    if isinstance(filters, dict) and name == "web_search":
+        options |= options.pop("filters")
+    return BuiltinTool(dialect=NAME, data=tool, name=name, options=options)
+
+
+# Calls and results.
+
+
+def hosted_use(item: Json) -> Opaque:
+    """An item without a canonical form; the call of a hosted tool is described."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    tool = _USES.get(kind) if isinstance(kind, str) else None
+    if tool is None:
+        return Opaque(dialect=NAME, data=item)
+    call_id = text_or_none(item.get("call_id")) or text_or_none(item.get("id"))
+    return Opaque(
+        dialect=NAME,
+        data=item,
+        tool=tool,
+        tool_call_id=call_id,
+        input=_input(item),
+        output=_output(item),
+    )
+
+
+def _input(item: dict[str, Json]) -> Json:
+    found = {key: item[key] for key in _INPUTS if item.get(key) is not None}
+    action = found.pop("action", None)
+    if isinstance(action, dict):
+        found |= {key: value for key, value in action.items() if key != "sources"}
+    elif action is not None:
+        found["action"] = action
+    return found or (None if _is_result(item) else {})
+
+
+def _is_result(item: dict[str, Json]) -> bool:
+    return item["type"].endswith(("_output", "_list_tools"))
+
+
+def _output(item: dict[str, Json]) -> Json:
+    match item.get("action"):
+        case {"sources": list(sources)}:
+            return [_source(source) for source in sources]
+    value = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
+    match item.get("type"), value:
+        case "code_interpreter_call", [*outputs] if all(map(_is_log, outputs)):
+            return "".join(each["logs"] for each in outputs)
+        case "file_search_call", [*results]:
+            return [_source(result) for result in results]
+        case "image_generation_call", _:
+            return None
+    return value
+
+
+def _is_log(output: Json) -> bool:
+    return isinstance(output, dict) and isinstance(output.get("logs"), str)
+
+
+def _source(source: Json) -> Json:
+    if not isinstance(source, dict):
+        return source
+    return {"url": source.get("url"), "title": source.get("title", source.get("filename"))}
+
+
+def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
+    """The item of a call and its result that a script describes."""
+    called = part.input if isinstance(part.input, dict) else {}
+    sources = [each for each in part.output or () if isinstance(each, dict)]
+    fields: dict[str, Json]
+    if part.tool == "web_search":
+        urls = [{"type": "url", "url": each.get("url")} for each in sources]
+        action = {"type": "search", "query": called.get("query", ""), "sources": urls}
+        kind, prefix, fields = "web_search_call", "ws", {"action": action}
+    elif part.tool == "file_search":
+        results = [{"file_id": "file_simulated", "filename": each.get("title")} for each in sources]
+        queries = [called.get("query", "")]
+        kind, prefix, fields = "file_search_call", "fs", {"queries": queries, "results": results}
+    elif part.tool == "code_execution":
+        logs = [{"type": "logs", "logs": part.output or ""}]
+        container = "cntr_simulated"
+        fields = {"code": called.get("code", ""), "container_id": container, "outputs": logs}
+        kind, prefix = "code_interpreter_call", "ci"
+    else:
+        return ()
+    item_id = f"{prefix}_{part.tool_call_id}"
+    return (hosted_use({"id": item_id, "type": kind, "status": "completed", **fields}),)
