@@ -28,6 +28,7 @@ from interlingua.serving.asgi import (
     query_of,
     read_body,
     refuse_websocket,
+    without_body,
 )
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Frame, WireCall
@@ -262,6 +263,8 @@ class Application(ABC):
         if scope["type"] != "http":
             raise NotImplementedError(f"unsupported ASGI scope: {scope['type']}")
         body = await read_body(receive)
+        if scope["method"] == "HEAD":
+            send = without_body(send)
         if body is not None:
             await self.handle(read_request(scope, body), receive, send)
 

@@ -42,6 +42,17 @@ def query_of(scope: Mapping[str, Any]) -> str:
     return text
 
 
+def without_body(send: Send) -> Send:
+    """Sends the head of a reply only, as a reply to HEAD must be."""
+
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head
+
+
 async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a WebSocket with 426, or close it if the server cannot send a status."""
     await receive()  # the request to connect

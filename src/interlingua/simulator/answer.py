@@ -19,7 +19,7 @@ import msgspec
 from interlingua import dialects
 from interlingua.serving.application import as_error, serve_of
 from interlingua.simulator.dsl import Turn
-from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import Json, Opaque, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -217,8 +217,9 @@ def make_response(
     """The turn as a response of this vendor; `number` is that of the request."""
     facts = serve_of(dialect).SERVER
     parts = tuple(
-        _with_vendor_fields(part, dialect, facts, f"{number:04d}{index:02d}")
+        each
         for index, part in enumerate(turn.parts)
+        for each in _with_vendor_fields(part, dialect, facts, f"{number:04d}{index:02d}")
     )
     usage = turn.usage
     if usage is None:
@@ -267,8 +268,17 @@ def make_frames(
     return frames
 
 
-def _with_vendor_fields(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
-    """The part with the ids and data that this vendor adds."""
+def _with_vendor_fields(
+    part: Part, dialect: str, facts: ServerFacts, tail: str
+) -> tuple[Part, ...]:
+    """The part with the ids and data that this vendor adds; a hosted call may be two parts."""
+    if isinstance(part, Opaque) and not part.dialect:
+        call = msgspec.structs.replace(part, tool_call_id=f"simulated{tail}")
+        return () if facts.hosted_parts is None else facts.hosted_parts(call)
+    return (_with_ids(part, dialect, facts, tail),)
+
+
+def _with_ids(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
     if isinstance(part, ToolCall) and not part.id:
         return msgspec.structs.replace(part, id=f"{facts.call_prefix}simulated{tail}")
     if isinstance(part, Thinking) and not part.extra:

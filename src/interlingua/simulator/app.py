@@ -238,6 +238,8 @@ class Simulator(Application):
         if self._strict:
             check_body(incoming, request)
         turn = self._ask(exchange, request)
+        if turn.raised is not None:
+            return turn, error_reply(incoming, turn.raised)
         failure = turn.failure or (None if is_stream else turn.late_failure)
         if failure is not None:
             return turn, _spoiled(_refusal(exchange, incoming, failure), turn)

@@ -12,13 +12,23 @@ Parts, faults and headers are joined; for everything else the last value wins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from interlingua.spec.content import Json, Part, Record, Refusal, Text, Thinking, ToolCall
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.content import (
+    Citation,
+    Json,
+    Opaque,
+    Part,
+    Record,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+)
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.operations import Failure
 from interlingua.spec.response import FinishReason, RateLimitInfo, Reason, Usage
 
@@ -65,6 +75,8 @@ class Turn(Record, frozen=True, kw_only=True):
     """Characters per delta of a stream. By default a delta is a word."""
     failure: Failure | None = None
     """An error instead of an answer."""
+    raised: SDKError | None = None
+    """The same as an error of ours, which each dialect writes in its own form."""
     late_failure: Failure | None = None
     """An error after the parts of a stream; without a stream, instead of an answer."""
     pace: Pace = Pace()
@@ -94,9 +106,9 @@ _LATER_COUNTS = tuple(name for name in _PLAIN if name not in ("parts", "headers"
 # Content.
 
 
-def text(text: str) -> Turn:
-    """The model answers with this text."""
-    return Turn(parts=(Text(text=text),))
+def text(text: str, *, citations: Iterable[Citation] = ()) -> Turn:
+    """The model answers with this text, which rests on these sources."""
+    return Turn(parts=(Text(text=text, citations=tuple(citations)),))
 
 
 def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:
@@ -129,6 +141,21 @@ def tool_call(
 def raw_tool_call(name: str, arguments: str, /, *, id: str = "") -> Turn:  # noqa: A002
     """A call whose arguments are sent verbatim, even if they are not JSON."""
     return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=arguments),))
+
+
+def custom_call(name: str, text: str, /, *, id: str = "") -> Turn:  # noqa: A002
+    """A call of a `custom` tool, with its one text."""
+    return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=text, type="custom"),))
+
+
+def hosted_call(tool: str, input: Mapping[str, Any], output: Json = None) -> Turn:  # noqa: A002
+    """
+    The provider runs one of its tools, such as `web_search`, and has this result.
+
+    The output is text for `code_execution`, else a list of sources: objects with `url` and
+    `title`. A dialect without the tool leaves it out.
+    """
+    return Turn(parts=(Opaque(dialect="", tool=tool, input=dict(input), output=output),))
 
 
 def finish(reason: Reason) -> Turn:
@@ -215,6 +242,11 @@ def error(
 def error_event(status: int, message: str | None = None, *, body: Json = None) -> Turn:
     """An error event in a stream that began with HTTP 200."""
     return Turn(late_failure=_failure(status, message, body, None))
+
+
+def fail(error: SDKError) -> Turn:
+    """An error of ours, such as `QuotaExceededError`, in the status and words of the vendor."""
+    return Turn(raised=error)
 
 
 def cut(at: int | None = None, *, clean: bool = False) -> Turn:

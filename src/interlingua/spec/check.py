@@ -309,7 +309,8 @@ def _check_part(part: Part, place: _Place) -> None:
             raise ConfigurationError(f"{_path((place, 'name'))} is empty.")
         _check_json(part.arguments, (place, "arguments"))
     elif type(part) is Opaque:
-        _check_json(part.data, (place, "data"))
+        for name in ("data", "input", "output"):
+            _check_json(getattr(part, name), (place, name))
     elif type(part) is ToolResult:
         if part.parts is None:
             _check_json(part.content, (place, "content"))

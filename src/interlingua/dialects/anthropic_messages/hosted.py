@@ -30,9 +30,9 @@ _USES = {
     "text_editor_code_execution": "code_execution",
     "tool_search_tool_bm25": "tool_search",
     "tool_search_tool_regex": "tool_search",
-    "tool_search_tool": "tool_search",
 }
-_WIRE_USES = {"web_search": "web_search", "url_context": "web_fetch"}
+_WIRE_USES = {"url_context": "web_fetch", "tool_search": "tool_search_tool_regex"}
+_SCRIPTED = ("web_search", "url_context", "code_execution", "tool_search")
 _COMPUTER_BETA = "computer-use-2025-11-24"
 _LIMITS = {"max_uses": "max_uses", "allowed_domains": "allowed_domains"}
 _SCREEN = {"width": "display_width_px", "height": "display_height_px"}
@@ -143,11 +143,14 @@ def _title(result: dict[str, Json]) -> Json:
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
     """The blocks of a call and its result that a script describes."""
+    if part.tool not in _SCRIPTED:
+        return ()
     call_id = f"srvtoolu_{part.tool_call_id}"
     name = _WIRE_USES.get(part.tool or "", part.tool)
     call = {"type": "server_tool_use", "id": call_id, "name": name, "input": part.input or {}}
     content = _content(part)
-    result = {"type": f"{name}{_RESULT}", "tool_use_id": call_id, "content": content}
+    kind = "tool_search" if part.tool == "tool_search" else name
+    result = {"type": f"{kind}{_RESULT}", "tool_use_id": call_id, "content": content}
     return hosted_use(call), hosted_use(result)
 
 
@@ -156,6 +159,9 @@ def _content(part: Opaque) -> Json:
     if part.tool == "web_search":
         fields = {"type": "web_search_result", "encrypted_content": "c2ltdWxhdGVk"}
         return [{**fields, "page_age": None, **source} for source in sources]
+    if part.tool == "tool_search":
+        found = [{"type": "tool_reference", "tool_name": name} for name in sources]
+        return {"type": "tool_search_tool_search_result", "tool_references": found}
     if part.tool == "url_context":
         source = sources[0] if sources else {}
         data = {"type": "text", "media_type": "text/plain", "data": ""}

@@ -119,7 +119,7 @@ def _input(item: dict[str, Json]) -> Json:
 
 
 def _is_result(item: dict[str, Json]) -> bool:
-    return item["type"].endswith(("_output", "_list_tools"))
+    return str(item["type"]).endswith(("_output", "_list_tools"))
 
 
 def _output(item: dict[str, Json]) -> Json:
