@@ -1,0 +1,180 @@
+#!/usr/bin/env python
+"""
+Write the tables at the end of docs/explanation/dialects.md, by encoding examples.
+
+    scripts/dialect_tables.py           writes them
+    scripts/dialect_tables.py --check   writes nothing; the exit status is 1 if they are stale
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src")]
+
+from interlingua import dialects, errors  # noqa: E402
+from interlingua.spec import content as parts  # noqa: E402
+from interlingua.spec.messages import Message  # noqa: E402
+from interlingua.spec.request import (  # noqa: E402
+    BuiltinTool,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+)
+
+PAGE = ROOT / "docs" / "explanation" / "dialects.md"
+_START = "<!-- Written by scripts/dialect_tables.py from here on. -->\n"
+_SHOWN = ("type", "role", "mode")
+_TOOL = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
+_CALL = parts.ToolCall(id="c1", name="f", arguments={"x": 1})
+_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+_HI = Message.user("Hi.")
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "max_tokens": {"max_tokens": 9},
+    "temperature": {"temperature": 0.5},
+    "top_p": {"top_p": 0.5},
+    "top_k": {"top_k": 5},
+    "stop_sequences": {"stop_sequences": ["END"]},
+    "seed": {"seed": 1},
+    "frequency_penalty": {"frequency_penalty": 0.5},
+    "presence_penalty": {"presence_penalty": 0.5},
+    "reasoning_effort": {"reasoning_effort": "low"},
+    "thinking_budget": {"thinking_budget": 2048},
+    "include_thinking": {"include_thinking": True},
+    "verbosity": {"verbosity": "low"},
+    "user": {"user": "u1"},
+    "metadata": {"metadata": {"k": "v"}},
+    "response_format": {
+        "response_format": ResponseFormat(type="json_schema", json_schema=_SCHEMA, name="a")
+    },
+}
+PARTS: dict[str, tuple[Message, ...]] = {
+    "system message": (Message.system("Be brief."), _HI),
+    "developer message": (Message(role="developer", content="Be brief."), _HI),
+    "Text": (Message.user("Bye."),),
+    "Image": (Message.user([parts.Image(b"\x89PNG", media_type="image/png")]),),
+    "Audio": (Message.user([parts.Audio(b"RIFF", media_type="audio/wav")]),),
+    "Document": (Message.user([parts.Document(b"%PDF", media_type="application/pdf")]),),
+    "ToolCall and ToolResult": (
+        _HI,
+        Message(role="assistant", content=(_CALL,)),
+        Message(role="tool", content=(parts.ToolResult(tool_call_id="c1", content="ok"),)),
+    ),
+}
+TOOLS: dict[str, dict[str, Any]] = {
+    "function": {"tools": [_TOOL]},
+    "function, strict": {
+        "tools": [
+            ToolDefinition(
+                name="f", strict=True, parameters={**_SCHEMA, "additionalProperties": False}
+            )
+        ]
+    },
+    "custom": {"tools": [ToolDefinition(name="f", type="custom")]},
+    "tool_choice required": {"tools": [_TOOL], "tool_choice": "required"},
+    "tool_choice named": {"tools": [_TOOL], "tool_choice": "f"},
+    "tool_choice.allowed": {
+        "tools": [_TOOL],
+        "tool_choice": ToolChoice(mode="auto", allowed=["f"]),
+    },
+    "parallel_tool_calls": {"tools": [_TOOL], "parallel_tool_calls": False},
+    "web_search": {"tools": [BuiltinTool.web_search()]},
+    "code_execution": {"tools": [BuiltinTool.code_execution()]},
+    "file_search": {"tools": [BuiltinTool.file_search("store")]},
+    "url_context": {"tools": [BuiltinTool.url_context()]},
+    "computer": {"tools": [BuiltinTool.computer()]},
+}
+ERRORS = (
+    *("InvalidRequestError", "AuthenticationError", "AccessDeniedError", "NotFoundError"),
+    *("RateLimitError", "QuotaExceededError", "ContextLengthError", "ContentFilterError"),
+    *("ServerError", "ProviderTimeoutError"),
+)
+
+
+def tables_text() -> str:
+    """The tables of all dialects."""
+    return "\n".join(_table(name) for name in dialects.names()[:4])
+
+
+def page_text() -> str:
+    """The page with the tables of now."""
+    before, _, _ = PAGE.read_text(encoding="utf-8").partition(_START)
+    return f"{before}{_START}\n{tables_text()}"
+
+
+def _table(name: str) -> str:
+    rows = [f"### `{name}`\n", "| canonical | wire |", "|---|---|"]
+    groups = {
+        **{f"`{each}`": {"messages": [_HI], **given} for each, given in SETTINGS.items()},
+        **{_title(each): {"messages": [*given]} for each, given in PARTS.items()},
+        **{f"tool: {each}": {"messages": [_HI], **given} for each, given in TOOLS.items()},
+    }
+    for title, fields in groups.items():
+        rows.append(f"| {title} | {_difference(name, fields)} |")
+    rows += [f"| `{each}` | {_error(name, each)} |" for each in ERRORS]
+    return "\n".join(rows) + "\n"
+
+
+def _title(name: str) -> str:
+    return f"`{name}`" if name.isidentifier() else name
+
+
+def _body(name: str, fields: dict[str, Any]) -> list[tuple[str, Any]]:
+    call = dialects.get(name).encode_request(Request(model="m", **fields))
+    return [*_leaves(call.body, "")]
+
+
+def _difference(name: str, fields: dict[str, Any]) -> str:
+    """What the example adds or changes, and the codes of its warnings."""
+    plain: dict[str, Any] = {"messages": [_HI]}
+    if len(fields) > 2:  # a setting beside a tool
+        plain["tools"] = fields["tools"]
+    base = _body(name, plain)
+    changed = [place for place, value in _body(name, fields) if (place, value) not in base]
+    warnings = dialects.get(name).encode_request(Request(model="m", **fields)).warnings
+    shown = [f"`{place}`" for place in dict.fromkeys(changed)]
+    notes = [f"warning `{code}`" for code in dict.fromkeys(each.code for each in warnings)]
+    return ", ".join(shown + notes) or "nothing is needed"
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The places of the values in a body; the inside of a schema is left out."""
+    key = path.rpartition(".")[2]
+    if isinstance(value, dict) and value and key not in ("parameters", "input_schema", "schema"):
+        if not key.endswith(("Schema", "arguments", "args", "metadata")):
+            for name, inner in value.items():
+                yield from _leaves(inner, f"{path}.{name}" if path else name)
+            return
+    elif isinstance(value, list) and value and not isinstance(value[0], str):
+        for inner in value:
+            yield from _leaves(inner, f"{path}[]")
+        return
+    yield f"{path}: {value}" if key in _SHOWN and isinstance(value, str) else path, value
+
+
+def _error(name: str, kind: str) -> str:
+    error = getattr(errors, kind)("The message.")
+    status, _, body = dialects.get(name).encode_error(error)
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    words = [inner.get(key) for key in ("type", "code", "status")]
+    shown = ", ".join(f"`{word}`" for word in words if isinstance(word, str))
+    return f"{status}, {shown}" if shown else str(status)
+
+
+def main() -> int:
+    """Write the tables, or compare them."""
+    text = page_text()
+    if "--check" in sys.argv[1:]:
+        return int(text != PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
