@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlingua.sync import Client, Session
 
 _HELP = (
-    ("/model NAME", "change the model; says what is changed in the conversation for it"),
+    ("/model NAME", "change the model, and say what that changes"),
     ("/tools [FILE.py]", "list the tools, or add those of a file"),
     ("/cost", "tokens and cost of this conversation"),
     ("/save FILE", "write the conversation to a JSON file"),
@@ -117,6 +117,8 @@ class Chat:
             try:
                 line = editor.read()
             except EOFError:
+                if is_terminal(sys.stdin):
+                    self._out.note("")
                 break
             except KeyboardInterrupt:
                 self._out.note("\nCtrl-D leaves.")

@@ -37,8 +37,8 @@ _SHORT = 60
 
 
 @click.group("log", invoke_without_command=True)
-@click.pass_context
-def command(context: click.Context) -> None:
+@with_output
+def command(out: Output) -> None:
     r"""
     Read the calls that `ask` and `chat` have made; by default the last ones.
 
@@ -51,8 +51,8 @@ def command(context: click.Context) -> None:
     interlingua log show 12
     interlingua log cost --days 7
     """
-    if context.invoked_subcommand is None:
-        context.invoke(list_calls, limit=20)
+    if click.get_current_context().invoked_subcommand is None:
+        _print(out, find_calls(limit=20))
 
 
 @command.command("list")

@@ -33,6 +33,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
+        # Raw docstrings mark their examples with the two characters, click wants the one.
+        command.help = (command.help or "").replace("\\b\n", "\b\n")
         return command
 
     def resolve_command(

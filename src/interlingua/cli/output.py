@@ -52,6 +52,7 @@ UNEXPECTED = 70
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 _NAME = "interlingua"
+_WHOLE_NAME = 44  # characters; the first column is not folded below that
 _COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable with which shells ask for completions
 
 
@@ -181,17 +182,24 @@ def missing_extra(extra: str, package: str) -> NoReturn:
 
 
 def draw_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a table on the terminal, as wide as it is."""
+    """Draw a table on the terminal, as wide as it is; there is at least one row."""
     screen = console(sys.stdout)
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    cells = [[_cell(row.get(column.key), separator=",") for column in columns] for row in rows]
+    longest = max(len(row[0]) for row in cells)
     for column in columns:
-        table.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column.key))) for column in columns))
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            min_width=min(longest, _WHOLE_NAME) if column is columns[0] else None,
+        )
+    for row in cells:
+        table.add_row(*map(Text, row))
     screen.print(table)
 
 
@@ -202,13 +210,15 @@ def json_text(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, separator: str = "") -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:{separator}}"
     text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     return printable(" ".join(text.split()))
 

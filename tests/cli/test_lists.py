@@ -1,0 +1,158 @@
+"""`models`, `providers`, `keys` and `log`."""
+
+import json
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from interlingua.catalog import list_models
+from interlingua.cli.main import program as group
+from interlingua.cli.output import Output
+from interlingua.cli.schemas import read_schema, several
+from support.cli import KEY, MODEL
+
+SECRET = "sk-a-key-that-is-never-shown"
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    """Runs a command in this process; returns what it printed as JSON."""
+    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path))
+
+    def run(*arguments):
+        result = CliRunner().invoke(group, [*arguments, "--json"], obj=Output())
+        assert result.exception is None, result.output
+        return json.loads(result.stdout)
+
+    return run
+
+
+def test_models_are_those_of_the_catalog(invoke):
+    """Filters are those of `list_models`, and words are looked for in the names."""
+    rows = invoke("models", "-p", "google", "-c", "vision", "--max-price", "1")
+    expected = list_models("gemini", capability="vision", max_price=1, kind="chat", available=True)
+
+    assert [row["name"] for row in rows] == [f"gemini:{model.id}" for model in expected]
+    assert rows
+    assert all("haiku" in row["name"] for row in invoke("models", "HAIKU", "-p", "anthropic"))
+    assert len(invoke("models", "-p", "openai", "--all")) > len(invoke("models", "-p", "openai"))
+    embedding = invoke("models", "-p", "openai", "--kind", "embedding", "--all")
+    assert {row["kind"] for row in embedding} == {"embedding"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--kind", "poem"), ("-c", "magic"), ("--tier", "huge"), ("--max-price", "-1")]
+)
+def test_wrong_filters(bare, arguments):
+    """A filter that there is not is one line that lists those that there are."""
+    done = bare.run("models", *arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_live_models(program):
+    """`--live` asks the provider."""
+    done = program.run("models", "--live", "-p", "openai", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert all(row["name"].startswith("openai:") for row in json.loads(done.stdout))
+
+
+def test_providers(program, bare):
+    """Those with a key are first; the others say which variable is missing."""
+    with_key = json.loads(program.run("providers", "--json").stdout)
+    by_name = {row["name"]: row for row in with_key}
+
+    assert by_name["openai"]["configured"]
+    assert by_name["openai"]["how"] == "OPENAI_API_KEY"
+    assert not by_name["mistral"]["configured"]
+    assert by_name["mistral"]["how"] == "set MISTRAL_API_KEY"
+    assert KEY not in json.dumps(with_key)
+    flags = [row["configured"] for row in with_key]
+    assert flags == sorted(flags, reverse=True)
+    without = json.loads(bare.run("providers", "--configured", "--json").stdout)
+    assert {row["name"] for row in without} <= {"local"}
+
+
+def test_keys(program):
+    """A stored key is used, is in a private file, and is printed nowhere."""
+    program.env.pop("OPENAI_API_KEY")
+    refused = program.run("ask", "-n", "-m", MODEL, "Hi")
+    stored = program.run("keys", "set", "openai", stdin=f"{KEY}\n")
+    listed = program.run("keys", "list")
+    used = program.run("ask", "-n", "-m", MODEL, "Hi")
+    path = program.home / "keys.json"
+
+    assert refused.returncode != 0
+    assert (stored.returncode, stored.stdout) == (0, "")
+    assert "OPENAI_API_KEY" in listed.stdout
+    assert used.returncode == 0, used.stderr
+    assert KEY not in stored.stderr + listed.stdout + listed.stderr + used.stderr
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert program.run("keys", "remove", "openai").returncode == 0
+    assert KEY not in path.read_text()
+    assert program.run("keys", "remove", "openai").returncode == 2
+    assert program.run("keys", "set", "openai", stdin="\n").returncode == 2
+    path.write_text("{")
+    damaged = program.run("keys", "list")
+    assert (damaged.returncode, len(damaged.stderr.splitlines())) == (1, 1)
+
+
+def test_keys_in_a_keyring(bare):
+    """Where the package `keyring` has a place, the key is there and not in the file."""
+    (bare.home / "keyring.py").write_text(
+        "import json, pathlib\n"
+        "PATH = pathlib.Path(__file__).with_name('ring.json')\n"
+        "class Ring: priority = 5\n"
+        "def get_keyring(): return Ring()\n"
+        "def _all(): return json.loads(PATH.read_text()) if PATH.exists() else {}\n"
+        "def set_password(s, n, k): PATH.write_text(json.dumps({**_all(), n: k}))\n"
+        "def get_password(s, n): return _all().get(n)\n"
+        "def delete_password(s, n): PATH.write_text('{}')\n"
+    )
+    bare.run("keys", "set", "mistral", stdin=SECRET)
+
+    assert SECRET not in (bare.home / "keys.json").read_text()
+    assert SECRET in (bare.home / "ring.json").read_text()
+    shown = json.loads(bare.run("keys", "list", "--json").stdout)
+    assert [row["place"] for row in shown] == ["keyring"]
+    rows = json.loads(bare.run("providers", "mistral", "--json").stdout)
+    assert rows[0]["configured"]
+    bare.run("keys", "remove", "mistral")
+    assert SECRET not in (bare.home / "ring.json").read_text()
+
+
+def test_log(program):
+    """Calls are listed, found by their text, shown whole, and summed up by day and model."""
+    program.run("ask", "-m", MODEL, "-s", "Be brief.", "About pelicans")
+    program.run("ask", "-m", MODEL, "About herons")
+    listed = json.loads(program.run("log", "--json").stdout)
+    found = json.loads(program.run("log", "search", "PELICAN", "--json").stdout)
+    shown = program.run("log", "show", "1").stdout
+    costs = json.loads(program.run("log", "cost", "--json").stdout)
+
+    assert [call["prompt"] for call in listed] == ["About herons", "About pelicans"]
+    assert [call["id"] for call in found] == [1]
+    assert "system:\nBe brief.\n\nprompt:\nAbout pelicans\n\nanswer:\n" in shown
+    assert [(row["model"], row["calls"]) for row in costs] == [(MODEL, 2)]
+    assert costs[0]["cost"] == pytest.approx(sum(call["cost"] for call in listed))
+    assert "█" in program.run("log", "cost").stdout
+    assert program.run("log", "show", "99").returncode == 2
+    (program.home / "log.db").write_bytes(b"no database" * 100)
+    damaged = program.run("log")
+    assert (damaged.returncode, len(damaged.stderr.splitlines())) == (1, 1)
+    kept = program.run("ask", "-m", MODEL, "Still?")
+    assert kept.returncode == 0
+    assert "The call was not logged" in kept.stderr
+
+
+def test_schemas():
+    """The three forms of `--schema`, and the list of such objects."""
+    short = read_schema("name, age int, bio: in one sentence")
+
+    assert list(short["properties"]) == short["required"] == ["name", "age", "bio"]
+    assert short["properties"]["bio"] == {"type": "string", "description": "in one sentence"}
+    assert read_schema(json.dumps(short)) == short
+    assert several(short)["properties"]["items"]["items"] == short
