@@ -40,8 +40,8 @@ def is_on(*, wanted: bool) -> bool:
 def announce(out: Output) -> None:
     """Say at the first use that calls are kept, and how to switch that off."""
     if not log_path().exists():
-        out.note(_FIRST.format(path=log_path(), off=OFF))
-        private_file(log_path())
+        path = private_file(log_path())
+        out.note(_FIRST.format(path=path, off=OFF))
 
 
 def add_call(out: Output, values: dict[str, Any]) -> None:

@@ -296,8 +296,8 @@ def describe(error: BaseException) -> str:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "interrupted"
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = printable(" ".join(text.split()))
     if exit_code(error) == UNEXPECTED:
         return f"error: unexpected {type(error).__name__}: {text} (--debug shows where)"
