@@ -1,6 +1,5 @@
 """Every recorded exchange about batches decodes, and encodes to the same meaning, on both sides."""
 
-import gzip
 import json
 from urllib.parse import parse_qsl, urlsplit
 
@@ -27,28 +26,15 @@ from interlingua.spec.media.batch import (
 )
 from interlingua.spec.operations import OperationReply
 from interlingua.wire.batches import cancelled, expired
-from support.corpus import FOLDER
+from support.corpus import DIALECT_OF_HOST, KEY_OF_HOST, file_records
 
-FILE = FOLDER / "batches.jsonl.gz"
-with_corpus = pytest.mark.skipif(not FILE.exists(), reason="no corpus")
-DIALECTS = {"openai": "openai_chat", "anthropic": "anthropic_messages", "google": "gemini_generate"}
-CLIENTS = {**DIALECTS, "openai": "openai_responses"}  # in the other, base URLs have the version
+with_corpus = pytest.mark.skipif(not file_records("batches"), reason="no corpus")
+# In the other dialect of OpenAI, base URLs have the version.
+CLIENTS = {**DIALECT_OF_HOST, "openai": "openai_responses"}
 MODULES = {"openai": openai_batches, "anthropic": anthropic_batches, "google": gemini_batches}
-KEYS = {
-    "openai": {"authorization": "Bearer k"},
-    "anthropic": {"x-api-key": "k"},
-    "google": {"x-goog-api-key": "k"},
-}
 
 
-def records():
-    if not FILE.exists():
-        return []
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-RECORDS = records()
+RECORDS = file_records("batches")
 REPLIES = [each for each in RECORDS if each["response_body"] is not None]
 RESULTS = [each for each in RECORDS if each["response_text"] is not None]
 SUBMISSIONS = [each for each in RECORDS if each["request_body"]]
@@ -96,8 +82,8 @@ def test_the_route_is_found(record):
     """The server side knows every recorded request, and decodes it."""
     host, path = record["host_provider"], urlsplit(record["path"])
     body = record["request_body"]
-    route = find_route(record["method"], path.path, KEYS[host])
-    assert (route.dialect, route.operation.name) == (DIALECTS[host], operation_of(record))
+    route = find_route(record["method"], path.path, KEY_OF_HOST[host])
+    assert (route.dialect, route.operation.name) == (DIALECT_OF_HOST[host], operation_of(record))
     call = WireCall(
         method=record["method"], path=path.path, query=dict(parse_qsl(path.query)), body=body
     )

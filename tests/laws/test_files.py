@@ -1,6 +1,5 @@
 """Every recorded exchange about files decodes, and encodes to the same meaning, on both sides."""
 
-import gzip
 import json
 import re
 from urllib.parse import parse_qsl
@@ -18,27 +17,12 @@ from interlingua.spec.media.files import (
     UploadInput,
 )
 from interlingua.spec.operations import OperationReply
-from support.corpus import FOLDER
+from support.corpus import DIALECT_OF_HOST, KEY_OF_HOST, file_records
 
-FILE = FOLDER / "files.jsonl.gz"
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="no corpus")
-DIALECTS = {"openai": "openai_chat", "anthropic": "anthropic_messages", "google": "gemini_generate"}
-
-KEYS = {
-    "openai": {"authorization": "Bearer k"},
-    "anthropic": {"x-api-key": "k"},
-    "google": {"x-goog-api-key": "k"},
-}
+pytestmark = pytest.mark.skipif(not file_records("files"), reason="no corpus")
 
 
-def records():
-    if not FILE.exists():
-        return []
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-RECORDS = records()
+RECORDS = file_records("files")
 REPLIES = [each for each in RECORDS if each["status"] == 200 and each["response_body"] is not None]
 UPLOADS = [each for each in RECORDS if "_multipart" in (each["request_body"] or {})]
 
@@ -60,7 +44,7 @@ def operation_of(record):
 
 def module_of(record):
     """The client side and the server side of the record's dialect."""
-    return dialects.get(DIALECTS[record["host_provider"]])
+    return dialects.get(DIALECT_OF_HOST[record["host_provider"]])
 
 
 def decode(record):
@@ -90,9 +74,9 @@ def id_of(record):
 def served(record):
     """The endpoint of our server for the request of the record."""
     headers = record["request_headers"] or {}
-    headers |= KEYS[record["host_provider"]]  # keys are not recorded
+    headers |= KEY_OF_HOST[record["host_provider"]]  # keys are not recorded
     route = find_route(record["method"], record["path"].partition("?")[0], headers)
-    assert route.dialect == DIALECTS[record["host_provider"]]
+    assert route.dialect == DIALECT_OF_HOST[record["host_provider"]]
     return route
 
 
@@ -105,7 +89,7 @@ def without_nulls(value):
 def test_the_corpus_is_whole():
     """No record is left out: each has an operation, and all three hosts are there."""
     assert len(RECORDS) == 83
-    assert {each["host_provider"] for each in RECORDS} == set(DIALECTS)
+    assert {each["host_provider"] for each in RECORDS} == set(DIALECT_OF_HOST)
     assert not any(each.get("suspect") for each in RECORDS)
 
 

@@ -1,6 +1,5 @@
 """The laws over recorded images: of the endpoints, and in chats."""
 
-import gzip
 import json
 
 import pytest
@@ -36,20 +35,14 @@ from interlingua.wire.json_text import dump_text, dumps
 from interlingua.wire.media import encode_base64
 from support import corpus
 
-FILE = corpus.FOLDER / "images.jsonl.gz"
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="no recorded exchanges at hand")
+pytestmark = pytest.mark.skipif(
+    not corpus.file_records("images"), reason="no recorded exchanges at hand"
+)
 NAME = "openai_chat"
 SERVED = {operation.name: operation for operation in image_served(NAME)}
 
 
-def records():
-    if not FILE.exists():
-        return []
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-RECORDS = records()
+RECORDS = corpus.file_records("images")
 REQUESTS = [record for record in RECORDS if record["request_body"] is not None]
 REPLIES = [record for record in RECORDS if record["status"] < 300]
 FAILURES = [record for record in RECORDS if record["status"] >= 400]

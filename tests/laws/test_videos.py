@@ -1,8 +1,5 @@
 """Every recorded exchange about videos decodes, and encodes to the same meaning, on both sides."""
 
-import gzip
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,20 +25,13 @@ from interlingua.spec.media.sizes import pixels_of, ratio_of, ratio_value, resol
 from interlingua.spec.media.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
 from interlingua.spec.operations import OperationReply
 from interlingua.wire.json_text import dumps, loads
-from support.corpus import FOLDER
+from support.corpus import file_records
 
-FILE = FOLDER / "videos.jsonl.gz"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def records():
-    if not FILE.exists():
-        return []
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-every_record = pytest.mark.parametrize("record", records(), ids=lambda record: record["id"][-12:])
+RECORDS = file_records("videos")
+every_record = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["id"][-12:])
 NAME = "models/veo-3.1-lite-generate-preview/operations/umz7sqimep69"
 
 
@@ -86,10 +76,10 @@ def test_a_recorded_reply_is_the_one_that_we_would_send(record):
 
 def test_the_recorded_job_is_complete():
     """The last recorded reply has one video, whose download needs the key."""
-    if not records():
+    if not RECORDS:
         pytest.skip("no recordings here")
     value = VideoQuery(id=NAME, job=VideoJob(id=NAME, seconds=4.0, size="720p"))
-    _, job = perform("gemini_generate", "retrieve_video", value, records()[-1]["response_body"])
+    _, job = perform("gemini_generate", "retrieve_video", value, RECORDS[-1]["response_body"])
     assert job.state == "completed"
     assert job.usage.video_seconds == 4
     download = dialects.get("gemini_generate").OPERATIONS["download_video"]

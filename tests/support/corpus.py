@@ -21,6 +21,20 @@ FILES = {
 }
 
 
+DIALECT_OF_HOST = {
+    "openai": "openai_chat",
+    "anthropic": "anthropic_messages",
+    "google": "gemini_generate",
+}
+"""For exchanges about files and batches, which have no dialect of their own."""
+KEY_OF_HOST = {
+    "openai": {"authorization": "Bearer k"},
+    "anthropic": {"x-api-key": "k"},
+    "google": {"x-goog-api-key": "k"},
+}
+"""The header with a key: keys are not recorded."""
+
+
 def is_here() -> bool:
     return all((FOLDER / f"{name}.jsonl.gz").exists() for name in FILES.values())
 
@@ -47,15 +61,9 @@ def body_bytes(record: dict) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-@functools.cache
 def file_records(name: str) -> tuple[dict, ...]:
     """Every record of a file that can be trusted; none if the file is not there."""
-    path = FOLDER / f"{name}.jsonl.gz"
-    if not path.exists():
-        return ()
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        loaded = [json.loads(line) for line in lines]
-    return tuple(record for record in loaded if not record.get("suspect"))
+    return read(name) if (FOLDER / f"{name}.jsonl.gz").exists() else ()
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from interlingua.spec.content import Record
 from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.media.images import ImageInput
+from interlingua.spec.media.sizes import pixels_of, ratio_terms
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.image_size import ImageSize
@@ -24,9 +25,7 @@ from interlingua.wire.image_size import ImageSize
 AUTO = "auto"
 THOUSAND = 1024
 """The edge of a square image of the size `1K`."""
-_pixels = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})").fullmatch
 _tier = re.compile(r"([124])K", re.IGNORECASE).fullmatch
-_ratio = re.compile(r"([1-9][0-9]{0,3})(?:\.([0-9]))?:([1-9][0-9]{0,3})(?:\.([0-9]))?").fullmatch
 _COMMON_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "9:16", "16:9", "21:9")
 """What all models that take ratios take."""
 _CLOSE = 0.01
@@ -74,18 +73,13 @@ class Form(NamedTuple):
 
 def parse_pixels(text: str | None) -> ImageSize | None:
     """The size in a text such as `1536x1024`; None for any other text."""
-    match = _pixels(text or "")
-    return ImageSize(int(match[1]), int(match[2])) if match else None
+    pixels = pixels_of(text or "")
+    return None if pixels is None else ImageSize(*pixels)
 
 
 def parse_ratio(text: str | None) -> tuple[int, int] | None:
     """The terms of a ratio such as `16:9` or `19.5:9`, reduced; None for any other text."""
-    match = _ratio(text or "")
-    if match is None:
-        return None
-    width, height = (int(f"{match[i]}{match[i + 1] or 0}") for i in (1, 3))
-    common = math.gcd(width, height)
-    return width // common, height // common
+    return ratio_terms(text or "")
 
 
 def parse_tier(text: str | None) -> int | None:

@@ -223,6 +223,13 @@ def describe(value: Any) -> str:
     return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
 
 
+def check_literal(name: str, value: Any, kind: Any) -> None:
+    """`ConfigurationError` if the value of an option is none of those that a `Literal` names."""
+    known = get_args(kind)
+    if value not in known:
+        raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(known)}.")
+
+
 def _path(place: _Place) -> str:
     keys: list[str] = []
     while type(place) is tuple:

@@ -21,8 +21,8 @@ from interlingua.api.media.embeddings import CONCURRENCY, Embeddable, ProgressCa
 from interlingua.api.media.images import ImageSettings
 from interlingua.api.media.judgements import Moderated
 from interlingua.api.media.perform import MediaSettings
-from interlingua.api.media.sources import ImageSource
-from interlingua.api.media.speech import AudioSource, TranscriptEvent
+from interlingua.api.media.sources import AudioSource, ImageSource
+from interlingua.api.media.speech import TranscriptEvent
 from interlingua.api.media.streams import NOT_ENDED
 from interlingua.api.run.options import Prompt
 from interlingua.client.client import Client as AsyncClient

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlingua.api.media.batch_items import BatchItems, ItemReader
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.polling import check_interval, poll
+from interlingua.api.media.references import find_stored
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.options import RequestOptions
 from interlingua.client.client import Client
@@ -304,20 +305,5 @@ async def delete(batch: BatchName, **options: Unpack[MediaOptions]) -> None:
 
 def _find(batch: Any, options: MediaOptions) -> tuple[MediaCall, BatchQuery]:
     """The call at the provider of a batch, and the query for it."""
-    provider: str | None = options.get("provider")
-    batch_id: str
-    if isinstance(batch, Batch):
-        provider, batch_id = provider or batch.provider, batch.id
-    elif isinstance(batch, str):
-        batch_id = batch
-        if provider is None:
-            provider, _, batch_id = batch.partition(":")
-    else:
-        raise ConfigurationError(f"Name a batch by its reference, not by {describe(batch)}.")
-    if not provider or not batch_id:
-        raise ConfigurationError(
-            f"{batch!r} does not name a provider. Use `batch.reference` (such as "
-            "'openai:batch_abc'), or pass provider=."
-        )
-    call = MediaCall("", {**options, "provider": provider})
+    call, batch_id = find_stored(batch, Batch, options, word="batch", example="openai:batch_abc")
     return call, BatchQuery(id=batch_id, **call.fields())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
 from operator import mul
-from typing import Any, TypeAlias, Unpack, get_args
+from typing import Any, TypeAlias, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.providers.callbacks import settle
 from interlingua.providers.operations import limits_of
 from interlingua.providers.usage import estimate_content
-from interlingua.spec.check import describe, refuse
+from interlingua.spec.check import check_literal, describe, refuse
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.media.embeddings import (
@@ -208,12 +208,9 @@ def _to_content(given: Any, place: str) -> EmbedContent:
 
 
 def _settings(task: Any, dimensions: Any, encoding: Any, user: str | None) -> dict[str, Any]:
-    for name, given, known in (
-        ("task", task, get_args(TaskType)),
-        ("encoding", encoding, get_args(VectorEncoding)),
-    ):
-        if given is not None and given not in known:
-            raise ConfigurationError(f"{name}: {given!r} is not one of {', '.join(known)}.")
+    for name, given, kind in (("task", task, TaskType), ("encoding", encoding, VectorEncoding)):
+        if given is not None:
+            check_literal(name, given, kind)
     if dimensions is not None and (type(dimensions) is not int or dimensions < 1):
         refuse("dimensions", "an integer of 1 or more", dimensions)
     return {"task": task, "dimensions": dimensions, "encoding": encoding, "user": user}

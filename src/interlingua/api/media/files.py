@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias, Unpack
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.polling import check_interval, poll
+from interlingua.api.media.references import find_stored
 from interlingua.api.run.run import get_default_client
 from interlingua.client.client import Client
 from interlingua.client.registry import find_adapter
@@ -239,19 +240,4 @@ def _is_provider(name: str, options: Mapping[str, Any]) -> bool:
 
 def _find(file: Any, options: MediaOptions) -> tuple[MediaCall, str]:
     """The call and the id of a file."""
-    provider: str | None = options.get("provider")
-    file_id: str
-    if isinstance(file, StoredFile):
-        provider, file_id = provider or file.provider, file.id
-    elif isinstance(file, str):
-        file_id = file
-        if provider is None:
-            provider, _, file_id = file.partition(":")
-    else:
-        raise ConfigurationError(f"Name a file by its reference, not by {describe(file)}.")
-    if not provider or not file_id:
-        raise ConfigurationError(
-            f"{file!r} does not name a provider. Use `file.reference` (such as "
-            "'openai:file-abc'), or pass provider=."
-        )
-    return MediaCall("", {**options, "provider": provider}), file_id
+    return find_stored(file, StoredFile, options, word="file", example="openai:file-abc")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
-from interlingua.api.media.sources import ImageSource, image_part
+from interlingua.api.media.sources import ImageSource, media_part
 from interlingua.api.media.streams import ItemStream
 from interlingua.prepare.images import AUTO, parse_pixels, parse_ratio, parse_tier
-from interlingua.spec.check import describe
+from interlingua.spec.check import check_literal, describe
 from interlingua.spec.content import Image
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.media.images import (
@@ -86,7 +86,7 @@ async def edit_image(
     Several images are combined. Where the `mask` is transparent, the first image is changed.
     """
     parts = _image_parts(images)
-    area = None if mask is None else image_part(mask, "mask")
+    area = None if mask is None else media_part(mask, Image, "mask")
     return await _make("edit_image", model, prompt, parts, area, download, options)
 
 
@@ -115,7 +115,7 @@ def stream_image(
             f"not {describe(partial_images)}."
         )
     parts = _image_parts(images, is_edit=False)
-    area = None if mask is None else image_part(mask, "mask")
+    area = None if mask is None else media_part(mask, Image, "mask")
     call, value = _open(model, prompt, parts, area, options)
     value = replace(value, partial_images=partial_images)
     return ImageStream(call.stream("stream_image", value))
@@ -187,10 +187,9 @@ def _check(settings: dict[str, Any]) -> None:
         raise ConfigurationError(
             f"compression must be a number from 0 to 100, not {describe(compression)}."
         )
-    for name, known in (("background", ImageBackground), ("format", ImageFormat)):
-        if settings.get(name) is not None and settings[name] not in get_args(known):
-            listed = ", ".join(get_args(known))
-            raise ConfigurationError(f"{name}: {settings[name]!r} is not one of {listed}.")
+    for name, kind in (("background", ImageBackground), ("format", ImageFormat)):
+        if settings.get(name) is not None:
+            check_literal(name, settings[name], kind)
     _check_size(settings.get("size"), settings.get("aspect_ratio"))
 
 
@@ -222,7 +221,7 @@ def _image_parts(images: Any, *, is_edit: bool = True) -> tuple[Image, ...]:
         given = (images,)  # refused with a hint
     if is_edit and not given:
         raise ConfigurationError("images: edit_image needs at least one image.")
-    return tuple(image_part(each, "images") for each in given)
+    return tuple(media_part(each, Image, "images") for each in given)
 
 
 async def fetch_images(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, TypeAlias, Unpack, get_args
+from typing import Any, TypeAlias, Unpack
 
 from msgspec.structs import replace
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
+from interlingua.api.media.sources import AudioSource, media_part
 from interlingua.api.media.streams import ItemStream
-from interlingua.spec.check import describe
+from interlingua.spec.check import check_literal, describe
 from interlingua.spec.content import Audio
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.media.speech import (
@@ -26,8 +27,6 @@ from interlingua.spec.media.speech import (
 from interlingua.transport.downloads import save
 from interlingua.wire.wav import unsized
 
-AudioSource: TypeAlias = Audio | bytes | PathLike[str]
-"""An `Audio` part, the bytes of a file, or a `Path`."""
 TranscriptEvent: TypeAlias = TranscriptDelta | TranscriptSegment
 """What a streamed transcript consists of."""
 
@@ -56,7 +55,7 @@ async def transcribe(
     """
     call = MediaCall(model, options)
     value = TranscribeInput(
-        audio=_audio_part(audio),
+        audio=media_part(audio, Audio, "audio"),
         language=language,
         prompt=prompt,
         temperature=temperature,
@@ -87,7 +86,7 @@ def stream_transcription(
     """
     call = MediaCall(model, options)
     value = TranscribeInput(
-        audio=_audio_part(audio),
+        audio=media_part(audio, Audio, "audio"),
         language=language,
         prompt=prompt,
         temperature=temperature,
@@ -181,22 +180,10 @@ class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
         return end if end.segments else replace(end, segments=self._segments)
 
 
-def _audio_part(audio: Any) -> Audio:
-    if isinstance(audio, Audio):
-        return audio
-    if isinstance(audio, bytes):
-        return Audio(data=audio)
-    if isinstance(audio, PathLike):
-        return Audio(path=audio)
-    raise ConfigurationError(
-        f"audio must be an Audio part, bytes or a Path, not {describe(audio)}. "
-        "For the name of a file, use pathlib.Path(name)."
-    )
-
-
 def _timestamps(given: Any) -> tuple[Timestamps, ...]:
     kinds = (given,) if isinstance(given, str) else tuple(given)
-    _check_choice("timestamps", kinds, get_args(Timestamps))
+    for kind in kinds:
+        check_literal("timestamps", kind, Timestamps)
     return kinds
 
 
@@ -213,7 +200,7 @@ def _speak_input(
     if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(f"text must be a text that is not blank, not {describe(text)}.")
     if audio_format is not None:
-        _check_choice("format", (audio_format,), get_args(AudioFormat))
+        check_literal("format", audio_format, AudioFormat)
     return SpeakInput(
         text=text,
         voice=voice,
@@ -223,9 +210,3 @@ def _speak_input(
         speakers=speakers or {},
         **call.fields(),
     )
-
-
-def _check_choice(name: str, given: Iterable[Any], known: Collection[str]) -> None:
-    for each in given:
-        if each not in known:
-            raise ConfigurationError(f"{name}: {each!r} is not one of {', '.join(known)}.")

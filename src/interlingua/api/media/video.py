@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing
 from os import PathLike, fspath
-from typing import Any, Literal, TypeAlias, TypeVar, Unpack, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, Unpack
 
 from msgspec.structs import replace
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.polling import check_interval, poll
-from interlingua.api.media.sources import ImageSource, image_part
+from interlingua.api.media.references import split_reference
+from interlingua.api.media.sources import ImageSource, media_part
 from interlingua.providers.callbacks import settle
-from interlingua.spec.check import describe
+from interlingua.spec.check import check_literal, describe
+from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ConfigurationError, ProviderError, SDKError
 from interlingua.spec.media.files import ByteProgress
 from interlingua.spec.media.sizes import is_size, ratio_of, ratio_value
@@ -67,7 +69,7 @@ async def generate_video(  # noqa: PLR0913 -- options, all but two by name
             "output_path needs wait='poll'. With wait='none', call video.wait and video.download."
         )
     check_interval(poll_interval)
-    _check_variant(variant)
+    check_literal("variant", variant, VideoVariant)
     value = _create_input(prompt, image, seconds, size, aspect_ratio, count)
     steps = _Steps(MediaCall(model, options))
 
@@ -170,7 +172,7 @@ async def download(
     where the provider has one; `index` chooses between several videos of a job. The API key is sent
     only to the provider's own host.
     """
-    _check_variant(variant)
+    check_literal("variant", variant, VideoVariant)
     steps, query = _steps(job, options)
 
     async def work() -> int:
@@ -206,7 +208,7 @@ async def list_jobs(
     `model` is a provider, or `provider:model`. Gemini needs the model; others list the jobs of all
     models. `limit` is how many are fetched at once.
     """
-    provider, name = _split(model, options)
+    provider, name = split_reference(model, options.get("provider"))
     steps = _Steps(MediaCall(name, {**options, "provider": provider}))
     value = VideoQuery(limit=limit, **steps.call.fields())
     jobs = await steps.run(steps.call.perform_at("list_videos", value))
@@ -304,7 +306,7 @@ def _steps(job: Any, options: Mapping[str, Any]) -> tuple[_Steps, VideoQuery]:
     if known is not None:
         provider, job_id = known.provider, known.id
     elif isinstance(job, str):
-        provider, job_id = _split(job, options)
+        provider, job_id = split_reference(job, options.get("provider"))
     else:
         raise ConfigurationError(
             f"job must be a VideoJob or its reference, 'provider:id', not {describe(job)}."
@@ -316,15 +318,6 @@ def _steps(job: Any, options: Mapping[str, Any]) -> tuple[_Steps, VideoQuery]:
         settings.pop("on_usage", None)  # the usage was reported when the job was completed
     steps = _Steps(MediaCall("" if known is None else known.model, settings))
     return steps, VideoQuery(id=job_id, job=known, **steps.call.fields())
-
-
-def _split(reference: str, options: Mapping[str, Any]) -> tuple[str, str]:
-    """The provider and the rest of a reference; the option `provider` may name it, too."""
-    provider = options.get("provider")
-    if provider:
-        return provider, reference.removeprefix(f"{provider}:")
-    provider, _, rest = reference.partition(":")
-    return provider, rest
 
 
 def _check_completed(job: VideoJob) -> None:
@@ -380,7 +373,7 @@ def _create_input(
         )
     return CreateVideoInput(
         prompt=prompt,
-        image=None if image is None else image_part(image, "image"),
+        image=None if image is None else media_part(image, Image, "image"),
         seconds=None if seconds is None else float(seconds),
         size=size,
         aspect_ratio=aspect_ratio,
@@ -394,9 +387,3 @@ def _check_number(name: str, value: Any, kinds: type | tuple[type, ...]) -> None
         raise ConfigurationError(
             f"{name} must be a number above 0, not {describe(value)}.", setting=name
         )
-
-
-def _check_variant(variant: Any) -> None:
-    known = get_args(VideoVariant)
-    if variant not in known:
-        raise ConfigurationError(f"variant: {variant!r} is not one of {', '.join(known)}.")

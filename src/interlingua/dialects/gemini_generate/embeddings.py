@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -19,12 +18,13 @@ from interlingua.spec.errors import DecodeError, InvalidRequestError, Unsupporte
 from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
 from interlingua.spec.media.vectors import decode_vector
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, count, extra_of
 from interlingua.wire.json_text import loads
+from interlingua.wire.resources import serve
 
 _PATH = "/v1beta/models/{model}:{method}"
 _VERTEX_PATH = "/models/{model}:{method}"  # its base URL has the version and the project
@@ -386,25 +386,13 @@ def _encode_predictions(result: EmbedResult, _value: EmbedInput) -> ServedReply:
 
 _MODEL = r".*/models/(?P<model>[^/:]+)"
 SERVED = (
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(f"{_MODEL}:embedContent"),
-        decode=_decode_single,
-        encode=_encode_single,
-    ),
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(f"{_MODEL}:batchEmbedContents"),
-        decode=_decode_batch,
-        encode=_encode_batch,
-    ),
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(r".*/models/(?P<model>[^/:]*embedding[^/:]*):predict"),
-        decode=_decode_predict,
-        encode=_encode_predictions,
+    serve("embed", "POST", f"{_MODEL}:embedContent", _decode_single, _encode_single),
+    serve("embed", "POST", f"{_MODEL}:batchEmbedContents", _decode_batch, _encode_batch),
+    serve(
+        "embed",
+        "POST",
+        r".*/models/(?P<model>[^/:]*embedding[^/:]*):predict",
+        _decode_predict,
+        _encode_predictions,
     ),
 )

@@ -6,7 +6,6 @@ An edit is a prompt with images. The API takes an aspect ratio and one of the si
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -24,7 +23,6 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.spec.request import Request
@@ -32,6 +30,7 @@ from interlingua.spec.response import Usage
 from interlingua.wire.images import images_of_chat, measured, read_image
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import encode_base64
+from interlingua.wire.resources import serve
 
 _RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _CHAT = ImageLimits(
@@ -191,11 +190,11 @@ OPERATIONS: Mapping[str, Operation] = {
     name: Operation(name=name, script=_make) for name in ("generate_image", "edit_image")
 }
 SERVED = (
-    ServedOperation(
-        name="generate_image",
-        method="POST",
-        pattern=re.compile(r".*/models/(?P<model>[^/:]+):predict"),
-        decode=_decode_served,
-        encode=_encode_served,
+    serve(
+        "generate_image",
+        "POST",
+        r".*/models/(?P<model>[^/:]+):predict",
+        _decode_served,
+        _encode_served,
     ),
 )

@@ -31,14 +31,14 @@ from interlingua.spec.media.video import CreateVideoInput, VideoFile, VideoJob, 
 from interlingua.spec.operations import (
     Operation,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.wire.fields import Fields, extra_of, merge, restore
-from interlingua.wire.files import ByteItems, seconds_of
+from interlingua.wire.files import download, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for
 from interlingua.wire.operations import page_by_token, page_size
+from interlingua.wire.resources import serve
 
 
 def _veo(models: str, seconds: tuple[int, ...], *resolutions: str) -> VideoRules:
@@ -273,12 +273,7 @@ OPERATIONS: Mapping[str, Operation] = {
         decode=_decode_list,
         next_page=page_by_token,
     ),
-    "download_video": Operation(
-        name="download_video",
-        encode=_encode_download,
-        stream_decoder=lambda _value: ByteItems(),
-        is_download=True,
-    ),
+    "download_video": download("download_video", _encode_download),
     "create_video.vertex": Operation(
         name="create_video",
         error_is_data=True,
@@ -405,12 +400,6 @@ def _write_list(jobs: list[VideoJob], value: VideoQuery) -> ServedReply:
     return ServedReply(body=body)
 
 
-def _serve(name: str, method: str, pattern: str, decode: Any, encode: Any) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=re.compile(pattern), decode=decode, encode=encode
-    )
-
-
 def _write_one(job: VideoJob, value: CreateVideoInput | VideoQuery) -> ServedReply:
     return ServedReply(body=write_job(job, value))
 
@@ -419,42 +408,42 @@ _CLOUD = (
     r".*/(?P<resource>projects/[^/]+/locations/[^/]+/publishers/[^/]+/models/(?P<model>[^/:]+))"
 )
 SERVED = (
-    _serve(
+    serve(
         "create_video",
         "POST",
         f"{_CLOUD}:predictLongRunning",
         _served_create,
         lambda job, _: ServedReply(body=_write_vertex_job(job)),
     ),
-    _serve(
+    serve(
         "retrieve_video",
         "POST",
         f"{_CLOUD}:fetchPredictOperation",
         _served_fetch,
         lambda job, _: ServedReply(body=_write_vertex_job(job)),
     ),
-    _serve(
+    serve(
         "create_video",
         "POST",
         r".*/models/(?P<model>[^/:]+):predictLongRunning",
         _served_create,
         _write_one,
     ),
-    _serve(
+    serve(
         "retrieve_video",
         "GET",
         r".*/models/(?P<model>[^/:]+)/operations/(?P<id>[^/:]+)",
         _served_query,
         _write_one,
     ),
-    _serve(
+    serve(
         "cancel_video",
         "POST",
         r".*/models/(?P<model>[^/:]+)/operations/(?P<id>[^/:]+):cancel",
         _served_query,
         lambda _job, _value: ServedReply(body={}),
     ),
-    _serve(
+    serve(
         "list_videos",
         "GET",
         r".*/models/(?P<model>[^/:]+)/operations",

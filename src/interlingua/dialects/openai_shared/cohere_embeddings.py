@@ -6,7 +6,6 @@ Its address for clients of OpenAI also has embeddings, but without task types an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,10 +27,11 @@ from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
 from interlingua.spec.media.vectors import decode_vector, encode_vector
-from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.wire.fields import Fields, count, extra_of, restore
 from interlingua.wire.json_text import loads
+from interlingua.wire.resources import serve
 
 _PATH = "../../v2/embed"
 _TASKS: Mapping[TaskType, str] = {
@@ -154,12 +154,4 @@ def _encode_served(result: EmbedResult, value: EmbedInput) -> ServedReply:
     return ServedReply(body={**body, **extra_of(result, OWNER)})
 
 
-SERVED = (
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(r".*/v2/embed"),
-        decode=_decode_served,
-        encode=_encode_served,
-    ),
-)
+SERVED = (serve("embed", "POST", r".*/v2/embed", _decode_served, _encode_served),)

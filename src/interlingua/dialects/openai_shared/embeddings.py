@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,12 +19,13 @@ from interlingua.spec.media.embeddings import (
     VectorEncoding,
 )
 from interlingua.spec.media.vectors import decode_int8, decode_vector, encode_vector
-from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, count, extra_of, restore
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import encode_base64, make_data_url, parse_data_url
+from interlingua.wire.resources import serve
 from interlingua.wire.usage import own_cost
 
 PATH = "/v1/embeddings"
@@ -390,18 +390,6 @@ def _encode_served(result: EmbedResult, value: EmbedInput) -> ServedReply:
 
 
 SERVED = (
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(r".*/embeddings"),
-        decode=_decode_served,
-        encode=_encode_served,
-    ),
-    ServedOperation(
-        name="embed",
-        method="POST",
-        pattern=re.compile(r".*/multimodalembeddings"),
-        decode=_decode_multimodal,
-        encode=_encode_served,
-    ),
+    serve("embed", "POST", r".*/embeddings", _decode_served, _encode_served),
+    serve("embed", "POST", r".*/multimodalembeddings", _decode_multimodal, _encode_served),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from interlingua.wire.fields import Fields, extra_of
 from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import encode_base64, parse_data_url
+from interlingua.wire.resources import serve
 
 _NUMBERS = ("n", "output_compression", "partial_images", "width", "height")
 _BACKGROUNDS = ("transparent", "opaque", "auto")
@@ -42,13 +42,7 @@ def image_served(name: str) -> tuple[ServedOperation, ...]:
         return _read_input(fields, name, images, mask)
 
     return tuple(
-        ServedOperation(
-            name=operation,
-            method="POST",
-            pattern=re.compile(rf".*/images/{path}"),
-            decode=decode,
-            encode=_encode_served,
-        )
+        serve(operation, "POST", rf".*/images/{path}", decode, _encode_served)
         for operation, path, decode in (
             ("generate_image", "generations", decode_generate),
             ("edit_image", "edits", decode_edit),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,11 +21,12 @@ from interlingua.spec.media.moderation import (
     Moderation,
     ModerationResult,
 )
-from interlingua.spec.operations import InputLimits, Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.fields import Fields, extra_of, is_number, restore
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import make_data_url
+from interlingua.wire.resources import serve
 
 _PATH = "/v1/moderations"
 _LIMITS = InputLimits(items=32)
@@ -147,12 +147,4 @@ def _encode_served(result: ModerationResult, _value: ModerateInput) -> ServedRep
     return ServedReply(body={**body, **extra_of(result, OWNER)})
 
 
-SERVED = (
-    ServedOperation(
-        name="moderate",
-        method="POST",
-        pattern=re.compile(r".*/moderations"),
-        decode=_decode_served,
-        encode=_encode_served,
-    ),
-)
+SERVED = (serve("moderate", "POST", r".*/moderations", _decode_served, _encode_served),)

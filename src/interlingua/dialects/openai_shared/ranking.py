@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,10 +15,11 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.media.ranking import RankedDocument, RerankInput, RerankResult
-from interlingua.spec.operations import Operation, ServedOperation, ServedReply
+from interlingua.spec.operations import Operation, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.fields import extra_of, is_number
 from interlingua.wire.json_text import loads
+from interlingua.wire.resources import serve
 
 _PATH = "/v1/rerank"
 _COHERE_PATH = "../../v2/rerank"
@@ -134,18 +134,6 @@ def _encode_cohere(result: RerankResult, value: RerankInput) -> ServedReply:
 
 
 SERVED = (
-    ServedOperation(
-        name="rerank",
-        method="POST",
-        pattern=re.compile(r".*/v2/rerank"),
-        decode=_decode_served,
-        encode=_encode_cohere,
-    ),
-    ServedOperation(
-        name="rerank",
-        method="POST",
-        pattern=re.compile(r".*/rerank"),
-        decode=_decode_served,
-        encode=_encode_served,
-    ),
+    serve("rerank", "POST", r".*/v2/rerank", _decode_served, _encode_cohere),
+    serve("rerank", "POST", r".*/rerank", _decode_served, _encode_served),
 )

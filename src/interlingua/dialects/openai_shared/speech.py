@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -19,13 +18,13 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64
+from interlingua.wire.resources import serve
 from interlingua.wire.wav import with_sizes
 
 _PATH = "/v1/audio/speech"
@@ -266,12 +265,4 @@ def _events(pieces: Iterable[bytes], result: Speech) -> Iterator[bytes]:
     yield encode_event({"type": "speech.audio.done", "usage": usage_body(usage)})
 
 
-SERVED = (
-    ServedOperation(
-        name="speak",
-        method="POST",
-        pattern=re.compile(r".*/audio/speech"),
-        decode=_decode_served,
-        encode=_encode_served,
-    ),
-)
+SERVED = (serve("speak", "POST", r".*/audio/speech", _decode_served, _encode_served),)

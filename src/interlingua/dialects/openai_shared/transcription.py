@@ -24,7 +24,6 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedOperation,
     ServedReply,
 )
 from interlingua.spec.response import Usage, Warning
@@ -32,6 +31,7 @@ from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import count
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import media_type_for
+from interlingua.wire.resources import serve
 from interlingua.wire.wav import wav_seconds
 
 _TRANSCRIPTIONS = "/v1/audio/transcriptions"
@@ -430,11 +430,11 @@ def _events(result: Transcript) -> Iterator[bytes]:
 
 
 SERVED = (
-    ServedOperation(
-        name="transcribe",
-        method="POST",
-        pattern=re.compile(r".*/audio/(?:transcriptions|translations)"),
-        decode=_decode_served,
-        encode=_encode_served,
+    serve(
+        "transcribe",
+        "POST",
+        r".*/audio/(?:transcriptions|translations)",
+        _decode_served,
+        _encode_served,
     ),
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_shared import xai_video
+from interlingua.dialects.openai_shared.lists import list_body
 from interlingua.prepare.options import body_with_options, form_with_options
 from interlingua.prepare.video import VideoRules, find_rules, shape_video
 from interlingua.spec.content import Image, Json
@@ -26,14 +26,22 @@ from interlingua.spec.media.video import (
     VideoState,
     VideoVariant,
 )
-from interlingua.spec.operations import Operation, Script, ServedOperation, ServedReply
+from interlingua.spec.operations import Operation, Script, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.fields import Fields, restore
-from interlingua.wire.files import ByteItems, seconds_of
+from interlingua.wire.files import download, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import media_type_for, parse_data_url
 from interlingua.wire.operations import page_after_last, page_size, read_page
+from interlingua.wire.resources import (
+    by_name,
+    decode_list,
+    page_of,
+    resource_path,
+    serve,
+    write_body,
+)
 
 PATH = "/v1/videos"
 OWNER = "openai"
@@ -97,7 +105,7 @@ def video_operations(name: str) -> dict[str, Operation]:
         reply = yield WireCall(path=path, body=body, starts_job=True)
         return read_job(loads(reply.body)).with_usage()
 
-    operations = (
+    return by_name(
         Operation(name="create_video", error_is_data=True, script=create),
         Operation(name="remix_video", error_is_data=True, script=remix),
         Operation(name="retrieve_video", error_is_data=True, script=_retrieve),
@@ -107,21 +115,15 @@ def video_operations(name: str) -> dict[str, Operation]:
             name="list_videos",
             error_is_data=True,
             encode=_encode_list,
-            decode=_decode_list,
+            decode=decode_list(read_job, "data"),
             next_page=page_after_last("after"),
         ),
-        Operation(
-            name="download_video",
-            encode=_encode_download,
-            stream_decoder=lambda _value: ByteItems(),
-            is_download=True,
-        ),
+        download("download_video", _encode_download),
     )
-    return {operation.name: operation for operation in operations}
 
 
 def _path(video_id: str) -> str:
-    return f"{PATH}/{quote(video_id, safe='')}"
+    return resource_path(PATH, video_id)
 
 
 # Creating a job.
@@ -255,10 +257,6 @@ def _encode_list(value: VideoQuery, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path=PATH, query=query)
 
 
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[VideoJob]:
-    return [read_job(row) for row in Fields(loads(body), strict=False).array("data") or []]
-
-
 def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
     query: dict[str, str] = {} if value.variant == "video" else {"variant": value.variant}
     if value.index:
@@ -357,24 +355,14 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> VideoQuery:
 
 def _write_list(jobs: list[VideoJob], value: VideoQuery) -> ServedReply:
     rows = jobs if value.order == "desc" else jobs[::-1]
-    ids = [job.id for job in rows]
-    if value.after is not None and value.after not in ids:
-        raise InvalidRequestError(f"No such video: {value.after}", status_code=400)
-    start = 0 if value.after is None else ids.index(value.after) + 1
-    page = rows[start : start + (value.limit or _PAGE)]
-    body: dict[str, Any] = {"object": "list", "data": [write_job(job) for job in page]}
-    body["has_more"] = start + len(page) < len(rows)
-    if page:
-        body |= {"first_id": page[0].id, "last_id": page[-1].id}
-    return ServedReply(body=body)
+    page, has_more = page_of(
+        rows, lambda job: job.id, value.after, value.limit or _PAGE, kind="video"
+    )
+    return ServedReply(body=list_body([write_job(job) for job in page], has_more=has_more))
 
 
 def _write_deleted(_result: None, value: VideoQuery) -> ServedReply:
     return ServedReply(body={"id": value.id, "object": "video.deleted", "deleted": True})
-
-
-def _write_one(job: VideoJob, _value: CreateVideoInput | VideoQuery) -> ServedReply:
-    return ServedReply(body=write_job(job))
 
 
 def _write_retrieved(job: VideoJob, value: VideoQuery) -> ServedReply:
@@ -392,19 +380,13 @@ _ALL = r".*/videos"
 _ONE = r".*/videos/(?P<id>[^/]+)"
 
 
-def _serve(name: str, method: str, pattern: str, decode: Any, encode: Any) -> ServedOperation:
-    return ServedOperation(
-        name=name, method=method, pattern=re.compile(pattern), decode=decode, encode=encode
-    )
-
-
 SERVED = (
     *xai_video.SERVED,  # first: `generations` is not the id of a video
-    _serve("create_video", "POST", _ALL, _served_create, _write_one),
-    _serve("list_videos", "GET", _ALL, _served_list, _write_list),
-    _serve("retrieve_video", "GET", _ONE, _served_id, _write_retrieved),
-    _serve("delete_video", "DELETE", _ONE, _served_id, _write_deleted),
-    _serve("download_video", "GET", f"{_ONE}/content", _served_id, _write_content),
-    _serve("remix_video", "POST", f"{_ONE}/remix", _served_remix, _write_one),
-    _serve("cancel_video", "POST", f"{_ONE}/cancel", _served_id, _write_one),
+    serve("create_video", "POST", _ALL, _served_create, write_body(write_job)),
+    serve("list_videos", "GET", _ALL, _served_list, _write_list),
+    serve("retrieve_video", "GET", _ONE, _served_id, _write_retrieved),
+    serve("delete_video", "DELETE", _ONE, _served_id, _write_deleted),
+    serve("download_video", "GET", f"{_ONE}/content", _served_id, _write_content),
+    serve("remix_video", "POST", f"{_ONE}/remix", _served_remix, write_body(write_job)),
+    serve("cancel_video", "POST", f"{_ONE}/cancel", _served_id, write_body(write_job)),
 )

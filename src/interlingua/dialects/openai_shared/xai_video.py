@@ -6,10 +6,8 @@ https://docs.x.ai/developers/model-capabilities/video/generation
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -31,13 +29,14 @@ from interlingua.spec.media.video import (
     VideoQuery,
     VideoState,
 )
-from interlingua.spec.operations import Operation, Script, ServedOperation, ServedReply
+from interlingua.spec.operations import Operation, Script, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.fields import Fields
-from interlingua.wire.files import ByteItems
+from interlingua.wire.files import download
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import make_data_url, media_type_for, parse_data_url
+from interlingua.wire.resources import by_name, resource_path, serve
 
 OWNER = "xai"
 """The key of other fields in `VideoJob.extra`."""
@@ -94,17 +93,11 @@ def video_operations(name: str) -> dict[str, Operation]:
             raw=body,
         ).with_usage()
 
-    operations = (
+    return by_name(
         Operation(name="create_video", error_is_data=True, script=create),
         Operation(name="retrieve_video", error_is_data=True, script=_retrieve),
-        Operation(
-            name="download_video",
-            encode=_encode_download,
-            stream_decoder=lambda _value: ByteItems(),
-            is_download=True,
-        ),
+        download("download_video", _encode_download),
     )
-    return {operation.name: operation for operation in operations}
 
 
 def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
@@ -133,7 +126,7 @@ def _image_url(image: Image) -> str:
 
 
 def _retrieve(value: VideoQuery, _profile: Profile) -> Script:
-    reply = yield WireCall(method="GET", path=f"{_PATH}/{quote(value.id, safe='')}")
+    reply = yield WireCall(method="GET", path=resource_path(_PATH, value.id))
     return read_job(loads(reply.body), value.id).with_known(value.job).with_usage()
 
 
@@ -236,11 +229,11 @@ def _served_image(url: Json) -> Image:
 
 
 SERVED = (
-    ServedOperation(
-        name="create_video",
-        method="POST",
-        pattern=re.compile(r".*/videos/generations"),
-        decode=_served_create,
-        encode=lambda job, _value: ServedReply(body={"request_id": job.id}),
+    serve(
+        "create_video",
+        "POST",
+        r".*/videos/generations",
+        _served_create,
+        lambda job, _value: ServedReply(body={"request_id": job.id}),
     ),
 )

@@ -8,7 +8,7 @@ from math import gcd
 
 _match_pixels = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})").fullmatch
 _match_ratio = re.compile(
-    r"([1-9][0-9]{0,2}(?:\.[0-9]{1,2})?):([1-9][0-9]{0,2}(?:\.[0-9]{1,2})?)"
+    r"([1-9][0-9]{0,3})(?:\.([0-9]{1,2}))?:([1-9][0-9]{0,3})(?:\.([0-9]{1,2}))?"
 ).fullmatch
 _is_name = re.compile(r"[1-9][0-9]{2,3}p|[2-8]k").fullmatch
 _LINES = {"2k": 1440, "4k": 2160, "8k": 4320}
@@ -43,14 +43,28 @@ def ratio_of(size: str, known: Iterable[str] = ()) -> str | None:
         value = ratio_value(ratio)
         if value is not None and abs(width / height / value - 1) < _NEAR:
             return ratio
+    width, height = _reduced(width, height)
+    return f"{width}:{height}"
+
+
+def _reduced(width: int, height: int) -> tuple[int, int]:
     divisor = gcd(width, height)
-    return f"{width // divisor}:{height // divisor}"
+    return width // divisor, height // divisor
+
+
+def ratio_terms(ratio: str) -> tuple[int, int] | None:
+    """The terms of a ratio such as `16:9` or `19.5:9`, reduced; None if this is no ratio."""
+    match = _match_ratio(ratio)
+    if match is None:
+        return None
+    width, height = (int(f"{match[i]}{match[i + 1] or '':0<2}") for i in (1, 3))
+    return _reduced(width, height)
 
 
 def ratio_value(ratio: str) -> float | None:
     """Width divided by height; None if this is no aspect ratio."""
-    match = _match_ratio(ratio)
-    return None if match is None else float(match[1]) / float(match[2])
+    terms = ratio_terms(ratio)
+    return None if terms is None else terms[0] / terms[1]
 
 
 def size_of(ratio: str, resolution: str) -> str | None:
