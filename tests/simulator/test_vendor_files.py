@@ -10,14 +10,20 @@ from google.genai import errors as genai_errors
 from google.genai import types as genai_types
 
 from interlingua.simulator import Simulator, serve_in_thread
+from support.simulated import generated, stored
 
 PDF = b"%PDF-1.7\n" + bytes(range(256)) * 100
 LARGE = bytes(9 * 1024 * 1024)  # more than one chunk of Google's client
 
 
 @pytest.fixture
-def url():
-    with serve_in_thread(Simulator()) as server:
+def app():
+    return Simulator()
+
+
+@pytest.fixture
+def url(app):
+    with serve_in_thread(app) as server:
         yield server.url
 
 
@@ -51,7 +57,7 @@ def test_openai(url):
 
 
 @pytest.mark.parametrize("is_beta", [False, True])
-def test_anthropic(url, is_beta):
+def test_anthropic(app, url, is_beta):
     """Both the API and its beta."""
     client = anthropic.Anthropic(api_key="k", base_url=url, max_retries=0)
     files = client.beta.files if is_beta else client.files
@@ -62,7 +68,9 @@ def test_anthropic(url, is_beta):
     ]
     again = files.retrieve_metadata(made[0].id)
     listed = list(files.list(limit=2))
-    content = files.download(made[0].id).read()
+    content = files.download(generated(app, PDF)).read()
+    with pytest.raises(anthropic.BadRequestError):
+        files.download(made[0].id)
     deleted = files.delete(made[0].id)
 
     assert again == made[0]
@@ -75,8 +83,8 @@ def test_anthropic(url, is_beta):
         files.retrieve_metadata(made[0].id)
 
 
-def test_gemini(gemini):
-    """Upload in pieces, get, list in pages, download, delete."""
+def test_gemini(app, gemini):
+    """Upload in pieces, get, list in pages, delete; what was uploaded is not downloaded."""
     config = {"display_name": "talk", "mime_type": "video/mp4"}
 
     file = gemini.files.upload(file=io.BytesIO(LARGE), config=config)
@@ -86,7 +94,9 @@ def test_gemini(gemini):
     ]
     states = [gemini.files.get(name=file.name).state for _ in range(2)]
     listed = list(gemini.files.list(config={"page_size": 2}))
-    content = gemini.files.download(file=file.name)
+    content = stored(app, file.name)
+    with pytest.raises(genai_errors.ClientError, match="400"):
+        gemini.files.download(file=file.name)
     gemini.files.delete(name=file.name)
 
     assert file.state == genai_types.FileState.PROCESSING
@@ -95,14 +105,15 @@ def test_gemini(gemini):
     assert (file.expiration_time - file.create_time).total_seconds() == 48 * 3600
     assert [each.name for each in listed] == [each.name for each in (*reversed(others), file)]
     assert content == LARGE
+    assert gemini.files.download(file=f"files/{generated(app, PDF)}") == PDF
     with pytest.raises(genai_errors.ClientError, match="404"):
         gemini.files.get(name=file.name)
 
 
-def test_a_file_of_json_stays_bytes(gemini):
+def test_a_file_of_json_stays_bytes(app, gemini):
     """An upload that looks like JSON is stored as it is."""
     file = gemini.files.upload(
         file=io.BytesIO(b'{"key": "1"}'), config={"mime_type": "application/jsonl"}
     )
 
-    assert gemini.files.download(file=file.name) == b'{"key": "1"}'
+    assert stored(app, file.name) == b'{"key": "1"}'

@@ -6,6 +6,7 @@ import contextlib
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.spec.media.files import FileInput, UploadInput
 from interlingua.spec.request import Request
 
 DIALECTS = {
@@ -37,6 +38,22 @@ class Peer:
     def ask(self, provider, messages="Weather in Oslo?", **fields):
         model = fields.pop("model", MODELS[provider])
         return Request(provider=provider, model=model, messages=messages, **fields)
+
+    def stored(self, file_id):
+        """The bytes of a file that the simulator has, also where it refuses to send them."""
+        return stored(self.app, file_id)
+
+
+def stored(app, file_id):
+    """The bytes of a file in a simulator."""
+    one = FileInput(file_id=file_id.rpartition("/")[2])
+    return app._operations.files.download_file(one)
+
+
+def generated(app, data):
+    """The id of a file that a simulator has as if it had made it."""
+    value = UploadInput(content=data, file_name="made.bin", media_type="application/octet-stream")
+    return app._operations.files.add_generated(value).id
 
 
 def adapters(url, *, key=KEY, **settings):

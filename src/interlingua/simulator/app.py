@@ -235,6 +235,8 @@ class Simulator(Application):
         dialect, is_stream = dialects.get(incoming.dialect), incoming.call.stream
         request = exchange.request = dialect.decode_request(incoming.call)
         self._check_model(request.model)
+        address = serve_of(incoming.dialect).SERVER.file_address
+        self._operations.files.check_messages(request.messages, address)
         if self._strict:
             check_body(incoming, request)
         turn = self._ask(exchange, request)

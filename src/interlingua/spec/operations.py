@@ -294,6 +294,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a path that requests a stream, whatever the body says."""
     sse_query: str = ""
     """A stream is SSE only if the query contains this, otherwise one JSON array."""
+    file_address: str | None = None
+    """How the addresses of stored files begin, if requests refer to files by addresses, not ids."""
     ping: ProviderEvent | None = None
     """The keep-alive event of its streams."""
     content_type: str = "application/json"

@@ -130,13 +130,22 @@ def serve_files(
     write_list: Callable[[list[StoredFile], ListFilesInput], ServedReply],
     write_deleted: Callable[[DeletedFile, FileInput], ServedReply],
     content: str = "/content",
+    only_generated: bool = False,
 ) -> tuple[ServedOperation, ...]:
-    """The endpoints of files besides that of uploads; the path of a download ends in `content`."""
+    """
+    The endpoints of files besides that of uploads; the path of a download ends in `content`.
+
+    With `only_generated`, uploaded files cannot be downloaded.
+    """
+
+    def read_download(_call: WireCall, params: Mapping[str, str]) -> FileInput:
+        return FileInput(file_id=params["file"], only_generated=only_generated)
+
     one = rf".*/files/(?P<file>[^/{content[0]}]+)"
     serve_shared = partial(serve, is_shared=True)
     return (
         serve_shared("list_files", "GET", r".*/files", read_list, write_list),
-        serve_shared("download_file", "GET", f"{one}{content}", _served_id, _write_content),
+        serve_shared("download_file", "GET", f"{one}{content}", read_download, _write_content),
         serve_shared("retrieve_file", "GET", one, _served_id, write_body(write)),
         serve_shared("delete_file", "DELETE", one, _served_id, write_deleted),
     )

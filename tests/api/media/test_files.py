@@ -33,7 +33,7 @@ from interlingua.spec.content import Audio
 from interlingua.spec.media.files import ListFilesInput, StoredFile
 from interlingua.transport import CannedReply, CannedTransport
 from interlingua.transport.uploads import ObservedBody, open_file
-from support.simulated import MODELS, run, simulated
+from support.simulated import MODELS, generated, run, simulated
 from support.warning_codes import codes
 
 PROVIDERS = ("openai", "anthropic", "gemini")
@@ -75,7 +75,7 @@ def test_every_source_arrives_whole(provider, source, tmp_path):
         file = await files.upload(provider, given, client=client)
         if hasattr(given, "close"):
             given.close()
-        return file, await files.read(file, client=client)
+        return file, peer.stored(file.id)
 
     with simulated() as peer:
         file, stored = run(peer, work)
@@ -95,7 +95,9 @@ def test_the_life_of_a_file(provider, tmp_path):
         again = await files.get(file.reference, client=client)
         by_id = await files.get(file.id, provider=provider, client=client)
         listed = await files.list(provider, client=client)
-        size = await files.download(file, tmp_path / "copy.pdf", client=client)
+        made = f"{provider}:{generated(peer.app, PDF)}"
+        size = await files.download(made, tmp_path / "copy.pdf", client=client)
+        assert await files.read(made, client=client) == PDF
         deleted = await files.delete(file.reference, client=client)
         with pytest.raises(NotFoundError) as caught:
             await files.get(file, client=client)

@@ -186,6 +186,10 @@ SERVED = (
         "upload_file", "POST", r".*/files", _served_upload, write_body(write_file), is_shared=True
     ),
     *serve_files(
-        write_file, read_list=_served_list, write_list=_write_list, write_deleted=_write_deleted
+        write_file,
+        read_list=_served_list,
+        write_list=_write_list,
+        write_deleted=_write_deleted,
+        only_generated=True,
     ),
 )

@@ -49,8 +49,8 @@ from interlingua.wire.resources import by_name, decode_list, decode_one, resourc
 
 _FILES = "/v1beta/files"
 _UPLOAD = "/upload/v1beta/files"
-_PREFIX = "files/"
-_ADDRESS = "https://generativelanguage.googleapis.com/v1beta/"
+PREFIX = "files/"
+ADDRESS = "https://generativelanguage.googleapis.com/v1beta/"
 _LIFETIME = 48 * 3600  # seconds
 _MAX_PAGE = 100
 _UNKNOWN_TYPE = "application/octet-stream"
@@ -99,7 +99,7 @@ def _dropped(value: Any, setting: str) -> tuple[Warning, ...]:
 
 def _path(value: FileInput) -> str:
     """The path of a file by its name, with or without `files/`, or by its URI."""
-    name = value.file_id.removeprefix(_ADDRESS).removeprefix(_PREFIX)
+    name = value.file_id.removeprefix(ADDRESS).removeprefix(PREFIX)
     return resource_path(_FILES, name)
 
 
@@ -177,8 +177,8 @@ def _delete(value: FileInput) -> Script:
 
 def write_file(file: StoredFile) -> dict[str, Any]:
     """A file as the provider describes it."""
-    name = file.id if file.id.startswith(_PREFIX) else f"{_PREFIX}{file.id}"
-    body: dict[str, Any] = {"name": name, "uri": file.uri or f"{_ADDRESS}{name}"}
+    name = file.id if file.id.startswith(PREFIX) else f"{PREFIX}{file.id}"
+    body: dict[str, Any] = {"name": name, "uri": file.uri or f"{ADDRESS}{name}"}
     if file.file_name is not None:
         body["displayName"] = file.file_name
     if file.media_type is not None:
@@ -194,7 +194,7 @@ def write_file(file: StoredFile) -> dict[str, Any]:
     if file.error is not None and "error" not in known:
         body["error"] = {"code": 3, "message": file.error}
     if not known:
-        body["source"] = "UPLOADED"
+        body["source"] = "GENERATED" if file.downloadable else "UPLOADED"
     return restore(body, file, NAME)
 
 
@@ -271,5 +271,6 @@ SERVED = (
         write_list=_write_list,
         write_deleted=lambda _file, _value: ServedReply(body={}),
         content=":download",
+        only_generated=True,
     ),
 )

@@ -63,6 +63,7 @@ SERVER = ServerFacts(
     key_headers=("x-goog-api-key",),
     key_query="key",
     required_fields=("contents",),
+    file_address=f"{files.ADDRESS}{files.PREFIX}",
     stream_path=":streamGenerateContent",
     sse_query="alt=sse",
     content_type="application/json; charset=UTF-8",

@@ -133,7 +133,7 @@ class SimulatedBatches:
         file = UploadInput(
             content=data, file_name=name, media_type=media_type, purpose="batch_output"
         )
-        return self._files.upload_file(file).id
+        return self._files.add_generated(file).id
 
 
 class _Job:

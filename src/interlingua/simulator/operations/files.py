@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from msgspec.structs import replace
 
+from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import InvalidRequestError, NotFoundError
 from interlingua.spec.media.files import (
     DeletedFile,
@@ -18,6 +19,7 @@ from interlingua.spec.media.files import (
     UploadInput,
     UploadProgress,
 )
+from interlingua.spec.messages import Message
 
 PROCESSED = ("video/", "audio/")
 """Media of these types is processed when it is first asked for after its upload."""
@@ -34,6 +36,30 @@ class SimulatedFiles:
 
     def upload_file(self, value: UploadInput) -> StoredFile:
         """The file, which exists from now on."""
+        return self._store(value, is_generated=False)
+
+    def add_generated(self, value: UploadInput) -> StoredFile:
+        """A file that the provider itself has made, such as the results of a batch."""
+        return self._store(value, is_generated=True)
+
+    def check_messages(self, messages: Iterable[Message], address: str | None) -> None:
+        """
+        `NotFoundError` if a part refers to a file that does not exist.
+
+        With `address`, the beginning of the addresses of files, parts refer to them by these.
+        """
+        self._drop_expired()
+        for message in messages:
+            for part in message.content:
+                if not isinstance(part, (Image, Audio, Document)):
+                    continue
+                file_id = part.file_id
+                if address is not None and part.url is not None and part.url.startswith(address):
+                    file_id = part.url.removeprefix(address)
+                if file_id is not None and file_id not in self._files:
+                    raise _not_found(file_id)
+
+    def _store(self, value: UploadInput, *, is_generated: bool) -> StoredFile:
         data = value.content if isinstance(value.content, bytes) else b""
         now = float(int(self._clock()))
         is_processed = (value.media_type or "").startswith(PROCESSED)
@@ -46,6 +72,7 @@ class SimulatedFiles:
             state="processing" if is_processed else "ready",
             created_at=now,
             expires_at=None if value.expires_after is None else now + value.expires_after,
+            downloadable=is_generated,
         )
         self._files[file.id] = (file, data)
         return file
@@ -90,13 +117,16 @@ class SimulatedFiles:
         file, data = self._find(value)
         if file.state == "failed":
             raise InvalidRequestError(f"File {file.id} has failed", status_code=400)
+        if value.only_generated and not file.downloadable:
+            message = f"File {file.id} was uploaded: only generated files can be downloaded."
+            raise InvalidRequestError(message, status_code=400)
         return data
 
     def _find(self, value: FileInput) -> tuple[StoredFile, bytes]:
         self._drop_expired()
         entry = self._files.get(value.file_id)
         if entry is None:
-            raise NotFoundError(f"No such File object: {value.file_id}", status_code=404)
+            raise _not_found(value.file_id)
         return entry
 
     def _drop_expired(self) -> None:
@@ -104,3 +134,7 @@ class SimulatedFiles:
         for file, _ in list(self._files.values()):
             if file.expires_at is not None and file.expires_at <= now:
                 del self._files[file.id]
+
+
+def _not_found(file_id: str) -> NotFoundError:
+    return NotFoundError(f"No such File object: {file_id}", status_code=404)

@@ -164,7 +164,7 @@ class SimulatedVideos:
 
     def _make(self, job: VideoJob, index: int) -> VideoFile:
         data = make_mp4(job.seconds or _SECONDS, f"{job.prompt}{index}")
-        stored = self._files.upload_file(
+        stored = self._files.add_generated(
             UploadInput(
                 content=data, file_name=f"{job.id}.mp4", media_type="video/mp4", purpose="video"
             )

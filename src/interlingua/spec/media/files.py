@@ -68,6 +68,8 @@ class FileInput(OperationInput, frozen=True, kw_only=True):
     """One stored file, by its id."""
 
     file_id: str = ""
+    only_generated: bool = False
+    """For a server: a file that was uploaded cannot be downloaded, only one that was generated."""
 
 
 class ListFilesInput(OperationInput, frozen=True, kw_only=True):
