@@ -7,12 +7,11 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from copy import copy
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,22 +21,18 @@ from interlingua.client.call_events import (
     CallFailed,
     CallStarted,
     Outcome,
-    Subscriber,
     notify,
     settle_outcomes,
 )
+from interlingua.client.calls import Calls
 from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
-from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
-from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import tools_left_out
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
+from interlingua.providers.cancel import CANCELLED, CancelScope
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.uploads import Uploads
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
@@ -55,119 +50,6 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-
-
-class CallIds(Protocol):
-    """
-    Translates the ids of tool calls between a conversation and its providers.
-
-    This is no middleware: it is inside of all of them, and what it changes is not a change of the
-    answer, so the answer keeps its raw body.
-    """
-
-    def write(self, request: Request, adapter: Adapter) -> Request:
-        """The request with the ids that its provider knows."""
-
-    def read(self, response: Response, provider: str) -> Response:
-        """The response with the ids of the conversation."""
-
-    def read_events(
-        self, events: AsyncIterator[StreamEvent], provider: str
-    ) -> AsyncIterator[StreamEvent]:
-        """The events of a response with the ids of the conversation."""
-
-
-class Calls:
-    """
-    The calls of one client.
-
-    `routing` gives a request its provider, model and id, again if a middleware has changed it.
-    """
-
-    def __init__(
-        self,
-        routing: Routing,
-        *,
-        outer: CallLayers,
-        inner: CallLayers,
-        settings: Mapping[str, Any],
-        registry_ids: Mapping[tuple[str, str], str],
-        tariffs: Tariffs,
-    ) -> None:
-        self.routing = routing
-        self.outer = outer
-        self.inner = inner
-        self.settings = settings
-        """Keyword arguments for `complete` and `stream` of custom adapters."""
-        self.registry_ids = registry_ids
-        """The ids of the registry file, by provider and model."""
-        self.tariffs: Tariffs = tariffs
-        """The prices of the calls."""
-        self.has_layers: bool = not (outer.is_empty and inner.is_empty)
-        self.initialization: Initialization = Initialization(routing.adapters)
-        self.scopes: Scopes = Scopes()
-        """The active runs and calls."""
-        self.subscribers: tuple[Subscriber, ...] = ()
-        self.call_ids: CallIds | None = None
-        """Translates the ids of tool calls, for a session; set on a client's twin."""
-
-    def rebind(
-        self,
-        routing: Routing,
-        outer: CallLayers | None = None,
-        inner: CallLayers | None = None,
-    ) -> Self:
-        """The same calls, with other adapters or layers."""
-        twin = copy(self)
-        twin.routing = routing
-        twin.outer, twin.inner = outer or self.outer, inner or self.inner
-        twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
-        return twin
-
-    def with_prices(self, prices: Prices) -> Self:
-        """The same calls, with these prices over those of this one."""
-        twin = copy(self)
-        twin.tariffs = self.tariffs.with_prices(prices)
-        return twin
-
-    @property
-    def adapters(self) -> Mapping[str, Adapter]:
-        """The adapters of new calls, by key."""
-        return self.routing.adapters
-
-    def open(
-        self,
-        request: Request,
-        retry: RetryPolicy | None = None,
-        step: int = 0,
-        logged: set[str] | None = None,
-        uploads: Uploads | None = None,
-    ) -> Attempts:
-        """
-        A call of this request.
-
-        `logged` holds the codes of warnings that earlier calls of the same run have logged, and
-        `uploads` the files that they have stored; the caller closes it.
-        """
-        return Attempts(self, self.routing.address(request), retry, step, logged, uploads)
-
-    def left_out(self, request: Request) -> tuple[str, ...]:
-        """The names of the tools of a request that its provider would not get."""
-        behaviour = self.routing.behaviour_of(self.routing.address(request).provider or "")
-        return () if behaviour is None else tools_left_out(request, behaviour)
-
-    def perform(
-        self,
-        request: Request,
-        call: Callable[[OnMember], Awaitable[Value]],
-        retry: RetryPolicy | None = None,
-    ) -> Awaitable[Value]:
-        """
-        The result of an operation; the request only names the provider, model and id.
-
-        `call` gets a function that it may tell which of several keys or endpoints is used.
-        """
-        return Attempts(self, request, retry).complete(request, call)
 
 
 class Attempts:
@@ -234,6 +116,24 @@ class Attempts:
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
         """The names of tools that the behaviour of the provider did not send."""
+
+    @classmethod
+    def open(
+        cls,
+        calls: Calls,
+        request: Request,
+        retry: RetryPolicy | None = None,
+        step: int = 0,
+        logged: set[str] | None = None,
+        uploads: Uploads | None = None,
+    ) -> Self:
+        """
+        A call of this request.
+
+        `logged` holds the codes of warnings that earlier calls of the same run have logged, and
+        `uploads` the files that they have stored; the caller closes it.
+        """
+        return cls(calls, calls.routing.address(request), retry, step, logged, uploads)
 
     @property
     def is_cancelled(self) -> bool:

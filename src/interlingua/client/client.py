@@ -14,8 +14,9 @@ from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls
+from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
+from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.client.explain import Explanation, estimate_cost, explain
@@ -325,7 +326,7 @@ class Client:
     def _complete(
         self, request: Request, retry: RetryPolicy | None, uploads: Uploads | None = None
     ) -> Awaitable[Response]:
-        scope, attempts = CancelScope(), self.calls.open(request, retry, uploads=uploads)
+        scope, attempts = CancelScope(), Attempts.open(self.calls, request, retry, uploads=uploads)
         work = attempts.answer(scope)
         return self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
 
@@ -335,9 +336,9 @@ class Client:
         """The events of the answer; the last one, `Finish`, has the whole response."""
         check_request(request)
         if request.upload is None:
-            return self.calls.open(request, retry).fold()
+            return Attempts.open(self.calls, request, retry).fold()
         uploads = Uploads()
-        return closing(self.calls.open(request, retry, uploads=uploads).fold(), uploads)
+        return closing(Attempts.open(self.calls, request, retry, uploads=uploads).fold(), uploads)
 
     async def cancel(self, request_id: str) -> bool:
         """
@@ -434,7 +435,7 @@ class Client:
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             request = Request(provider=provider, model=model, request_id=request_id)
-            return self.calls.perform(request, partial(attempt, value), retry)
+            return Attempts(self.calls, request, retry).complete(request, partial(attempt, value))
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)

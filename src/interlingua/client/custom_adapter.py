@@ -18,7 +18,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 
 if TYPE_CHECKING:
-    from interlingua.client.attempts import Calls
+    from interlingua.client.calls import Calls
 
 
 OnMember: TypeAlias = Callable[[str], object]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 from interlingua.api.run.options import RunOptions
+from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Addressed
 from interlingua.client.client import Client as AsyncClient
@@ -190,7 +191,7 @@ class Client(ClosedByWith):
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
         """The events of the answer; the last one, `Finish`, has the whole response."""
-        attempts = self.asynchronous.calls.open(request, retry)
+        attempts = Attempts.open(self.asynchronous.calls, request, retry)
         return BlockingIterator(
             attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
         )

@@ -208,8 +208,8 @@ class Run:
                 await self._begin(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
-                attempts = self._attempts = calls.open(
-                    sent, self._policy, step, self._logged, self._uploads
+                attempts = self._attempts = Attempts.open(
+                    calls, sent, self._policy, step, self._logged, self._uploads
                 )
                 try:
                     response = await scope.wait(attempts.answer(scope))
@@ -403,8 +403,8 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        self._attempts = self.client.calls.open(
-            request, self._policy, step, self._logged, self._uploads
+        self._attempts = Attempts.open(
+            self.client.calls, request, self._policy, step, self._logged, self._uploads
         )
         return self._attempts.fold(scope, self._accumulator)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls
+from interlingua.client.calls import Calls
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.layers import (
     CompleteNext,
