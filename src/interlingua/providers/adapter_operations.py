@@ -14,9 +14,9 @@ from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
-from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.cancel import CancelScope
+from interlingua.providers.configured_adapter import ConfiguredAdapter
 from interlingua.providers.downloads import download_items
-from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.http_requests import Ready, operation_request
 from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
@@ -35,20 +35,14 @@ from interlingua.providers.operations import (
     rough_json_size,
     stream_items,
 )
-from interlingua.providers.provider import Provider
 from interlingua.providers.reading import LARGE
-from interlingua.providers.tariffs import Seller, Tariffs, price_answer
+from interlingua.providers.tariffs import Tariffs, price_answer
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.uploads import check_body_size, check_value_size
-from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
-    Dialect,
     HttpRequest,
-    Limits,
     Profile,
-    Timeouts,
-    Transport,
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -66,7 +60,7 @@ from interlingua.spec.operations import (
     OperationReply,
     ServedModel,
 )
-from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning, label_message
 from interlingua.wire.json_text import dumps
 
@@ -76,41 +70,17 @@ _CATALOG = Tariffs()
 """The prices of operations of adapters that are used without a client."""
 
 
-class OperationCalls:
-    """The half of `HttpAdapter` that performs operations; the other half is in `adapter.py`."""
+class OperationCalls(ConfiguredAdapter):
+    """The part of `HttpAdapter` that performs operations; that which answers is in `adapter.py`."""
 
     performs_with_tariffs: ClassVar[bool] = True
     """Whether `perform` takes `tariffs`."""
 
-    name: str
-    provider: Provider
-    behaviour: Behaviour | None
-    on_loss: OnLoss
-    reads_files: bool
-    seller: Seller
-    _api_version: str
-    _dialect: Dialect
-    _dialect_name: str
-    _endpoint: Endpoint | None
-    _family: str
-    _headers: Mapping[str, str]
-    _limits: Limits | None
-    _scopes: Scopes
-    _signature: Mapping[str, str]
-    _timeouts: Timeouts | None
-    _transport: Transport
+    if TYPE_CHECKING:  # methods of `HttpAdapter`
 
-    if TYPE_CHECKING:  # methods of the other half
-
-        def profile_for(self, model: str) -> Profile: ...
-        def _check_key(self) -> None: ...
         def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response: ...
         async def _gather(self, request: Request) -> Request: ...
         async def ready(self, request: Request, *, logged: set[str] | None = None) -> Ready: ...
-        def _label_error(
-            self, error: SDKError, request_id: str | None, model: str | None
-        ) -> None: ...
-        async def _start_server(self, model: str, *, embeddings: bool = False) -> str: ...
         def _with_options(
             self, request: Request, profile: Profile
         ) -> tuple[Request, dict[str, str]]: ...
