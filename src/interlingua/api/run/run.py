@@ -492,8 +492,8 @@ class Run:
             self._error = error
             if not is_open:
                 return []
-        is_told = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
-        if not is_cancelled and not is_told:  # else the call has delivered it
+        is_reported = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
+        if not is_cancelled and not is_reported:  # else the call has delivered it
             events.append(ErrorEvent(error=known, response=partial))
         usage = Usage() if partial is None else partial.usage
         return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
