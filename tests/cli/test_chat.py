@@ -175,3 +175,17 @@ def test_approval_in_a_terminal(tmp_path):
         assert "← 9" not in terminal.expect("No.")
         terminal.type("\x04")
         assert terminal.close() == 0
+
+
+def test_tools_of_a_file(program):
+    """`/tools FILE.py` adds tools, which the model then gets; a missing file is one line."""
+    (program.home / "my_tools.py").write_text(
+        'def roll() -> int:\n    """Roll a die."""\n    return 4\n'
+    )
+    lines = "/tools none.py\n/tools my_tools.py\nRoll it\n"
+    done = program.run("chat", "-n", "-y", "-m", MODEL, stdin=lines)
+
+    assert "there is no file none.py" in done.stderr
+    assert "  roll: Roll a die." in done.stderr
+    assert "→ roll()" in done.stderr
+    assert "← 4" in done.stderr

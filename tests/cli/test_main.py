@@ -1,5 +1,6 @@
 """The program itself: help, unknown commands, errors, exit codes."""
 
+import io
 import os
 import subprocess
 import sys
@@ -128,3 +129,40 @@ def test_debug_shows_the_traceback():
     assert plain.stderr.startswith("error: no provider 'opnai'. Did you mean 'openai'")
     assert len(plain.stderr.splitlines()) == 1
     assert debug.stderr.startswith("Traceback")
+
+
+@pytest.mark.parametrize(("variables", "is_dim"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colors(monkeypatch, variables, is_dim):
+    """Remarks are dimmed on a terminal, unless `NO_COLOR` is set."""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", **variables}.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    Output().note("remark")
+
+    assert terminal.getvalue() == ("\x1b[2mremark\n\x1b[0m" if is_dim else "remark\n")
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_tables_on_a_terminal(monkeypatch, width):
+    """A table is not wider than the terminal, and the names in it are whole."""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for name, value in {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    columns = (output.Column("name", "name"), output.Column("about", "about"))
+    output.Output().table(columns, [{"name": "a-model-with-a-long-name", "about": "word " * 30}])
+    lines = terminal.getvalue().splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert any(line.startswith("a-model-with-a-long-name ") for line in lines)

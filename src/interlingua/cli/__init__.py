@@ -24,4 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write(_MISSING)
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
     return run(program, arguments)
