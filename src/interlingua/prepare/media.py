@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, compress, repeat
 from operator import attrgetter, is_
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from interlingua.wire.media import sniff
 _Types: TypeAlias = tuple[str, ...] | None
 
 _content_of = attrgetter("content")
+_text_of = attrgetter("text")
 _TEXTS = frozenset(("text/plain", "text/*"))
 _ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"}
 _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
@@ -59,27 +60,30 @@ def may_hold_media(messages: Sequence[Message]) -> bool:
         return True
     if ToolResult not in kinds:
         return False
-    parts = chain.from_iterable(map(_content_of, messages))
-    return tuple in [type(part.content) for part in parts if type(part) is ToolResult]
+    return tuple in map(type, map(_content_of, _of_type(ToolResult, messages)))
 
 
 def rough_size(messages: Sequence[Message]) -> int:
     """The size of the texts and media in bytes or characters; the rest of a request is small."""
-    size = 0
-    for message in messages:
-        for part in message.content:
-            if type(part) is Text:
-                size += len(part.text)
-            elif type(part) is ToolResult and type(part.content) is str:
-                size += len(part.content)
-            elif type(part) is not ToolCall:
-                size += _part_size(part)
+    kinds = set(map(type, chain.from_iterable(map(_content_of, messages)))) - {Text, ToolCall}
+    size = sum(map(len, map(_text_of, _of_type(Text, messages))))
+    for kind in kinds:
+        size += sum(map(_part_size, _of_type(kind, messages)))
     return size
 
 
+def _of_type(kind: type, messages: Sequence[Message]) -> Iterator[Any]:
+    """The parts of one type; without a step of Python for each, because a history has many."""
+    parts = tuple(chain.from_iterable(map(_content_of, messages)))
+    return compress(parts, map(is_, map(type, parts), repeat(kind)))
+
+
 def _part_size(part: Part) -> int:
-    if type(part) is ToolResult and type(part.content) is tuple:
-        return sum(map(_part_size, part.content))
+    if type(part) is ToolResult:
+        content = part.content
+        if type(content) is tuple:
+            return sum(map(_part_size, content))
+        return len(content) if isinstance(content, (str, bytes)) else 0
     values = (getattr(part, name, None) for name in ("text", "data", "content"))
     return sum(len(value) for value in values if isinstance(value, (str, bytes)))
 

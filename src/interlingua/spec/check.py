@@ -123,7 +123,9 @@ def check_request(request: Request) -> None:
     is_set = map(is_not, values, _DEFAULTS)
     # `context`, the last field, has no row: it may be anything.
     for row, value in compress(zip(_ROWS[Request], values, strict=False), is_set):
-        _check_field(row, value, None)
+        _, _, types, rule, _ = row
+        if not isinstance(value, types) or (rule is not None and not rule(value)):
+            _check_field(row, value, None)  # None may be right
     if not request.model.isascii():
         _check_text(request.model, "model")
     if not request.messages and not request.provider_options:
@@ -141,9 +143,9 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
         if message.name is not None or message.id is not None or message.metadata:
             _check_fields(message, ("messages", i))
         for j, part in enumerate(message.content):
-            is_plain = type(part) is Text and type(part.text) is str and not part.extra
-            if is_plain and part.citations == ():  # type: ignore[union-attr]
-                continue
+            if type(part) is Text:
+                if type(part.text) is str and not part.extra and part.citations == ():
+                    continue
             if not _is_usual(part, values):
                 _check_part(part, ((("messages", i), "content"), j))
     if values and not _are_json(values):
@@ -161,29 +163,21 @@ def _is_usual(part: Part, values: list[Json]) -> bool:
     if part.extra:
         return False
     if type(part) is ToolCall:
-        values.append(part.arguments)
-        return _is_usual_call(part)
-    return type(part) is ToolResult and _is_usual_result(part)
-
-
-def _is_usual_call(call: ToolCall) -> bool:
-    raw = call.raw_arguments
+        arguments, raw = part.arguments, part.raw_arguments
+        values.append(arguments)
+        return (
+            type(part.id) is type(part.name) is str
+            and part.name != ""
+            and type(arguments) is dict
+            and (raw is None or type(raw) is str)
+            and part.type == "function"
+            and part.namespace is None
+        )
     return (
-        type(call.id) is type(call.name) is str
-        and call.name != ""
-        and type(call.arguments) is dict
-        and (raw is None or type(raw) is str)
-        and call.type == "function"
-        and call.namespace is None
-    )
-
-
-def _is_usual_result(result: ToolResult) -> bool:
-    is_named = result.name is None or type(result.name) is str
-    return (
-        type(result.content) is type(result.tool_call_id) is str
-        and is_named
-        and type(result.is_error) is bool
+        type(part) is ToolResult
+        and type(part.content) is type(part.tool_call_id) is str
+        and (part.name is None or type(part.name) is str)
+        and type(part.is_error) is bool
     )
 
 

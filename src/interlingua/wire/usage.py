@@ -55,28 +55,37 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     if notes is not None:
         note_negative(raw, notes)
 
-    def limited(name: str, part: int | None, side: str, whole: int) -> int | None:
-        if part is None or part <= whole:
+    def limited(name: str, part: int, side: str, whole: int) -> int:
+        if part <= whole:
             return part
         if notes is not None:
             path = f"usage.{name}_tokens"
             notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
         return whole
 
-    read = limited("cache_read", cache_read, "input", input_tokens)
+    # Most parts are 0 or absent, and are passed on as they are: a call for each costs more than all.
+    read = cache_read and limited("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        reasoning_tokens=limited("reasoning", reasoning, "output", output_tokens),
+        reasoning_tokens=reasoning and limited("reasoning", reasoning, "output", output_tokens),
         cache_read_tokens=read,
-        cache_write_tokens=limited("cache_write", cache_write, "input", input_tokens),
-        cache_read_audio_tokens=limited(
-            "cache_read_audio", cache_read_audio or None, "cached", read or 0
-        ),
-        input_audio_tokens=limited("input_audio", input_audio or None, "input", input_tokens),
-        input_image_tokens=limited("input_image", input_image or None, "input", input_tokens),
-        output_audio_tokens=limited("output_audio", output_audio or None, "output", output_tokens),
-        output_image_tokens=limited("output_image", output_image or None, "output", output_tokens),
+        cache_write_tokens=cache_write and limited("cache_write", cache_write, "input", input_tokens),
+        cache_read_audio_tokens=limited("cache_read_audio", cache_read_audio, "cached", read or 0)
+        if cache_read_audio
+        else None,
+        input_audio_tokens=limited("input_audio", input_audio, "input", input_tokens)
+        if input_audio
+        else None,
+        input_image_tokens=limited("input_image", input_image, "input", input_tokens)
+        if input_image
+        else None,
+        output_audio_tokens=limited("output_audio", output_audio, "output", output_tokens)
+        if output_audio
+        else None,
+        output_image_tokens=limited("output_image", output_image, "output", output_tokens)
+        if output_image
+        else None,
         web_searches=web_searches,
         service_tier=service_tier,
         reported_cost=own_cost(raw),

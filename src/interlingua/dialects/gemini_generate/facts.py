@@ -120,12 +120,15 @@ def _is_camel(value: Json, shape: Shape) -> bool:
         return True
     if "_" in "".join(value):
         return False
-    inner = shape.inner
-    for name in inner.keys() & value.keys():
-        item = value[name]
-        if name in _ARRAYS and isinstance(item, dict):
-            return False
-        if not _is_camel(item, inner[name]):
+    for name, inner in shape.inner.items():
+        item = value.get(name)
+        if item is None:
+            continue
+        if isinstance(item, list):
+            for each in item:  # not by a call with the list: this is read in every response
+                if isinstance(each, dict) and not _is_camel(each, inner):
+                    return False
+        elif not _is_camel(item, inner) or (name in _ARRAYS and isinstance(item, dict)):
             return False
     return True
 

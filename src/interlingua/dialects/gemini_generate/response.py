@@ -67,6 +67,7 @@ _FINISH_REASONS: dict[Reason, str] = {
 _NUMBERS = frozenset(str(number) for number in range(100))
 _COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
 _COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
+_DETAILS = ("promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails")
 _TOTAL = "totalTokenCount"
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
@@ -272,25 +273,25 @@ def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
     if not isinstance(wire, dict):
         return Usage()
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
+    given, made, saved = map(wire.get, _DETAILS)
     return make_usage(
         input_tokens=(prompt or 0) + (tools or 0),
         output_tokens=(answer or 0) + (thoughts or 0),
         reasoning=thoughts,
         cache_read=cached,
-        cache_read_audio=_by_modality(wire, "cacheTokensDetails", "AUDIO"),
-        input_audio=_by_modality(wire, "promptTokensDetails", "AUDIO"),
-        input_image=_by_modality(wire, "promptTokensDetails", "IMAGE"),
-        output_audio=_by_modality(wire, "candidatesTokensDetails", "AUDIO"),
-        output_image=_by_modality(wire, "candidatesTokensDetails", "IMAGE"),
+        cache_read_audio=saved and _by_modality(saved, "AUDIO"),
+        input_audio=given and _by_modality(given, "AUDIO"),
+        input_image=given and _by_modality(given, "IMAGE"),
+        output_audio=made and _by_modality(made, "AUDIO"),
+        output_image=made and _by_modality(made, "IMAGE"),
         service_tier=served_tier(wire.get("serviceTier") or wire.get("trafficType")),
         raw=wire,
         notes=notes,
     )
 
 
-def _by_modality(wire: dict[str, Json], name: str, modality: str) -> int:
+def _by_modality(details: Json, modality: str) -> int:
     """The tokens of a modality in a list of details."""
-    details = wire.get(name)
     return sum(
         known_int(detail.get("tokenCount", detail.get("token_count")))
         for detail in (details if isinstance(details, list) else ())

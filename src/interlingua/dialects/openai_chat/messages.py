@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.calls import (
@@ -59,6 +61,8 @@ from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
 _CALL_FIELDS = frozenset(("tool_calls", LEGACY))
+_ONLY_RESULTS = frozenset((ToolResult,))
+_extra_of = attrgetter("extra")
 
 
 class _Ids:
@@ -237,13 +241,13 @@ class _Writer:
         content = message.content
         if message.role == "assistant":
             self._assistant(message)
-        results = 0
-        for i, part in enumerate(content):
-            if type(part) is ToolResult:
-                results += 1
-                self._warnings.part = i
-                self._result(part, message)
-        if message.role == "assistant" or (content and results == len(content)):
+        kinds = set(map(type, content))
+        if ToolResult in kinds:
+            for i, part in enumerate(content):
+                if type(part) is ToolResult:
+                    self._warnings.part = i
+                    self._result(part, message)
+        if message.role == "assistant" or kinds == _ONLY_RESULTS:
             return
         if content or message.role != "tool":
             self._other(message)
@@ -263,7 +267,7 @@ class _Writer:
 
     def _assistant(self, message: Message) -> None:
         self.flush()
-        if not self._quirks.message_images:
+        if not self._quirks.message_images and any(map(_extra_of, message.content)):
             message = self._move_images(message)
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}

@@ -255,7 +255,7 @@ def decode_usage(
     read = _count(input_details, "cached_tokens", wire, *_READ)
     written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
     reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
-    audio = _count(input_details, "audio_tokens", wire)
+    audio = input_details and _count(input_details, "audio_tokens", {})
     prompt = known_int(wire.get("prompt_tokens"))
     completion = known_int(wire.get("completion_tokens"))
     # What the total shows to be counted beside a figure is added to it, and nothing else is:
@@ -272,11 +272,12 @@ def decode_usage(
         reasoning_inside=reasoning_inside,
         cache_read=read,
         cache_write=written,
-        cache_read_audio=_count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
+        cache_read_audio=input_details
+        and _count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
         input_audio=audio,
-        input_image=_count(input_details, "image_tokens", {}),
-        output_audio=_count(output_details, "audio_tokens", {}),
-        output_image=_count(output_details, "image_tokens", {}),
+        input_image=input_details and _count(input_details, "image_tokens", {}),
+        output_audio=output_details and _count(output_details, "audio_tokens", {}),
+        output_image=output_details and _count(output_details, "image_tokens", {}),
         service_tier=served_tier(tier),
         raw=wire,
         notes=notes,

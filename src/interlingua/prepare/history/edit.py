@@ -297,6 +297,7 @@ _PAIRED = (ToolCall, ToolResult)
 _UNSOUND_PAIRS: set[Trigger] = {"unpaired_calls", "split_results", "calls_not_last"}
 _encode = msgspec.json.Encoder().encode
 _content_of = attrgetter("content")
+_extra_of = attrgetter("extra")
 _metadata_of = attrgetter("metadata")
 _role_of = attrgetter("role")
 
@@ -335,9 +336,9 @@ class HistoryScan:
                     values.append(content)
             elif type(part) is Document:
                 values.append(part.text)
-            if (part.extra or type(part) is Thinking) and has_seal(part):
-                self.triggers.add("sealed")
         self.triggers.update(map(type, parts))
+        if (Thinking in self.triggers or any(map(_extra_of, parts))) and any(map(has_seal, parts)):
+            self.triggers.add("sealed")
         if self.calls:
             self.triggers |= _call_triggers(self.calls, values)
         self.triggers.update(_text_triggers(texts, values))
