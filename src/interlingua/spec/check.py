@@ -143,9 +143,13 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
         if message.name is not None or message.id is not None or message.metadata:
             _check_fields(message, ("messages", i))
         for j, part in enumerate(message.content):
-            if type(part) is Text:
-                if type(part.text) is str and not part.extra and part.citations == ():
-                    continue
+            if (
+                type(part) is Text
+                and type(part.text) is str
+                and not part.extra
+                and part.citations == ()
+            ):
+                continue
             if not _is_usual(part, values):
                 _check_part(part, ((("messages", i), "content"), j))
     if values and not _are_json(values):

@@ -63,14 +63,15 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
             notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
         return whole
 
-    # Most parts are 0 or absent, and are passed on as they are: a call for each costs more than all.
+    # Most parts are 0 or absent, and need no comparison.
     read = cache_read and limited("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         reasoning_tokens=reasoning and limited("reasoning", reasoning, "output", output_tokens),
         cache_read_tokens=read,
-        cache_write_tokens=cache_write and limited("cache_write", cache_write, "input", input_tokens),
+        cache_write_tokens=cache_write
+        and limited("cache_write", cache_write, "input", input_tokens),
         cache_read_audio_tokens=limited("cache_read_audio", cache_read_audio, "cached", read or 0)
         if cache_read_audio
         else None,

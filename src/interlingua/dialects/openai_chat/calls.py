@@ -172,6 +172,8 @@ def decode_result(fields: Fields, next_id: MakeId, *, legacy: bool) -> ToolResul
 def encode_result(result: ToolResult, content: Json) -> dict[str, Json]:
     """The message for a result, given its encoded content."""
     extra = extra_of(result, NAME)
+    if not extra:
+        return {"role": "tool", "tool_call_id": result.tool_call_id, "content": content}
     role = LEGACY_RESULT if extra.get(SENT_AS) == LEGACY_RESULT else "tool"
     wire = {"role": role, "tool_call_id": result.tool_call_id}
     if role == LEGACY_RESULT:

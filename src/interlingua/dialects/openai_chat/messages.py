@@ -61,6 +61,7 @@ from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
 _CALL_FIELDS = frozenset(("tool_calls", LEGACY))
+_NO_CONTENT = frozenset(("role", "name", "content"))
 _ONLY_RESULTS = frozenset((ToolResult,))
 _extra_of = attrgetter("extra")
 
@@ -140,8 +141,7 @@ def encode_messages(
     writer = _Writer(quirks, warnings)
     for warnings.message, message in enumerate(messages):
         writer.feed(message)
-    writer.flush()
-    return writer.wire
+    return writer.whole()
 
 
 def encode_assistant(
@@ -232,7 +232,7 @@ def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
 
 class _Writer:
     def __init__(self, quirks: ChatQuirks, warnings: WarningList) -> None:
-        self.wire: list[Json] = []
+        self._wire: list[Json] = []
         self._quirks = quirks
         self._warnings = warnings
         self._moved: list[Json] = []  # media moved out of results
@@ -252,27 +252,33 @@ class _Writer:
         if content or message.role != "tool":
             self._other(message)
 
-    def flush(self) -> None:
-        """Write the media that were moved out of results."""
+    def whole(self) -> list[Json]:
+        """All messages."""
         if self._moved:
-            self.wire.append({"role": "user", "content": self._moved})
-            self._moved = []
+            self._flush()
+        return self._wire
+
+    def _flush(self) -> None:
+        """Write the media that were moved out of results."""
+        self._wire.append({"role": "user", "content": self._moved})
+        self._moved = []
 
     def _result(self, result: ToolResult, message: Message) -> None:
         content = result.content
         if result.is_error or type(content) is not str:
             content = self._result_content(result)
         wire = encode_result(result, content)
-        self.wire.append(complete(wire, message) if message.extra else wire)
+        self._wire.append(complete(wire, message) if message.extra else wire)
 
     def _assistant(self, message: Message) -> None:
-        self.flush()
+        if self._moved:
+            self._flush()
         if not self._quirks.message_images and any(map(_extra_of, message.content)):
             message = self._move_images(message)
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
-        is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
+        is_empty = wire.get("content") is None and wire.keys() <= _NO_CONTENT
         if not is_empty or not message.content or NAME in message.extra:
-            self.wire.append(wire)
+            self._wire.append(wire)
         elif not all(isinstance(part, ToolResult) for part in message.content):
             self._warn_of_message("emptied_message_dropped")
 
@@ -289,11 +295,12 @@ class _Writer:
         return replace(message, content=content)
 
     def _other(self, message: Message) -> None:
-        self.flush()
+        if self._moved:
+            self._flush()
         content = message.content
         first = content[0] if len(content) == 1 else None
         if type(first) is Opaque and first.dialect == NAME and isinstance(first.data, str):
-            self.wire.append(first.data)  # the invalid message that `_decode_message` kept
+            self._wire.append(first.data)  # the invalid message that `_decode_message` kept
             return
         wire: dict[str, Json] = {"role": self._role(message)}
         if message.name is not None:
@@ -307,7 +314,7 @@ class _Writer:
                 return
             if items or "content" not in extra_of(message, NAME):
                 wire["content"] = join_content(items, flat=self._quirks.flat_content)
-        self.wire.append(complete(wire, message) if message.extra else wire)
+        self._wire.append(complete(wire, message) if message.extra else wire)
 
     def _items(self, message: Message) -> list[Json]:
         """The content parts of a message that is not the assistant's, without results."""

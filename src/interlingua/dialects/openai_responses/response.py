@@ -18,7 +18,6 @@ from interlingua.wire.fields import (
     Fields,
     carried_body,
     carry_body,
-    count,
     counts,
     extra_of,
     restore,
@@ -87,7 +86,7 @@ def decode_response(
     content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
     model = fields.text("model") or ""
     notes = WarningList(model or "the model")
-    if any(type(part) is Image for part in content):
+    if Image in map(type, content):
         notes.add("image_price_apart", "cost")
     return Response(
         id=fields.text("id") or "",
@@ -202,7 +201,9 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
 
 def _searches(whole: dict[str, Json]) -> int | None:
     """How many web searches the response says that the provider made."""
-    match whole.get("tool_usage"):
+    if "tool_usage" not in whole:
+        return None
+    match whole["tool_usage"]:
         case {"web_search": {"num_requests": int(searches)}} if searches > 0:
             return searches
     return None
@@ -222,22 +223,26 @@ def decode_usage(
     """
     if not isinstance(wire, dict):
         return Usage()
-    input_details, output_details = (
-        details if isinstance(details := wire.get(f"{side}_tokens_details"), dict) else {}
-        for side in ("input", "output")
-    )
-    cache_read, cache_write = counts(input_details, "cached_tokens", "cache_write_tokens")
+    given, made = wire.get("input_tokens_details"), wire.get("output_tokens_details")
     input_tokens, output_tokens = counts(wire, "input_tokens", "output_tokens")
+    cache_read, cache_write, heard, seen = counts(
+        given if isinstance(given, dict) else {},
+        *("cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens"),
+    )
+    reasoning, spoken, drawn = counts(
+        made if isinstance(made, dict) else {},
+        *("reasoning_tokens", "audio_tokens", "image_tokens"),
+    )
     return make_usage(
         input_tokens=input_tokens or 0,
         output_tokens=output_tokens or 0,
-        reasoning=count(output_details.get("reasoning_tokens")),
+        reasoning=reasoning,
         cache_read=cache_read,
         cache_write=cache_write,
-        input_audio=count(input_details.get("audio_tokens")),
-        input_image=count(input_details.get("image_tokens")),
-        output_audio=count(output_details.get("audio_tokens")),
-        output_image=count(output_details.get("image_tokens")),
+        input_audio=heard,
+        input_image=seen,
+        output_audio=spoken,
+        output_image=drawn,
         web_searches=searches,
         service_tier=served_tier(tier),
         raw=wire,
