@@ -83,7 +83,7 @@ def add_cache_key(
     """The body with a key for its conversation, unless the caller set one."""
     if not profile.cache_key or not profile.caching or rules.key in body:
         return body
-    if any(body.get(name) for name in rules.stored):
+    if any(map(body.get, rules.stored)):
         return body  # the provider stores the beginning of the conversation
     key = conversation_key(request)
     return body if key is None else {**body, rules.key: key}

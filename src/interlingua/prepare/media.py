@@ -55,26 +55,29 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 def may_hold_media(messages: Sequence[Message]) -> bool:
     """Whether any part is media, or a result made of parts."""
-    kinds = set(map(type, chain.from_iterable(map(_content_of, messages))))
+    parts = tuple(chain.from_iterable(map(_content_of, messages)))
+    kinds = set(map(type, parts))
     if not kinds.isdisjoint(MEDIA_TYPES):
         return True
     if ToolResult not in kinds:
         return False
-    return tuple in map(type, map(_content_of, _of_type(ToolResult, messages)))
+    return tuple in map(type, map(_content_of, _of_type(ToolResult, parts)))
 
 
 def rough_size(messages: Sequence[Message]) -> int:
     """The size of the texts and media in bytes or characters; the rest of a request is small."""
-    kinds = set(map(type, chain.from_iterable(map(_content_of, messages)))) - {Text, ToolCall}
-    size = sum(map(len, map(_text_of, _of_type(Text, messages))))
-    for kind in kinds:
-        size += sum(map(_part_size, _of_type(kind, messages)))
+    parts = tuple(chain.from_iterable(map(_content_of, messages)))
+    size = 0
+    for kind in set(map(type, parts)):
+        if kind is Text:
+            size += sum(map(len, map(_text_of, _of_type(Text, parts))))
+        elif kind is not ToolCall:
+            size += sum(map(_part_size, _of_type(kind, parts)))
     return size
 
 
-def _of_type(kind: type, messages: Sequence[Message]) -> Iterator[Any]:
+def _of_type(kind: type, parts: tuple[Part, ...]) -> Iterator[Any]:
     """The parts of one type; without a step of Python for each, because a history has many."""
-    parts = tuple(chain.from_iterable(map(_content_of, messages)))
     return compress(parts, map(is_, map(type, parts), repeat(kind)))
 
 

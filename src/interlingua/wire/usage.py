@@ -102,12 +102,13 @@ def served_tier(name: Json) -> str | None:
 def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
     """Add a warning for each negative count; `count` reads it as 0."""
     for name, value in usage.items():
-        if type(value) is dict:
+        if type(value) is int:
+            if value < 0:
+                _note_negative(name, value, notes)
+        elif type(value) is dict:
             for inner, part in value.items():
                 if type(part) is int and part < 0:
                     _note_negative(f"{name}.{inner}", part, notes)
-        elif type(value) is int and value < 0:
-            _note_negative(name, value, notes)
 
 
 def _note_negative(name: str, value: int, notes: WarningList) -> None:

@@ -464,10 +464,10 @@ def details_text(details: Sequence[Json]) -> str:
 
 def split_tags(text: str) -> list[Part]:
     """Text that may start with thinking in tags, as parts."""
+    if not text.lstrip().startswith(_OPEN_TAG):
+        return [Text(text=text)]
     splitter = TagSplitter()
     pieces = [*splitter.feed(text), *splitter.finish()]
-    if splitter.tags is None:
-        return [Text(text=text)]
     thinking = "".join([piece for is_thinking, piece in pieces if is_thinking])
     part = Thinking(text=thinking, extra={NAME: {TAGS: splitter.tags}})
     return [part, *(Text(text=piece) for is_thinking, piece in pieces if not is_thinking)]

@@ -44,8 +44,8 @@ from interlingua.wire.fields import (
     carried_body,
     carry_body,
     count,
+    counts,
     extra_of,
-    known_int,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -256,11 +256,11 @@ def decode_usage(
     written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
     reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
     audio = input_details and _count(input_details, "audio_tokens", {})
-    prompt = known_int(wire.get("prompt_tokens"))
-    completion = known_int(wire.get("completion_tokens"))
+    sums = counts(wire, "prompt_tokens", "completion_tokens", "total_tokens")
+    prompt, completion, total = sums[0] or 0, sums[1] or 0, sums[2] or 0
     # What the total shows to be counted beside a figure is added to it, and nothing else is:
     # reasoning at xAI, audio at Mistral, cached tokens at hosts that count as Anthropic does.
-    beside = known_int(wire.get("total_tokens")) - prompt - completion
+    beside = total - prompt - completion
     if reasoning and beside == reasoning:
         completion += reasoning
     elif beside > 0 and beside in (audio, read, written, (read or 0) + (written or 0)):

@@ -76,7 +76,8 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     # Models that do not think reject it: «Encrypted content is not supported with this model».
     if is_stored or profile.thinking is False or not isinstance(asked, list):
         return
-    options["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
+    options.pop("include", None)
+    body["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
 
 
 def decode_request(call: WireCall) -> Request:
