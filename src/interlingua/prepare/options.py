@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import Any
 
 from interlingua.spec.contracts import FormPart
@@ -131,4 +132,4 @@ class Settings:
         if values == self._unset:
             return ()
         pairs = zip(self._names, values, strict=True)
-        return [pair for pair in pairs if pair[1] is not None]
+        return [*compress(pairs, map(is_not, values, self._unset))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import partial
 from itertools import compress, islice
 from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -360,7 +359,6 @@ _PARTS = tuple(
 """The fields that are None if the provider did not report them."""
 _read_parts = attrgetter(*_PARTS)
 _NO_PARTS = (None,) * len(_PARTS)
-_is_given = partial(is_not, None)
 _COUNTS = tuple(
     name
     for name in _PARTS
@@ -394,7 +392,7 @@ def label_message(
     parts = _read_parts(usage)
     if parts != _NO_PARTS:
         pairs = zip(_PARTS, parts, strict=True)
-        metadata["usage"].update(compress(pairs, map(_is_given, parts)))
+        metadata["usage"].update(compress(pairs, map(is_not, parts, _NO_PARTS)))
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if response.cost is not None:

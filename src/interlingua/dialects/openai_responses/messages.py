@@ -389,9 +389,11 @@ def decode_turn(
         return [decode_call(fields, TOOL_TYPES[kind], new_id)]
     unread.pop("role", None)
     parts = list(decode_content(unread.pop("content", None), fields.at("content"), OUTPUT_TEXT))
-    is_text = parts and _TEXTS.issuperset(map(type, parts))
-    if not is_text or any(ITEM in extra_of(part, NAME) for part in parts if part.extra):
+    if not parts or not _TEXTS.issuperset(map(type, parts)):
         return [Opaque(dialect=NAME, data=item)]
+    for part in parts:
+        if part.extra and ITEM in extra_of(part, NAME):
+            return [Opaque(dialect=NAME, data=item)]
     if new_id is None and "id" not in unread and "status" not in unread:
         is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
         if not is_plain:
