@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from interlingua.spec.content import Json
 from interlingua.spec.response import Usage
@@ -54,15 +55,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
         output_tokens += reasoning
     if notes is not None:
         note_negative(raw, notes)
-
-    def limited(name: str, part: int, side: str, whole: int) -> int:
-        if part <= whole:
-            return part
-        if notes is not None:
-            path = f"usage.{name}_tokens"
-            notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
-        return whole
-
+    limited = partial(_limited, notes)
     # Most parts are 0 or absent, and need no comparison.
     read = cache_read and limited("cache_read", cache_read, "input", input_tokens)
     return Usage(
@@ -92,6 +85,15 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
         reported_cost=own_cost(raw),
         raw=raw,
     )
+
+
+def _limited(notes: WarningList | None, name: str, part: int, side: str, whole: int) -> int:
+    if part <= whole:
+        return part
+    if notes is not None:
+        path = f"usage.{name}_tokens"
+        notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
+    return whole
 
 
 def served_tier(name: Json) -> str | None:
