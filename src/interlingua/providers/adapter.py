@@ -175,8 +175,7 @@ class HttpAdapter(OperationCalls):
         `uploads` holds the files of the run, for a request with `upload`.
         """
         try:
-            if not self._key or may_hold_media(request.messages):
-                request = await self._gather(request, uploads)
+            request = await self._gather(request, uploads)
             is_remote = self.server is None
             base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)

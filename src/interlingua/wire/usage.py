@@ -47,37 +47,35 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
 
     Reasoning above the output is counted beside it, so it is added, unless `reasoning_inside`: then
     it is limited to the output. Cached tokens above the input are limited to it: the input is what
-    the host bills. Reads and writes are compared each
-    alone, because some hosts count the same tokens in both. `raw` is the usage as it was received.
-    Each figure that is changed adds a warning to `notes`.
+    the host bills. Reads and writes are compared each alone, because some hosts count the same
+    tokens in both. `raw` is the usage as it was received. Each figure that is changed adds a
+    warning to `notes`.
     """
     if reasoning is not None and reasoning > output_tokens and not reasoning_inside:
         output_tokens += reasoning
     if notes is not None:
         note_negative(raw, notes)
-    limited = partial(_limited, notes)
-    # Most parts are 0 or absent, and need no comparison.
-    read = cache_read and limited("cache_read", cache_read, "input", input_tokens)
+    limit = partial(_limited, notes)  # called only for parts that are there: most are not
+    read = cache_read and limit("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        reasoning_tokens=reasoning and limited("reasoning", reasoning, "output", output_tokens),
+        reasoning_tokens=reasoning and limit("reasoning", reasoning, "output", output_tokens),
         cache_read_tokens=read,
-        cache_write_tokens=cache_write
-        and limited("cache_write", cache_write, "input", input_tokens),
-        cache_read_audio_tokens=limited("cache_read_audio", cache_read_audio, "cached", read or 0)
+        cache_write_tokens=cache_write and limit("cache_write", cache_write, "input", input_tokens),
+        cache_read_audio_tokens=limit("cache_read_audio", cache_read_audio, "cached", read or 0)
         if cache_read_audio
         else None,
-        input_audio_tokens=limited("input_audio", input_audio, "input", input_tokens)
+        input_audio_tokens=limit("input_audio", input_audio, "input", input_tokens)
         if input_audio
         else None,
-        input_image_tokens=limited("input_image", input_image, "input", input_tokens)
+        input_image_tokens=limit("input_image", input_image, "input", input_tokens)
         if input_image
         else None,
-        output_audio_tokens=limited("output_audio", output_audio, "output", output_tokens)
+        output_audio_tokens=limit("output_audio", output_audio, "output", output_tokens)
         if output_audio
         else None,
-        output_image_tokens=limited("output_image", output_image, "output", output_tokens)
+        output_image_tokens=limit("output_image", output_image, "output", output_tokens)
         if output_image
         else None,
         web_searches=web_searches,
