@@ -10,6 +10,8 @@ from interlingua.local import LocalServer, find_model
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from support.run_profile import PROFILE
 
+pytest_plugins = ["interlingua.conformance.plugin"]  # the pages of the docs use its mark
+
 # A background job of a shell ignores Ctrl-C, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

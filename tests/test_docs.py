@@ -287,7 +287,11 @@ OWNERS = (
     "interlingua.sync.video",
     "interlingua.simulator",
     "interlingua.testing",
+    "interlingua.conformance.adapter",
+    "interlingua.conformance.endpoint",
     "interlingua.conformance.laws",
+    "interlingua.conformance.plugin",
+    "interlingua.conformance.report",
     "interlingua.conformance.canonical",
     "interlingua.conformance.strategies",
 )
@@ -335,11 +339,17 @@ def test_every_public_function_is_called_in_an_example(module):
     used, called = map(set.union, *map(mentioned, PAGES))
     owner = importlib.import_module(module)
     functions = [name for name in public(module) if inspect.isfunction(getattr(owner, name))]
-    hooks = {"pytest_addoption"}  # called by pytest
+    hooks = {
+        "pytest_addoption",
+        "pytest_configure",
+        "pytest_generate_tests",
+        "pytest_terminal_summary",
+    }  # called by pytest
     fixtures = {
         "cassette",
         "cassette_mode",
         "cassette_path",
+        "conformance",
     }  # filled in by pytest; see test_testing
 
     assert public(module)

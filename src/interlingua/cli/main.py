@@ -17,6 +17,12 @@ COMMANDS: Mapping[str, str] = {
     "providers": "List providers, and what is missing to use them.",
     "keys": "Set, list and remove API keys for this command line.",
     "log": "Read the calls that were made: list, search, show, costs.",
+    "check": "Check a dialect, an adapter or a running server; print a score.",
+    "translate": "Translate a request, response or stream to another dialect.",
+    "doctor": "Say what is installed and configured, and what a target would refuse.",
+    "simulate": "Run the simulator of all vendors' APIs.",
+    "reprice": "Compute the costs of stored records again.",
+    "compare": "Ask several models the same, side by side.",
 }
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 

@@ -41,6 +41,7 @@ from interlingua.simulator.script import (
     results,
     tool_loop,
     use_tools,
+    within_limits,
 )
 
 __all__ = [
@@ -82,4 +83,5 @@ __all__ = [
     "tool_loop",
     "usage",
     "use_tools",
+    "within_limits",
 ]

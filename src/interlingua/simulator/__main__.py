@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from interlingua.serving.server import serve
 from interlingua.simulator.app import Simulator
 from interlingua.simulator.dsl import latency
-from interlingua.simulator.script import Script, echo, use_tools
+from interlingua.simulator.script import Script, echo, use_tools, within_limits
 from interlingua.spec.errors import ConfigurationError
 
 _MAX_EXCHANGES = 100  # it may run for ever, and nobody reads the exchanges
 _SCRIPTS = {"tools": use_tools, "echo": echo}
-_BASES = (
+BASES = (
     ("openai", "OPENAI_BASE_URL", "/v1"),
     ("anthropic", "ANTHROPIC_BASE_URL", ""),
     ("gemini", "GEMINI_BASE_URL", ""),
@@ -27,7 +27,7 @@ _BASES = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
     options = _parser().parse_args(arguments)
-    answer = _SCRIPTS[options.script]
+    answer = within_limits(_SCRIPTS[options.script])
     pace = latency(first=options.first, between=options.between)
     key = os.environ.get(options.key_env) if options.key_env else None
     if options.key_env and not key:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _serve(app: Simulator, host: str, port: int) -> None:
     async with serve(app, host=host, port=port) as server:
         lines = [f"Simulating on {server.url} (simulated answers, no model)"]
-        lines += [f"  {name:10} {variable}={server.url}{path}" for name, variable, path in _BASES]
+        lines += [f"  {name:10} {variable}={server.url}{path}" for name, variable, path in BASES]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
         await asyncio.Event().wait()

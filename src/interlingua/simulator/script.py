@@ -7,13 +7,17 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import msgspec
+
+from interlingua.simulator.answer import CHARACTERS
 from interlingua.simulator.dsl import Turn, text, tool_call
 from interlingua.simulator.operations.images import draw, wanted_image
 from interlingua.simulator.operations.speech import say, wanted_speech
-from interlingua.spec.content import Json, ToolResult
+from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request, ToolDefinition
+from interlingua.spec.response import FinishReason
 from interlingua.wire.json_text import dump_text
 
 Answer: TypeAlias = Turn | Callable[[Request], Turn]
@@ -174,6 +178,25 @@ def tool_loop(calls: Turn, answer: Answer) -> Callable[[Request], Turn]:
         if request.tools and not results(request):
             return calls
         return answer if isinstance(answer, Turn) else answer(request)
+
+    return next_turn
+
+
+def within_limits(answer: Answer) -> Callable[[Request], Turn]:
+    """The same answer, but its text ends at `max_tokens` and before a stop sequence."""
+
+    def next_turn(request: Request) -> Turn:
+        turn = answer if isinstance(answer, Turn) else answer(request)
+        if len(turn.parts) != 1 or not isinstance(turn.parts[0], Text):
+            return turn
+        spoken, reason = turn.parts[0].text, turn.finish_reason
+        for stop in request.stop_sequences or ():
+            spoken = spoken.partition(stop)[0] if stop else spoken
+        if request.max_tokens is not None and len(spoken) > request.max_tokens * CHARACTERS:
+            spoken = spoken[: request.max_tokens * CHARACTERS]
+            reason = FinishReason(reason="length")
+        part = msgspec.structs.replace(turn.parts[0], text=spoken)
+        return msgspec.structs.replace(turn, parts=(part,), finish_reason=reason)
 
     return next_turn
 

@@ -1,0 +1,160 @@
+"""`interlingua check`: the conformance of a dialect, an adapter, or a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.cli.output import FAILED, Output, with_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from interlingua.conformance.report import Report
+
+_TITLE = "Checking"
+
+
+@click.command("check")
+@click.argument("dialects", nargs=-1)
+@click.option(
+    "--cases",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder of recorded exchanges for the dialect; without it, the dialect writes its own.",
+)
+@click.option("--adapter", help="Check the adapter of this provider, such as `openai`.")
+@click.option("--endpoint", metavar="URL", help="Check a running server at this base URL.")
+@click.option("--dialect", help="The dialect that the server claims to speak.")
+@click.option("-m", "--model", default="", help="The model to ask the server or the adapter for.")
+@click.option("--key-env", metavar="NAME", help="The variable that holds the key of the server.")
+@click.option(
+    "--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for each request to the server.",
+)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML.")
+@with_output
+def command(
+    out: Output,
+    dialects: tuple[str, ...],
+    *,
+    cases: Path | None,
+    adapter: str | None,
+    endpoint: str | None,
+    junit: Path | None,
+    **options: Any,
+) -> int:
+    r"""
+    Check a dialect, an adapter or a running server, and print a score for each law.
+
+    DIALECTS are names of dialects, all by default. The exit code is 1 if something was found.
+
+    \b
+    interlingua check DIALECT
+    interlingua check --adapter anthropic -m claude-haiku-4-5
+    interlingua check --endpoint http://127.0.0.1:8080 --dialect DIALECT -m my-model
+    """
+    if (adapter is not None) + (endpoint is not None) + bool(dialects) > 1:
+        raise click.UsageError("give DIALECTS, or --adapter, or --endpoint: one of them")
+    if endpoint is not None:
+        reports = [_check_endpoint(out, endpoint, **options)]
+    elif adapter is not None:
+        reports = [_check_adapter(out, adapter, options["model"], options["only"])]
+    else:
+        reports = _check_dialects(dialects, cases, options["only"])
+    return _show(out, reports, junit)
+
+
+def _check_dialects(
+    chosen: tuple[str, ...], folder: Path | None, only: tuple[str, ...]
+) -> list[Report]:
+    from interlingua import dialects
+    from interlingua.conformance.laws import LAWS, check, read_cases
+    from interlingua.conformance.samples import sample_cases
+    from interlingua.providers.provider import find_dialect
+
+    laws = {name: law for name, law in LAWS.items() if not only or name in only}
+    if unknown := set(only) - set(LAWS):
+        raise click.UsageError(f"no law {min(unknown)!r}; there are {', '.join(LAWS)}")
+    found = [find_dialect(name) for name in chosen or dialects.names()]
+    if folder is not None and len(found) > 1:
+        raise click.UsageError("--cases are recorded in one dialect: name it")
+    return [
+        check(each, sample_cases(each) if folder is None else read_cases(folder), laws)
+        for each in found
+    ]
+
+
+def _check_adapter(out: Output, name: str, model: str, only: tuple[str, ...]) -> Report:
+    from interlingua import HttpAdapter
+    from interlingua.conformance.adapter import CHECKS, check_adapter
+
+    if not model:
+        raise click.UsageError("--adapter needs --model")
+
+    async def run(on_check: Callable[[str], None]) -> Report:
+        adapter = HttpAdapter(name)
+        adapter.initialize()
+        try:
+            return await check_adapter(adapter, model, checks=only or None, on_check=on_check)
+        finally:
+            await adapter.close()
+
+    with out.progress(_TITLE, len(only or CHECKS)) as done:
+        return asyncio.run(run(_counting(done)))
+
+
+def _check_endpoint(
+    out: Output,
+    url: str,
+    *,
+    dialect: str | None,
+    model: str,
+    key_env: str | None,
+    only: tuple[str, ...],
+    timeout: float,
+) -> Report:
+    from interlingua.conformance.endpoint import CHECKS, check_endpoint
+
+    if not dialect or not model:
+        raise click.UsageError("--endpoint needs --dialect and --model")
+    key = os.environ.get(key_env) if key_env else None
+    if key_env and not key:
+        raise click.UsageError(f"{key_env} is not set; set it to the key of the server")
+    with out.progress(_TITLE, len(only or CHECKS)) as done:
+        checking = check_endpoint(
+            url,
+            dialect,
+            model,
+            key,
+            checks=only or None,
+            timeout=timeout,
+            on_check=_counting(done),
+        )
+        return asyncio.run(checking)
+
+
+def _counting(done: Callable[[int], None]) -> Callable[[str], None]:
+    count = iter(range(1_000))
+    return lambda _name: done(next(count))
+
+
+def _show(out: Output, reports: list[Report], junit: Path | None) -> int:
+    from interlingua.conformance.report import as_json, as_junit, as_text
+
+    if junit is not None:
+        junit.write_text(as_junit(reports), encoding="utf-8")
+    if out.json:
+        out.data([as_json(report) for report in reports])
+    else:
+        out.line("\n\n".join(map(as_text, reports)))
+    return FAILED if any(report.violations for report in reports) else 0

@@ -1,0 +1,136 @@
+"""What checks of servers and adapters ask, and what every answer must have."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from interlingua.spec.content import ToolCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+from interlingua.spec.response import Response, Usage
+
+
+class NotApplicableError(Exception):
+    """The check does not apply; the text says why."""
+
+
+class ProblemError(Exception):
+    """Something is not as the dialect requires."""
+
+    def __init__(self, required: str, received: str = "", sent: str = "") -> None:
+        super().__init__(required)
+        self.required = required
+        self.received = received
+        self.sent = sent
+
+
+class Seen(Protocol):
+    """One exchange, which a finding shows."""
+
+    @property
+    def received(self) -> str:
+        """What came back, in short."""
+
+    def require(self, holds: object, required: str, received: str = "") -> None:
+        """Raise `ProblemError` unless the claim holds."""
+
+
+ENOUGH = 256
+FEW = 16  # the smallest limit that every dialect accepts
+LONG = "Repeat this sentence word by word, ten times: " + "alpha beta gamma delta epsilon zeta " * 8
+UNKNOWN_MODEL = "interlingua-no-such-model"
+STOP = "gamma"
+
+
+def _tool(name: str, field: str) -> ToolDefinition:
+    schema = {
+        "type": "object",
+        "properties": {field: {"type": "string"}},
+        "required": [field],
+        "additionalProperties": False,
+    }
+    return ToolDefinition(
+        name=name, description=f"Look up the {name} of a city.", parameters=schema
+    )
+
+
+_WEATHER, _TIME = _tool("weather", "city"), _tool("time", "city")
+HELLO = Request(messages="Say hello in one short sentence.", max_tokens=ENOUGH)
+ONE_TOOL = Request(
+    messages="What is the weather in Oslo? Call the tool `weather`.",
+    tools=(_WEATHER,),
+    tool_choice=ToolChoice(mode="required"),
+    max_tokens=ENOUGH,
+)
+TWO_TOOLS = Request(
+    messages="Call both tools for Oslo, `weather` and `time`, in the same answer.",
+    tools=(_WEATHER, _TIME),
+    tool_choice=ToolChoice(mode="required"),
+    parallel_tool_calls=True,
+    max_tokens=ENOUGH,
+)
+_CALLS = (
+    ToolCall(id="call_interlingua1", name="weather", arguments={"city": "Oslo"}),
+    ToolCall(id="call_interlingua2", name="time", arguments={"city": "Oslo"}),
+)
+RESULTS = Request(
+    messages=(
+        Message.user("What are the weather and the time in Oslo?"),
+        Message(role="assistant", content=_CALLS),
+        Message.tool_result("call_interlingua1", "It rains."),
+        Message.tool_result("call_interlingua2", "12:00"),
+    ),
+    tools=(_WEATHER, _TIME),
+    tool_choice=ToolChoice(mode="none"),
+    max_tokens=ENOUGH,
+)
+
+
+def check_text(seen: Seen, response: Response) -> None:
+    """It has text, the name of the model, and a usual finish reason."""
+    seen.require(response.text, "answer with text")
+    seen.require(response.model, "name the model that answered")
+    check_reason(seen, response, "stop", "length")
+
+
+def check_reason(seen: Seen, response: Response, *reasons: str) -> None:
+    """Its finish reason is one of these."""
+    reason = response.finish_reason
+    seen.require(
+        reason.reason in reasons,
+        f"give the finish reason that means {' or '.join(map(repr, reasons))}",
+        f"finish reason {reason.raw or reason.reason!r}; {seen.received}",
+    )
+
+
+def check_usage(seen: Seen, counted: Usage) -> None:
+    """It counts tokens."""
+    got = f"input {counted.input_tokens}, output {counted.output_tokens}"
+    seen.require(
+        counted.input_tokens and counted.output_tokens,
+        "count the input and the output tokens",
+        f"{got}; {seen.received}",
+    )
+
+
+def check_calls(seen: Seen, response: Response) -> None:
+    """It calls tools of the request, with ids and valid arguments."""
+    seen.require(response.tool_calls, "call a tool if `tool_choice` requires it")
+    for call in response.tool_calls:
+        seen.require(call.id, "give each call an id")
+        known = call.name in ("weather", "time")
+        seen.require(known, "call only tools of the request", f"called {call.name!r}")
+        city = call.arguments.get("city")
+        seen.require(
+            call.is_valid and isinstance(city, str),
+            "send arguments that fit the schema of the tool",
+            f"arguments {call.raw_arguments or call.arguments!r}",
+        )
+
+
+def check_parallel(seen: Seen, response: Response) -> None:
+    """Its calls have ids of their own; not applicable if there is only one."""
+    ids = [call.id for call in response.tool_calls]
+    if len(ids) < 2:
+        raise NotApplicableError("the model made one call where it was asked for two")
+    seen.require(len(set(ids)) == len(ids), "give each call an id of its own", f"ids {ids}")
