@@ -23,6 +23,8 @@ COMMANDS: Mapping[str, str] = {
     "simulate": "Run the simulator of all vendors' APIs.",
     "reprice": "Compute the costs of stored records again.",
     "compare": "Ask several models the same, side by side.",
+    "local": "Download, list and run the model on this machine.",
+    "completion": "Print the completion script of a shell.",
 }
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 
