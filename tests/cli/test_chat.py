@@ -36,13 +36,14 @@ def test_swap_says_what_changes(tmp_path):
     with simulated(thinking("Secret.") + text("One."), text("Two.")) as server:
         program = Program(tmp_path, server.url)
         done = program.run(
-            "chat", "-m", OTHER, stdin=f"Hi\n/model {MODEL}\nAnd?\n/model nobody:x\n/model\n"
+            "chat", "-m", OTHER, stdin=f"Hi\n/model {MODEL}\n/cost\nAnd?\n/model nobody:x\n/model\n"
         )
 
     assert done.stdout == "One.\nTwo.\n"
     assert f"The model is now {MODEL}." in done.stderr
     _, _, after = done.stderr.partition(f"The model is now {MODEL}.\n")
-    assert after.startswith("warning: ")
+    before_the_next_turn, _, _ = after.partition(" tokens in")
+    assert before_the_next_turn.startswith("warning: ")
     assert "error: " in after  # nobody
     assert f"The model is {MODEL}." in after
 

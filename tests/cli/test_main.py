@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -162,7 +163,7 @@ def test_tables_on_a_terminal(monkeypatch, width):
     monkeypatch.setattr(sys, "stdout", terminal)
     columns = (output.Column("name", "name"), output.Column("about", "about"))
     output.Output().table(columns, [{"name": "a-model-with-a-long-name", "about": "word " * 30}])
-    lines = terminal.getvalue().splitlines()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
 
     assert max(map(len, lines)) <= width
     assert any(line.startswith("a-model-with-a-long-name ") for line in lines)
