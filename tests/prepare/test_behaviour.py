@@ -26,7 +26,7 @@ def sent(request, behaviour, profile=NEUTRAL_PROFILE):
 
 
 def names(request):
-    return [getattr(tool, "name", None) for tool in request.tools]
+    return [tool.name for tool in request.tools]
 
 
 # The prompt addendum.
@@ -204,7 +204,7 @@ def test_what_the_request_names_is_sent():
     request = Request(model="m", messages="?", tools=(*ALL, search), tool_choice="list_files")
     allowed = ToolChoice(allowed=["slack_post", "send_mail"])
 
-    assert names(sent(request, behaviour)) == ["list_files", None]
+    assert names(sent(request, behaviour)) == ["list_files", ""]
     allowing = Request(model="m", messages="?", tools=ALL, tool_choice=allowed)
     assert names(sent(allowing, behaviour)) == ["send_mail", "slack_post"]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from interlingua.dialects.anthropic_messages.content import decode_part, encode_part, read_part
+from interlingua.dialects.anthropic_messages.hosted import hosted_use
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -67,10 +68,7 @@ PAIRS = [
     ),
     (
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
-        Opaque(
-            dialect=NAME,
-            data={"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
-        ),
+        hosted_use({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
     ),
 ]
 

@@ -146,7 +146,10 @@ def test_server_tool_blocks_arrive_whole():
     )
 
     data = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}}
-    assert events[1] == ProviderEvent(dialect=NAME, part=Opaque(dialect=NAME, data=data), index=0)
+    part = Opaque(
+        dialect=NAME, data=data, tool="web_search", tool_call_id="s", input={"query": "x"}
+    )
+    assert events[1] == ProviderEvent(dialect=NAME, part=part, index=0)
 
 
 def test_field_bug_64_cache_counts_of_a_message_delta():

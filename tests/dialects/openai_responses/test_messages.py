@@ -7,6 +7,7 @@ from interlingua.conformance.equality import same
 from interlingua.dialects import openai_responses
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.dialects.openai_responses.facts import FACTS
+from interlingua.dialects.openai_responses.hosted import hosted_use
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import (
     Image,
@@ -180,7 +181,8 @@ def test_field_bug_56_unknown_items(item, role):
     message = read(**body).messages[1]
 
     assert role == message.role
-    assert (Opaque(dialect=NAME, data=item),) == message.content
+    assert (hosted_use(item),) == message.content
+    assert message.content[0].data == item
     assert body == again(body)
 
 
@@ -342,7 +344,8 @@ def test_items_that_fit_nothing(item):
     """They are carried as they are."""
     parts = parts_of(item)
 
-    assert [Opaque(dialect=NAME, data=item)] == parts
+    assert [hosted_use(item)] == parts
+    assert parts[0].data == item
     if item is not None:
         assert [item] == items_of(*parts)[0]
 

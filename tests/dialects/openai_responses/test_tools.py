@@ -69,7 +69,10 @@ def say(**fields):
                 name="c", description="d", type="custom", extra={NAME: {"format": {"type": "text"}}}
             ),
         ),
-        ({"type": "web_search"}, BuiltinTool(dialect=NAME, data={"type": "web_search"})),
+        (
+            {"type": "web_search"},
+            BuiltinTool(dialect=NAME, data={"type": "web_search"}, name="web_search"),
+        ),
         (
             {"type": "function", "function": {"name": "f"}},
             BuiltinTool(dialect=NAME, data={"type": "function", "function": {"name": "f"}}),
