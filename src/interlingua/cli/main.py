@@ -23,6 +23,9 @@ COMMANDS: Mapping[str, str] = {
     "simulate": "Run the simulator of all vendors' APIs.",
     "reprice": "Compute the costs of stored records again.",
     "compare": "Ask several models the same, side by side.",
+    "embed": "Print vectors of texts.",
+    "speak": "Write a text as an audio file.",
+    "transcribe": "Print the text of an audio file.",
     "local": "Download, list and run the model on this machine.",
     "completion": "Print the completion script of a shell.",
 }

@@ -1,0 +1,39 @@
+"""`interlingua embed`: vectors of texts."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from interlingua.cli.output import Output, with_output
+
+
+@click.command("embed")
+@click.argument("texts", nargs=-1)
+@click.option("-m", "--model", required=True, help="Such as `openai:text-embedding-3-small`.")
+@click.option("-d", "--dimensions", type=click.IntRange(min=1), help="The length of each vector.")
+@with_output
+def command(out: Output, texts: tuple[str, ...], model: str, dimensions: int | None) -> None:
+    r"""
+    Print a vector for each of TEXTS, one JSON array on each line.
+
+    Without TEXTS, each line of stdin is one. With --json, usage and cost are printed too.
+
+    \b
+    interlingua embed -m openai:text-embedding-3-small "A red bicycle"
+    """
+    from interlingua.cli.clients import open_client
+    from interlingua.sync import embed_many
+    from interlingua.wire.json_text import dump_text
+
+    given = texts or tuple(line.strip() for line in sys.stdin if line.strip())
+    if not given:
+        raise click.UsageError("there is no text")
+    with open_client() as client, out.progress("Embedding"):
+        result = embed_many(model, given, dimensions=dimensions, client=client)
+    vectors = [list(vector) for vector in result.embeddings]
+    if out.json:
+        out.data({"embeddings": vectors, "usage": result.usage, "cost": result.cost})
+    else:
+        out.line("\n".join(map(dump_text, vectors)))
