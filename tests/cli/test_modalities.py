@@ -19,6 +19,17 @@ def test_embed(program):
     assert program.run("embed", *model).returncode == 2
 
 
+def test_image(program, tmp_path):
+    """Each image is a file; the second has a number in its name."""
+    arguments = ["-m", "openai:gpt-image-1", "-n", "2", "-o", str(tmp_path / "fox.png")]
+    done = program.run("image", *arguments, "A fox", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert [row["width"] > 0 for row in json.loads(done.stdout)["images"]] == [True, True]
+    for name in ("fox.png", "fox-2.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
 def test_speak_and_transcribe(program, tmp_path):
     """What was spoken is a file, and that file has a text."""
     file = tmp_path / "hello.mp3"
@@ -36,6 +47,7 @@ def test_speak_and_transcribe(program, tmp_path):
     "arguments",
     [
         ("embed", "-m", "nobody:x", "a"),
+        ("image", "-m", "nobody:x", "-o", "a.png", "a"),
         ("speak", "-m", "nobody:x", "-o", "a.mp3", "a"),
         ("speak", "-m", "openai:gpt-4o-mini-tts", "-v", "alloy", "-o", "no/such/a.mp3", "a"),
         ("transcribe", "nowhere.mp3", "-m", "openai:gpt-4o-transcribe"),

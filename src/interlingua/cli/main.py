@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "reprice": "Compute the costs of stored records again.",
     "compare": "Ask several models the same, side by side.",
     "embed": "Print vectors of texts.",
+    "image": "Make an image and write it to a file.",
     "speak": "Write a text as an audio file.",
     "transcribe": "Print the text of an audio file.",
     "local": "Download, list and run the model on this machine.",
