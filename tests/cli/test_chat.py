@@ -170,10 +170,12 @@ def test_approval_in_a_terminal(tmp_path):
         terminal.type("y\n")
         terminal.expect("← 6")
         terminal.expect("Six.")
+        terminal.expect("> ")
         terminal.type("Roll\n")
         terminal.expect("Run roll(sides=9)? [y/N] ")
         terminal.type("n\n")
         assert "← 9" not in terminal.expect("No.")
+        terminal.expect("> ")
         terminal.type("\x04")
         assert terminal.close() == 0
 
