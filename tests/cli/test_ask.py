@@ -110,6 +110,9 @@ def test_extract(tmp_path):
     assert done.stdout == "print(1)\n"
     assert first_block("no code") == "no code"
     assert first_block("````\n```\n````") == "```"
+    assert first_block("a\n```py\nx = 1\n\n```\nb\n```\ny\n```") == "x = 1"
+    assert first_block("~~~\n```\n~~~") == "```"
+    assert first_block("```\nno end\n") == "```\nno end"
 
 
 def test_schema(tmp_path):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from interlingua import GenerateResult
     from interlingua.sync import Client, Session
 
-_BLOCK = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+_match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 
 
 @click.command("ask")
@@ -127,5 +127,14 @@ def describe_result(result: GenerateResult[Any], session: Session, seconds: floa
 
 def first_block(text: str) -> str:
     """The first fenced code block of a text; the whole text if it has none."""
-    match = _BLOCK.search(text)
-    return (text if match is None else match[2]).rstrip("\n")
+    fence = ""
+    block: list[str] = []
+    for line in text.split("\n"):
+        match = _match_fence(line)
+        if not fence:
+            fence = match[1] if match else ""
+        elif match and match[1].startswith(fence) and not line.strip("`~ \t"):
+            return "\n".join(block).rstrip("\n")
+        else:
+            block.append(line)
+    return text.rstrip("\n")  # a block without an end is none
