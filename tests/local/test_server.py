@@ -156,11 +156,13 @@ def test_a_forked_child_does_not_keep_it_alive(gguf):
         "    for descriptor in 0, 1, 2: os.close(descriptor)\n"
         "    signal.pause()\n"
         "sys.stderr.write(str(child))\n"
+        "sys.stderr.flush()\n"
         "os.kill(os.getpid(), signal.SIGKILL)",
         gguf,
         timeout=60,
     )
 
+    assert done.stderr, (done.returncode, done.stdout)
     lingering = int(done.stderr.split()[-1])
     try:
         eventually(lambda: is_gone(done.stdout.strip()))
