@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlingua.spec.content import ToolCall
-from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -22,6 +22,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition, tool_key
 from interlingua.spec.response import Response
+from interlingua.streams.grammar import RewritingEncoder
 from interlingua.wire.tool_calls import TextArgument, text_argument
 from interlingua.wire.tool_names import sent_names
 
@@ -85,21 +86,13 @@ def _declared(
     return replace(call, arguments={}, raw_arguments=text_argument(call) if text is None else text)
 
 
-class _DeclaredEncoder:
+class _DeclaredEncoder(RewritingEncoder):
     """Gives an encoder events of the declared tools."""
 
     def __init__(self, encoder: StreamEncoder, tools: dict[str, ToolDefinition]) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._tools = tools
         self._texts: dict[str, TextArgument] = {}  # of open calls of custom tools
-
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames for this event."""
-        return [frame for each in self._events(event) for frame in self._encoder.feed(each)]
-
-    def finish(self) -> list[Frame]:
-        """The frames at the end."""
-        return self._encoder.finish()
 
     def _events(self, event: StreamEvent) -> list[StreamEvent]:
         if isinstance(event, ToolCallDelta):

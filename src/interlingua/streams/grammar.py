@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from interlingua.spec.contracts import Frame
+from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -241,4 +241,22 @@ class SequentialEncoder:
         return []
 
     def _encode(self, event: StreamEvent) -> list[Frame]:
+        raise NotImplementedError
+
+
+class RewritingEncoder:
+    """The base of encoders that give another encoder other events than they are given."""
+
+    def __init__(self, encoder: StreamEncoder) -> None:
+        self._encoder = encoder
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        """The frames for this event."""
+        return [frame for each in self._events(event) for frame in self._encoder.feed(each)]
+
+    def finish(self) -> list[Frame]:
+        """The frames at the end."""
+        return self._encoder.finish()
+
+    def _events(self, event: StreamEvent) -> list[StreamEvent]:
         raise NotImplementedError

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec.content import Opaque, Part, Record, Text, Thinking, ToolCall
-from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -34,7 +34,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.grammar import RULES, Action
+from interlingua.streams.grammar import RULES, Action, RewritingEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import Origin, is_seal, seal, unseal
 
@@ -252,25 +252,17 @@ class SealedState:
         return replace(part, extra={**extra, self._client: own} if own else extra)
 
 
-class _SealingEncoder:
+class _SealingEncoder(RewritingEncoder):
     """Gives an encoder the events of the answer with sealed state."""
 
     def __init__(self, encoder: StreamEncoder, state: SealedState) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._state = state
         self._texts = 0  # parts that have begun
         self._others = 0
         self._added = 0  # thinking parts that were added
         self._indexes: dict[str, int] = {}  # of open segments, as they are sent
         self._places: dict[str, tuple[int, int]] = {}
-
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames for this event."""
-        return [frame for each in self._events(event) for frame in self._encoder.feed(each)]
-
-    def finish(self) -> list[Frame]:
-        """The frames at the end."""
-        return self._encoder.finish()
 
     def _events(self, event: StreamEvent) -> list[StreamEvent]:
         action = RULES[type(event)].action

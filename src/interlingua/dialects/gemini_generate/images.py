@@ -27,6 +27,7 @@ from interlingua.spec.operations import (
 )
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
+from interlingua.wire.fields import text_or_none
 from interlingua.wire.images import images_of_chat, measured, read_image
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import encode_base64
@@ -97,8 +98,8 @@ def wanted_image(request: Request) -> ImageInput | None:
         model=request.model,
         prompt=last.text if last else "",
         images=tuple(part for part in last.content if isinstance(part, Image)) if last else (),
-        size=_text(image.get("imageSize")),
-        aspect_ratio=_text(image.get("aspectRatio")),
+        size=text_or_none(image.get("imageSize")),
+        aspect_ratio=text_or_none(image.get("aspectRatio")),
     )
 
 
@@ -134,24 +135,20 @@ def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]
     if not made:
-        reasons = [text for row in rows if (text := _text(row.get("raiFilteredReason")))]
+        reasons = [text for row in rows if (text := text_or_none(row.get("raiFilteredReason")))]
         if reasons:
             raise ContentFilterError(f"The provider refused to make the image: {reasons[0]}")
         raise DecodeError("the reply has no images")
     items = tuple(
         measured(
-            read_image(row["bytesBase64Encoded"], _text(row.get("mimeType"))),
-            _text(row.get("prompt")),
+            read_image(row["bytesBase64Encoded"], text_or_none(row.get("mimeType"))),
+            text_or_none(row.get("prompt")),
         )
         for row in made
     )
     return ImageResult(
         items=items, operation=value.operation, usage=Usage(images=len(items)), raw=body
     )
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _decode_served(call: WireCall, params: Mapping[str, str]) -> ImageInput:
@@ -169,8 +166,8 @@ def _decode_served(call: WireCall, params: Mapping[str, str]) -> ImageInput:
         model=params["model"],
         prompt=prompt,
         count=count if type(count) is int else None,
-        aspect_ratio=_text(given.get("aspectRatio")),
-        size=_text(given.get("sampleImageSize")),
+        aspect_ratio=text_or_none(given.get("aspectRatio")),
+        size=text_or_none(given.get("sampleImageSize")),
         format=form if form in get_args(ImageFormat) else None,  # type: ignore[arg-type]
     )
 

@@ -12,12 +12,13 @@ from interlingua.dialects.openai_chat.request import encode_request
 from interlingua.dialects.openai_chat.response import decode_response
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio
 from interlingua.prepare.options import merge_options
-from interlingua.spec.content import Image, Json, Text
+from interlingua.spec.content import Image, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.media.images import ImageInput
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import Operation, OperationReply, Script
 from interlingua.spec.request import Request
+from interlingua.wire.fields import text_or_none
 from interlingua.wire.images import images_of_chat
 from interlingua.wire.json_text import loads
 
@@ -61,13 +62,9 @@ def wanted_image(request: Request) -> ImageInput | None:
         model=request.model,
         prompt=last.text if last else "",
         images=tuple(part for part in last.content if isinstance(part, Image)) if last else (),
-        size=_text(config.get("image_size")),
-        aspect_ratio=_text(config.get("aspect_ratio")),
+        size=text_or_none(config.get("image_size")),
+        aspect_ratio=text_or_none(config.get("aspect_ratio")),
     )
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 OPERATIONS: Mapping[str, Operation] = {
