@@ -1,0 +1,139 @@
+"""The documentation site builds strictly; `scripts/docs` does this for readers."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import docs_site  # noqa: E402
+
+PAGES = [*docs_site.pages_of(docs_site.read_config()["nav"])]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder in which the whole site was built."""
+    folder = tmp_path_factory.mktemp("built")
+    docs_site.build(folder)
+    return folder
+
+
+def test_every_page_is_built(built):
+    """Each entry of the navigation is an HTML page with the words of its Markdown, and the menu."""
+    for page in PAGES:
+        html = (built / "site" / page.path).with_suffix(".html").read_text(encoding="utf-8")
+        heading = re.search(
+            r"^# (.*)", (built / "docs" / page.path).read_text("utf-8"), re.MULTILINE
+        )[1]
+        assert heading.split("`")[0] in html
+        assert "Tutorial" in html
+    assert len(PAGES) > 50
+
+
+def test_llms_txt_has_one_line_for_each_page(built):
+    """With its title, a link to its Markdown, and its first sentence."""
+    index = (built / "site" / "llms.txt").read_text(encoding="utf-8")
+    lines = re.findall(r"^- \[(.+?)\]\((.+?)\): (.+)$", index, re.MULTILINE)
+
+    assert [(title, path) for title, path, _ in lines] == [(p.title, p.path) for p in PAGES]
+    for _, path, _ in lines:
+        assert (built / "site" / path).is_file()
+
+
+def test_llms_full_txt_has_every_page(built):
+    """Whole, in the order of the navigation."""
+    full = (built / "site" / "llms-full.txt").read_text(encoding="utf-8")
+    texts = [(built / "docs" / page.path).read_text(encoding="utf-8").strip() for page in PAGES]
+
+    assert full.count("\n<!-- ") >= len(PAGES)
+    at = 0
+    for text in texts:
+        at = full.index(text, at) + len(text)
+
+
+def test_the_pages_of_the_root_are_in_the_site(built):
+    """Their links lead to the pages of the site."""
+    text = (built / "docs" / "changelog.md").read_text(encoding="utf-8")
+
+    assert "](howto/command-line.md)" in text
+    assert "](docs/" not in text
+
+
+# What a build refuses.
+
+GOOD = "# A page\n\nIts first sentence.\n"
+
+
+def small_site(folder, monkeypatch, page, nav="other.md"):
+    """A project with two pages, of which one is given."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "index.md").write_text(page)
+    (folder / "docs" / "other.md").write_text(GOOD)
+    (folder / "mkdocs.yml").write_text(
+        "site_name: Small\nsite_description: A test\ntheme: {font: false}\n"
+        f"use_directory_urls: false\nnav:\n- One: index.md\n- Two: {nav}\n"
+    )
+    monkeypatch.setattr(docs_site, "ROOT", folder)
+    monkeypatch.setattr(docs_site, "DOCS", folder / "docs")
+    monkeypatch.setattr(docs_site, "ROOT_PAGES", {})
+    return folder / "built"
+
+
+def test_a_good_site_is_built(tmp_path, monkeypatch):
+    """The measure for the sites below."""
+    page = f"{GOOD}\nSee [the other](other.md#a-page).\n\n- a\n- b\n"
+
+    site = docs_site.build(small_site(tmp_path, monkeypatch, page))
+
+    assert (site / "other.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("page", "nav", "problem"),
+    [
+        (f"{GOOD}\n[x](nowhere.md)\n", "other.md", "page does not exist"),
+        (f"{GOOD}\n[x](other.md#nowhere)\n", "other.md", "anchor does not exist"),
+        (f"{GOOD}\n<a href='nowhere.html'>x</a>\n", "other.md", "nowhere.html"),
+        (f"{GOOD}\n![x](http://elsewhere.example/x.png)\n", "other.md", "loads http://elsewhere"),
+        (f"{GOOD}- a list\n", "other.md", "docs/index.md:4: a list needs an empty line"),
+        (f"{GOOD}\n- a\n  - b\n", "other.md", "docs/index.md:6: a list inside a list"),
+        ("# Only a heading\n", "other.md", "index.md has no first sentence"),
+        (GOOD, "index.md", "other.md is not in the navigation"),
+        (GOOD, "missing.md", "missing.md of the navigation does not exist"),
+    ],
+)
+def test_a_bad_site_is_refused(tmp_path, monkeypatch, page, nav, problem):
+    """The error names the page and what is wrong with it."""
+    output = small_site(tmp_path, monkeypatch, page, nav)
+
+    with pytest.raises(docs_site.BuildError, match=re.escape(problem)):
+        docs_site.build(output)
+
+
+def test_links_out_of_the_documentation_become_text(tmp_path, monkeypatch):
+    """The site has no page for a source file; a reader sees its name."""
+    output = small_site(tmp_path, monkeypatch, f"{GOOD}\nSee [the code](../code.py).\n")
+    (tmp_path / "code.py").touch()
+
+    docs_site.build(output)
+
+    assert "See the code." in (output / "docs" / "index.md").read_text(encoding="utf-8")
+
+
+# The page about installation.
+
+
+def test_the_install_page_has_every_extra():
+    """One row each, and none that there is not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+
+    assert sorted(rows) == sorted(project["optional-dependencies"])
+    for dependency in project["dependencies"]:
+        assert f"`{re.split('[<>=,]', dependency)[0]}`" in page
