@@ -1,7 +1,8 @@
-"""The pytest fixture for users."""
+"""The pytest fixtures for users."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -111,6 +112,58 @@ def test_tests_of_like_names_have_files_of_their_own(folder):
     assert len(files) == 6
     assert {"TestA.test_x.json", "TestB.test_x.json", "test_x[a_b].json"} < files
     assert run(folder)[0] == 0
+
+
+SCRIPTED = """
+import os, subprocess, sys
+import pytest
+from interlingua import sync
+from interlingua.simulator import Script, ScriptError
+
+PROGRAM = (
+    "from interlingua import sync;"
+    "print(*(sync.generate(model, 'Hi.').text for model in "
+    "('openai:gpt-5.2', 'anthropic:claude-haiku-4-5', 'gemini:gemini-2.5-flash')))"
+)
+
+def greet():
+    return sync.generate("anthropic:claude-haiku-4-5", "Hi.").text
+
+def test_scripted(scripted_client):
+    client = scripted_client("Hello.")
+    assert greet() == "Hello."
+    assert client.requests[0].messages[0].text == "Hi."
+    with pytest.raises(ScriptError):
+        greet()
+
+def test_dialect(scripted_client):
+    client = scripted_client("Hello.", default_provider="gemini")
+    assert sync.generate("m", "Hi.").text == "Hello."
+    assert client.script.received[0].dialect == "gemini_generate"
+
+def test_http(simulator):
+    script = Script("One.", "Two.", "Three.")
+    server = simulator(script)
+    assert greet() == "One."
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert done.stdout == "Two. Three. Three.\\n", done.stderr
+    assert len(script.requests) == 4 and server.url == os.environ["ANTHROPIC_BASE_URL"]
+
+def test_nothing_is_left():
+    assert "ANTHROPIC_BASE_URL" not in os.environ
+    with pytest.raises(Exception, match="not configured"):
+        greet()
+"""
+
+
+def test_scripted_models(folder):
+    """A script is the default client of one test, or a server that the environment names."""
+    (folder / "test_mine.py").write_text(SCRIPTED)
+    path = str(Path(__file__).resolve().parents[1] / "src")
+    status, printed = run(folder, PYTHONPATH=path)
+
+    assert status == 0, printed
+    assert "4 passed" in printed
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

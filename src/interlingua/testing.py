@@ -1,9 +1,13 @@
 """
-A pytest plugin for programs that use this library: a fixture that records and replays HTTP.
+A pytest plugin for programs that use this library: scripted models, and recorded HTTP.
 
 In `conftest.py`:
 
     pytest_plugins = ["interlingua.testing"]
+
+The fixture `scripted_client` makes clients whose models answer by a script, in memory. The fixture
+`simulator` serves such a script on loopback, for programs that read keys and addresses from the
+environment, in this process or another.
 
 The fixture `cassette` is a transport. It replays `cassettes/<module>/<test>.json` next to the test
 file; `<test>` starts with the name of the test's class, if it has one. With `--cassettes=record`
@@ -16,15 +20,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import pytest
 
+from interlingua.api.run import run
 from interlingua.spec.contracts import Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.aiohttp_transport import default_transport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+
+if TYPE_CHECKING:  # imported by the fixtures that need it
+    from interlingua.simulator import Answer, Script, ScriptedClient, Server
 
 __all__ = [
     "MODES",
@@ -36,6 +46,8 @@ __all__ = [
     "file_name",
     "open_cassette",
     "pytest_addoption",
+    "scripted_client",
+    "simulator",
 ]
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
@@ -99,3 +111,45 @@ def file_name(test: str) -> str:
 def cassette(cassette_path: Path, cassette_mode: str) -> Transport:
     """The transport for this test; pass it to a client or an adapter."""
     return open_cassette(cassette_path, cassette_mode)
+
+
+@pytest.fixture
+def scripted_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedClient]:
+    """
+    `interlingua.simulator.scripted`; the client is also the default client of the test.
+
+    So the program under test need not take a client.
+    """
+    from interlingua.simulator.scripted import NAME, scripted
+
+    def make(
+        *turns: Answer, dialect: str | None = None, default_provider: str = NAME
+    ) -> ScriptedClient:
+        client = scripted(*turns, dialect=dialect, default_provider=default_provider)
+        monkeypatch.setattr(run, "_default_client", client)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
+    """
+    A function that serves a script on loopback until the test ends, and returns the server.
+
+    It sets the keys and addresses of OpenAI, Anthropic and Gemini in the environment, and resets
+    the default client. Pass a `Script` to look at what it received.
+    """
+    from interlingua.simulator import Simulator, serve_in_thread
+    from interlingua.simulator.__main__ import BASES
+
+    def start(*answers: Answer | Script) -> Server:
+        server = servers.enter_context(serve_in_thread(Simulator(*answers)))
+        for name, variable, path in BASES:
+            monkeypatch.setenv(f"{name.upper()}_API_KEY", "simulated-key")
+            monkeypatch.setenv(variable, f"{server.url}{path}")
+        monkeypatch.setattr(run, "_default_client", None)
+        return server
+
+    with ExitStack() as servers:
+        yield start

@@ -7,12 +7,15 @@ from msgspec.structs import replace
 
 from interlingua import Message, Request, ResponseFormat, ToolChoice, ToolDefinition, ToolResult
 from interlingua.dialects import WireCall
-from interlingua.errors import ConfigurationError
+from interlingua.errors import ConfigurationError, RateLimitError
 from interlingua.simulator import (
     SIMULATED,
     Script,
+    ScriptError,
+    Turn,
     by_model,
     echo,
+    fail,
     results,
     text,
     tool_call,
@@ -68,17 +71,45 @@ def test_threads_each_get_a_turn():
     assert [each.number for each in script.received] == list(range(1, 201))
 
 
-@pytest.mark.parametrize("wrong", [["a"], None, "text"])
-def test_only_turns_and_functions(wrong):
-    """A mistake in a script is told when it is written."""
-    with pytest.raises(ConfigurationError, match="takes turns and functions"):
+def test_what_stands_for_a_turn():
+    """A string is a text and an error of ours a failure, also from a function."""
+    failure = RateLimitError("slow down")
+    script = Script("a", failure, lambda _: "b", lambda _: failure)
+    expected = [text("a"), fail(failure), text("b"), fail(failure)]
+
+    assert [script.answer(QUESTION) for _ in expected] == expected
+
+
+@pytest.mark.parametrize("wrong", [["a"], None, 7])
+def test_nothing_else_is_a_turn(wrong):
+    """A mistake in a script is reported when it is written, or when its function answers."""
+    with pytest.raises(ConfigurationError, match="takes turns, strings, errors and functions"):
         Script(wrong)
+    with pytest.raises(ScriptError, match=r"The script failed for request 1: .*takes turns"):
+        Script(lambda _: wrong).answer(QUESTION)
 
 
-def test_a_function_must_make_a_turn():
-    """What a function gives is looked at."""
-    with pytest.raises(ConfigurationError, match="str, not a Turn"):
-        Script(lambda _: "hi").answer(QUESTION)
+def test_a_script_may_end():
+    """Without a repetition, a request after the last turn is an error that shows the request."""
+    script = Script("a", repeat_last=False)
+    script.answer(QUESTION)
+    with pytest.raises(ScriptError, match=r"no turn for request 2.*user: 'Hello.': it has 1"):
+        script.answer(QUESTION)
+    with pytest.raises(ScriptError, match="no turn for request 3, which has no message"):
+        script.answer(Request(model="m"))
+    assert script.for_operation() == Turn()
+
+
+def test_the_error_of_a_function_is_the_cause():
+    """The reader of the error finds what was raised."""
+    wrong = ValueError("oops")
+
+    def answer(_):
+        raise wrong
+
+    with pytest.raises(ScriptError, match=r"The script failed for request 1: .*oops") as failed:
+        Script(answer).answer(QUESTION)
+    assert failed.value.__cause__ is wrong
 
 
 def test_echo_says_that_it_is_simulated():

@@ -36,6 +36,7 @@ from interlingua.simulator.script import (
     Answer,
     Exchange,
     Script,
+    ScriptError,
     by_model,
     echo,
     results,
@@ -43,12 +44,15 @@ from interlingua.simulator.script import (
     use_tools,
     within_limits,
 )
+from interlingua.simulator.scripted import ScriptedClient, scripted
 
 __all__ = [
     "SIMULATED",
     "Answer",
     "Exchange",
     "Script",
+    "ScriptError",
+    "ScriptedClient",
     "Server",
     "SimulatedCutError",
     "SimulatedResetError",
@@ -74,6 +78,7 @@ __all__ = [
     "refusal",
     "reset",
     "results",
+    "scripted",
     "serve",
     "serve_in_thread",
     "stall",

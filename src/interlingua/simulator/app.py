@@ -47,11 +47,11 @@ from interlingua.simulator.answer import (
     request_id,
     simulated_model,
 )
-from interlingua.simulator.dsl import Fault, Turn
+from interlingua.simulator.dsl import Fault, Turn, fail
 from interlingua.simulator.operations import SimulatedOperations
 from interlingua.simulator.operations.batches import POLLS
 from interlingua.simulator.operations.videos import VideoScript
-from interlingua.simulator.script import Answer, Exchange, Script
+from interlingua.simulator.script import Answer, Exchange, Script, ScriptError
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
@@ -255,6 +255,8 @@ class Simulator(Application):
     def _perform(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         """The reply to an operation, with the failure or the delays that the script has for it."""
         turn = self.script.for_operation()
+        if turn.raised is not None:
+            return turn, error_reply(incoming, turn.raised)
         if turn.failure is not None:
             return turn, _refusal(exchange, incoming, turn.failure)
         return turn, operation_reply(incoming, self._operations.perform)
@@ -262,9 +264,9 @@ class Simulator(Application):
     def _ask(self, exchange: Exchange, request: Request) -> Turn:
         try:
             return self.script.answer(request)
-        except Exception as error:
-            exchange.error = error
-            raise ServerError(f"the script failed: {error!r}") from error
+        except ScriptError as error:
+            exchange.error = error.cause or error
+            return fail(ServerError(error.message, cause=error))
 
     def _describe(self, incoming: Incoming) -> Json:
         """The reply to a request for models or token counts."""

@@ -10,21 +10,31 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.simulator.answer import CHARACTERS
-from interlingua.simulator.dsl import Turn, text, tool_call
+from interlingua.simulator.dsl import Turn, fail, text, tool_call
 from interlingua.simulator.operations.images import draw, wanted_image
 from interlingua.simulator.operations.speech import say, wanted_speech
 from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import FinishReason
 from interlingua.wire.json_text import dump_text
 
-Answer: TypeAlias = Turn | Callable[[Request], Turn]
-"""A turn, or a function that makes one from the request."""
+Plain: TypeAlias = Turn | str | SDKError
+"""A turn, or what stands for one: a string for `text(…)`, an error for `fail(…)`."""
+
+Answer: TypeAlias = Plain | Callable[[Request], Plain]
+"""A turn, a string, an error, or a function that makes one of them from the request."""
 
 SIMULATED = "[simulated answer, no model was asked]"
 """The beginning of each answer that is not scripted."""
+
+
+_SHOWN = 80  # characters of the last message in an error
+
+
+class ScriptError(ConfigurationError):
+    """The script has no turn for a request, or a function of it failed (`cause`)."""
 
 
 class Exchange:
@@ -43,7 +53,7 @@ class Exchange:
         self.request: Request | None = None
         """The canonical request; None if it could not be decoded or asks for something else."""
         self.turn: Turn | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """Why the request could not be decoded, or what the script raised."""
         self.status: int | None = None
         self.sent_bytes = 0
@@ -61,22 +71,22 @@ class Exchange:
 
 class Script:
     """
-    Answers in order; the last one is repeated. Each is a turn or a function of the request.
+    Answers in order. Each is a turn, a string, an error, or a function of the request.
 
-        Script(error(500), error(500), text("third time lucky"))
+        Script(error(500), error(500), "third time lucky")
         Script(echo)
 
+    The last one is repeated; with `repeat_last=False` a request after it is a `ScriptError`.
     `received` lists the exchanges so far; `keep` limits it to the last ones. A script may be used
     from several threads.
     """
 
-    def __init__(self, *answers: Answer, keep: int | None = None) -> None:
-        unchecked: tuple[Any, ...] = answers  # a caller without a type checker may pass a list
-        for answer in unchecked:
-            if not isinstance(answer, Turn) and not callable(answer):
-                kind = type(answer).__name__
-                raise ConfigurationError(f"a script takes turns and functions, not a {kind}")
+    def __init__(self, *answers: Answer, keep: int | None = None, repeat_last: bool = True) -> None:
+        for answer in answers:
+            if not callable(answer):
+                as_turn(answer)  # refuses what is no answer now, not at the request
         self._answers: tuple[Answer, ...] = answers or (use_tools,)
+        self._repeats_last = repeat_last
         self._next = 0
         self._count = 0
         self._received: deque[Exchange] = deque(maxlen=keep)
@@ -102,19 +112,20 @@ class Script:
         return exchange
 
     def answer(self, request: Request) -> Turn:
-        """The turn for this request; `ConfigurationError` if a function does not return one."""
+        """The turn for this request; `ScriptError` if there is none."""
         with self._lock:
-            index = min(self._next, len(self._answers) - 1)
-            self._next += 1
-            answer = self._answers[index]
-        if isinstance(answer, Turn):
-            return answer
-        turn = answer(request)
-        if not isinstance(turn, Turn):
-            raise ConfigurationError(
-                f"a function of the script returned a {type(turn).__name__}, not a Turn"
+            number, self._next = self._next, self._next + 1
+        if number >= len(self._answers) and not self._repeats_last:
+            raise ScriptError(
+                f"The script has no turn for request {number + 1}, {_describe(request)}: it has "
+                f"{len(self._answers)}. Add a turn, or end with a function, which answers the rest."
             )
-        return turn
+        answer = self._answers[min(number, len(self._answers) - 1)]
+        try:
+            return turn_for(answer, request)
+        except Exception as error:
+            text = f"The script failed for request {number + 1}: {error!r}"
+            raise ScriptError(text, cause=error) from error
 
     def for_operation(self) -> Turn:
         """
@@ -123,11 +134,38 @@ class Script:
         Operations other than an answer have results of their own: only such turns apply to them.
         """
         with self._lock:
-            turn = self._answers[min(self._next, len(self._answers) - 1)]
-            if not isinstance(turn, Turn) or turn.parts:
+            if self._next >= len(self._answers) and not self._repeats_last:
+                return Turn()
+            answer = self._answers[min(self._next, len(self._answers) - 1)]
+            if callable(answer) or as_turn(answer).parts:
                 return Turn()
             self._next += 1
-            return turn
+            return as_turn(answer)
+
+
+def as_turn(plain: Plain) -> Turn:
+    """The turn that a string or an error stands for; a turn as it is."""
+    unchecked: Any = plain  # a caller without a type checker may pass a list
+    if isinstance(unchecked, Turn):
+        return unchecked
+    if isinstance(unchecked, str):
+        return text(unchecked)
+    if isinstance(unchecked, SDKError):
+        return fail(unchecked)
+    kind = type(unchecked).__name__
+    raise ConfigurationError(f"A script takes turns, strings, errors and functions, not a {kind}.")
+
+
+def turn_for(answer: Answer, request: Request) -> Turn:
+    """The turn of an answer for this request."""
+    return as_turn(answer(request) if callable(answer) else answer)
+
+
+def _describe(request: Request) -> str:
+    if not request.messages:
+        return "which has no message"
+    last = request.messages[-1]
+    return f"which ends with {last.role}: {last.text[:_SHOWN]!r}"
 
 
 # Answers that depend on the request.
@@ -171,13 +209,13 @@ def _example_answer(request: Request) -> Turn | None:
     return text(dump_text(_example(response_format.json_schema)))
 
 
-def tool_loop(calls: Turn, answer: Answer) -> Callable[[Request], Turn]:
+def tool_loop(calls: Answer, answer: Answer) -> Callable[[Request], Turn]:
     """Answer with `calls` if the request has tools, and with `answer` if it has their results."""
 
     def next_turn(request: Request) -> Turn:
         if request.tools and not results(request):
-            return calls
-        return answer if isinstance(answer, Turn) else answer(request)
+            return turn_for(calls, request)
+        return turn_for(answer, request)
 
     return next_turn
 
@@ -186,7 +224,7 @@ def within_limits(answer: Answer) -> Callable[[Request], Turn]:
     """The same answer, but its text ends at `max_tokens` and before a stop sequence."""
 
     def next_turn(request: Request) -> Turn:
-        turn = answer if isinstance(answer, Turn) else answer(request)
+        turn = turn_for(answer, request)
         if len(turn.parts) != 1 or not isinstance(turn.parts[0], Text):
             return turn
         spoken, reason = turn.parts[0].text, turn.finish_reason
@@ -206,7 +244,7 @@ def by_model(answers: Mapping[str, Answer], otherwise: Answer = echo) -> Callabl
 
     def next_turn(request: Request) -> Turn:
         answer = answers.get(request.model, otherwise)
-        return answer if isinstance(answer, Turn) else answer(request)
+        return turn_for(answer, request)
 
     return next_turn
 
