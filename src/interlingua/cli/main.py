@@ -21,6 +21,8 @@ COMMANDS: Mapping[str, str] = {
     "translate": "Translate a request, response or stream to another dialect.",
     "doctor": "Say what is installed and configured, and what a target would refuse.",
     "simulate": "Run the simulator of all vendors' APIs.",
+    "record": "Record what a program sends to providers, and their replies, in a file.",
+    "replay": "Answer a program from such a file, without network and keys.",
     "reprice": "Compute the costs of stored records again.",
     "compare": "Ask several models the same, side by side.",
     "embed": "Print vectors of texts.",

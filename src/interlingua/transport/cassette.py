@@ -24,6 +24,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from io import RawIOBase
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -101,11 +102,22 @@ def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) ->
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_HEAD + text + _TAIL, encoding="utf-8")
             return
-        with path.open("r+b") as file:
-            file.seek(-len(_TAIL), 2)
-            file.write(f",\n{text}{_TAIL}".encode())
+        with path.open("r+b", buffering=0) as file:
+            end = file.seek(-len(_TAIL), 2)
+            try:
+                _write_all(file, f",\n{text}{_TAIL}".encode())
+            except OSError:  # the disk is full: the exchanges before this one stay readable
+                file.seek(end)
+                _write_all(file, _TAIL.encode())
+                file.truncate()
+                raise
     except OSError as error:
         raise ConfigurationError(f"cannot write the cassette {str(path)!r}: {error}") from error
+
+
+def _write_all(file: RawIOBase, data: bytes) -> None:
+    while data:
+        data = data[file.write(data) or 0 :]
 
 
 def load_exchanges(path: Path) -> list[dict[str, Any]]:
@@ -200,7 +212,8 @@ class RecordingTransport:
         if self._path.is_dir():
             raise ConfigurationError(f"{str(path)!r} is a folder; give the path of a file to write")
         self._redactor = Redactor(secrets)
-        self._count = 0
+        self.count: int = 0
+        """The number of exchanges that were written."""
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send through the inner transport."""
@@ -267,8 +280,8 @@ class RecordingTransport:
                 error = StreamError("the recording ends here: the reader was stopped")
         if error is not None:
             exchange["error"] = encode_error(error)
-        append_exchange(self._path, exchange, is_first=self._count == 0)
-        self._count += 1
+        append_exchange(self._path, exchange, is_first=self.count == 0)
+        self.count += 1
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return {
@@ -336,6 +349,7 @@ class _RecordedReply:
 
 # An id that this library generated: words and a ULID.
 _is_generated_id = re.compile(r"(?:[a-z]+_)+[0-7][0-9A-HJKMNP-TV-Z]{25}").fullmatch
+_find_boundary = re.compile(r'multipart/[^;]*+;.*?boundary="?([^";,\s]++)').match
 _MAX_DIFFERENCES = 5  # in a message
 _MAX_VALUE = 60  # characters of a value in a message
 
@@ -353,8 +367,9 @@ class ReplayTransport:
     Answers each request with the recorded exchange of the same method, path, query and body.
 
     JSON bodies are compared as values, without the top-level fields in `ignore`. Hosts, API keys
-    and ids that this library generated are not compared. Equal requests get their replies in
-    recorded order. `speed` 1 keeps the recorded pauses, 2 halves them, 0 (the default) skips them.
+    and ids that this library generated are not compared, nor are the boundaries of forms. Equal
+    requests get their replies in recorded order; with `repeat`, the last of them again and again.
+    `speed` 1 keeps the recorded pauses, 2 halves them, 0 (the default) skips them.
     """
 
     def __init__(
@@ -364,9 +379,11 @@ class ReplayTransport:
         speed: float = 0.0,
         ignore: Collection[str] = (),
         secrets: Collection[str] = (),
+        repeat: bool = False,
     ) -> None:
         self._path = Path(path)
         self._speed = speed
+        self._repeat = repeat
         self._ignore = frozenset(ignore)
         self._secrets = secrets
         self._exchanges = load_exchanges(self._path)
@@ -385,12 +402,13 @@ class ReplayTransport:
         redactor = Redactor(self._secrets)
         redactor.learn(request)
         target = target_of(redactor.redact_text(redact_url(request.url)))
-        key = _RequestKey(request.method, target, self._body(redactor.redact(request.body)))
-        for index, recorded in enumerate(self._keys):
-            if index not in self._used and recorded == key:
-                self._used.add(index)
-                return open_reply(self._answer(self._exchanges[index]))
-        raise ConfigurationError(self._explain_miss(key))
+        body = self._body(redactor.redact(request.body), request.headers)
+        key = _RequestKey(request.method, target, body)
+        index = self._find(key)
+        if index is None:
+            raise ConfigurationError(self._explain_miss(key))
+        self._used.add(index)
+        return open_reply(self._answer(self._exchanges[index]))
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
@@ -400,16 +418,23 @@ class ReplayTransport:
         async with self.send(await with_whole_body(request)) as reply:
             yield reply
 
+    def _find(self, key: _RequestKey) -> int | None:
+        """The exchange that answers a request; None if there is none, or none is left."""
+        equal = [index for index, recorded in enumerate(self._keys) if recorded == key]
+        last = equal[-1] if equal and self._repeat else None
+        return next((index for index in equal if index not in self._used), last)
+
     def _recorded_key(self, exchange: dict[str, Any]) -> _RequestKey:
         request = exchange["request"]
         target = target_of(request["url"])
-        return _RequestKey(request["method"], target, self._body(decode_data(request)))
+        body = self._body(decode_data(request), request.get("headers", {}))
+        return _RequestKey(request["method"], target, body)
 
-    def _body(self, data: bytes) -> Json:
+    def _body(self, data: bytes, headers: Mapping[str, str]) -> Json:
         try:
             value = loads(data)
         except DecodeError:
-            return encode_data(data)
+            return encode_data(_without_boundary(data, headers))
         if isinstance(value, dict) and self._ignore:
             value = {name: item for name, item in value.items() if name not in self._ignore}
         return number_ids(value, {})
@@ -448,6 +473,13 @@ class ReplayTransport:
         rest = len(nearest) - _MAX_DIFFERENCES
         more = f"\n  and {rest} more" if rest > 0 else ""
         return f"{miss}; the most similar recorded request differs at\n{lines}{more}"
+
+
+def _without_boundary(data: bytes, headers: Mapping[str, str]) -> bytes:
+    """The body with a fixed text for the boundary of a form, which clients choose by chance."""
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    match = _find_boundary(kind)
+    return data if match is None else data.replace(match[1].encode(), b"boundary")
 
 
 def number_ids(value: Json, known: dict[str, str]) -> Json:

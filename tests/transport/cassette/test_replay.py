@@ -80,6 +80,38 @@ def test_equal_requests_get_their_replies_in_order(tmp_path):
         replay(path, ask({}), ask({}), ask({}))
 
 
+def test_repeat(tmp_path):
+    """With `repeat`, the last reply to equal requests is given again and again."""
+    replies = [CannedReply(body=b"1"), CannedReply(body=b"2")]
+    record(tmp_path / "t.json", *((ask({"a": 1}), reply) for reply in replies))
+
+    got = replay(tmp_path / "t.json", *[ask({"a": 1})] * 4, repeat=True)
+
+    assert [b"".join(chunks) for _, _, chunks in got] == [b"1", b"2", b"2", b"2"]
+    with pytest.raises(ConfigurationError, match="has no reply"):
+        replay(tmp_path / "t.json", ask({"a": 2}), repeat=True)
+
+
+def test_boundaries_of_forms_are_not_compared(tmp_path):
+    """HTTP libraries choose the boundary of a form by chance; its fields are compared."""
+
+    def form(boundary, value):
+        body = f'--{boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n{value}\r\n'
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        return HttpRequest(
+            url="https://api.example.com/v1/x",
+            headers=headers,
+            body=f"{body}--{boundary}--\r\n".encode(),
+        )
+
+    path = tmp_path / "t.json"
+    record(path, (form("b81a", "one"), CannedReply(body=b"1")))
+
+    assert [chunks for _, _, chunks in replay(path, form("77f0", "one"))] == [[b"1"]]
+    with pytest.raises(ConfigurationError, match="differs at"):
+        replay(path, form("77f0", "two"))
+
+
 def test_ignored_differences(tmp_path):
     """Host, key, order of fields, white space and ignored fields are not compared."""
     path = tmp_path / "t.json"

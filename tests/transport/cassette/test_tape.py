@@ -1,6 +1,8 @@
 """The cassette file."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -51,6 +53,29 @@ def test_file_is_valid_after_each_exchange(tmp_path):
         assert load_exchanges(path) == exchanges[: number + 1]
     append_exchange(path, exchanges[2], is_first=True)
     assert load_exchanges(path) == exchanges[2:]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to set")
+def test_a_full_disk_keeps_what_is_recorded(tmp_path):
+    """An exchange that does not fit is an error, and those before it can still be read."""
+    path = tmp_path / "tape.json"
+    exchange = {"request": {"method": "POST", "url": "/", "text": "é"}}
+    append_exchange(path, exchange, is_first=True)
+    whole = path.read_bytes()
+    code = (
+        "import json, resource, sys; from pathlib import Path\n"
+        "from interlingua.errors import ConfigurationError\n"
+        "from interlingua.transport.cassette import append_exchange\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) + 20},) * 2)\n"
+        "try:\n"
+        f"    append_exchange(Path({str(path)!r}), {exchange!r}, is_first=False)\n"
+        "except ConfigurationError as error:\n"
+        "    print(error.message)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("cannot write the cassette")
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", "no", '{"format": "other"}'])

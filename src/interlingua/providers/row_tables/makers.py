@@ -89,7 +89,7 @@ ROWS: tuple[Provider, ...] = (
         base_url="https://generativelanguage.googleapis.com",
         signing="x-goog-api-key",
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        base_url_env=("GEMINI_BASE_URL",),
+        base_url_env=("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         sources=(RECORDED, "SDK google-genai"),
         # Newer documentation says 100 MB; the error that was recorded says 20.
         sizes=SizeLimits(request=20 * MB, file=2048 * MB),
