@@ -51,9 +51,12 @@ __all__ = [
 ]
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
+"""What a cassette does: replay a file, record it, or record what is not in it yet."""
 MODES: tuple[str, ...] = get_args(Mode)
+"""The modes."""
 _MAX_NAME = 120  # characters of the test's name in the file name
 VARIABLE = "INTERLINGUA_CASSETTES"
+"""The variable that sets the mode if the option `--cassettes` does not."""
 
 
 def open_cassette(

@@ -22,8 +22,11 @@ class _CallEvent(
     repr_omit_defaults=True,
 ):
     request_id: str
+    """The id of the run or call."""
     provider: str
+    """The adapter that is called."""
     model: str
+    """The model, as it is sent."""
     session_id: str | None = None
     """The conversation, if the call is a turn of one."""
     reason: str | None = None
@@ -45,6 +48,7 @@ class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
 
     type: ClassVar[Literal["call_started"]] = "call_started"
     stream: bool = False
+    """Whether the answer is streamed."""
 
 
 class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
@@ -52,10 +56,13 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
 
     type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
+    """The tokens of the attempt."""
     cost: Cost | None = None
     """None if the price is unknown."""
     finish_reason: str = "other"
+    """Why generation ended."""
     latency_ms: int = 0
+    """Milliseconds until the answer was whole."""
     resent: bool = False
     """The request was sent twice: the server had closed the connection that was reused."""
 
@@ -65,9 +72,13 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
 
     type: ClassVar[Literal["call_failed"]] = "call_failed"
     error_class: ErrorClass = ErrorClass.OTHER
+    """The class of the error, for metrics."""
     message: str = ""
+    """The message of the error, keys redacted."""
     retryable: bool = False
+    """Whether the same call may succeed if it is repeated."""
     latency_ms: int = 0
+    """Milliseconds until the attempt failed."""
     usage: Usage | None = None
     """
     What the provider reported, or an estimate for the part of a stream that has arrived.
@@ -81,6 +92,7 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
 
 
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
+"""Any call event; `Client.subscribe` takes a function of it."""
 Subscriber: TypeAlias = Callable[[CallEvent], object]
 """Called with each call event; sync or async. The call waits for it."""
 

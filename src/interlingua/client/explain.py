@@ -28,10 +28,15 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What a request would become: the HTTP request and the changes made to it."""
 
     provider: str
+    """The provider that would be called."""
     model: str
+    """The model, as it would be sent."""
     dialect: str
+    """The dialect of the request."""
     method: str = "POST"
+    """The HTTP method."""
     url: str
+    """The address."""
     headers: Mapping[str, str]
     """With secrets redacted."""
     body: Json
@@ -39,6 +44,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     fetches: tuple[str, ...] = ()
     """The paths of parts whose URL the call would fetch first."""
     warnings: tuple[Warning, ...]
+    """Every change and loss."""
     refused: tuple[Warning, ...] = ()
     """The warnings for which the call itself would raise `UnsupportedError`."""
     addendum: str = ""
@@ -50,9 +56,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     cache_marks: tuple[str, ...]
     """The paths in the body that ask for caching."""
     estimated_input_tokens: int
+    """The number of input tokens, estimated offline."""
     estimated_cost: CostRange | None = None
     """The least and the most that the call may cost; None if unknown: see `estimate_cost`."""
     profile: Profile
+    """What the model accepts, as far as it is known."""
 
 
 def explain(

@@ -29,18 +29,25 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
     provider: str | None = None
     """The name of its row."""
     dialect: str | None = None
+    """The dialect that is used."""
     base_url: str | None = None
+    """The address."""
     api_key: str | None = None
     """A placeholder if there is a key."""
     headers: Mapping[str, str] = {}
     """With secrets redacted."""
     timeouts: Timeouts | None = None
+    """The time limits of each phase."""
     max_retries: int = 0
+    """How often a call is repeated by default."""
     on_loss: OnLoss | None = None
+    """The loss policy of the adapter."""
     options: Mapping[str, Any] = {}
+    """The provider options of every request."""
     profile: Mapping[str, Any] = {}
     """The fields of the profile that are overridden."""
     model_profiles: Mapping[str, Mapping[str, Any]] = {}
+    """Overridden fields of profiles, by model."""
 
 
 def describe_config(name: str, adapter: Adapter, behaviour: Behaviour | None) -> ProviderConfig:

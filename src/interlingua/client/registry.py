@@ -46,12 +46,15 @@ class ModelEntry(
     id: str
     """The name that callers use, such as `anthropic:claude-opus-5`."""
     adapter: str
+    """The key of its adapter in the client."""
     wire_name: str
     """The provider's name for it."""
     tier: str | None = None
+    """Its tier, for `tier:` names."""
     can_delegate: bool = False
     """Whether another model may delegate work to it, as `tier:deep?can_delegate` asks."""
     aliases: tuple[str, ...] = ()
+    """Other names for it."""
     profile: Mapping[str, Any] = {}
     """Overrides of fields of its `Profile`."""
 

@@ -34,10 +34,13 @@ class RetryPolicy(
     """How often to retry, and after what delay. N retries are at most N + 1 attempts."""
 
     max_retries: int = 2
+    """How often a call is repeated after a retryable error."""
     base_delay: float = 1.0
     """Seconds before the first retry."""
     max_delay: float = 60.0
+    """The longest delay in seconds."""
     backoff_multiplier: float = 2.0
+    """By how much each delay is longer than the one before."""
     jitter: bool = True
     """Vary each delay by up to half, so that many clients do not retry at the same moment."""
     on_long_wait: Literal["raise", "cap"] = "raise"
@@ -47,6 +50,7 @@ class RetryPolicy(
     errors: tuple[str, ...] | None = None
     """The error classes that are retried, as in `RetrySettings`; None for all retryable errors."""
     on_retry: OnRetry | None = None
+    """Called with the error, the attempt and the delay before each retry; sync or async."""
 
     def __post_init__(self) -> None:
         numbers = (self.max_retries, self.base_delay, self.max_delay, self.backoff_multiplier)

@@ -37,12 +37,19 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One exchange in a dialect: a request, a whole response, a stream, or several of them."""
 
     name: str
+    """Its name in reports."""
     call: WireCall | None = None
+    """The request."""
     response: Json = None
+    """The body of the whole response."""
     stream: bytes | None = None
+    """The body of the stream."""
     framing: Framing = "sse"
+    """How the stream is framed."""
     status: int = 200
+    """The HTTP status of the response."""
     headers: Mapping[str, str] = {}
+    """The headers of the response."""
 
 
 def read_cases(folder: Path) -> Iterator[Case]:
@@ -108,6 +115,7 @@ def fold(events: Iterable[StreamEvent]) -> Response:
 
 
 Law: TypeAlias = Callable[[Dialect, Case], list[str]]
+"""A law: a function of a dialect and a case that returns what is wrong."""
 
 _UNKNOWN = "x_not_yet_invented"
 
@@ -257,6 +265,7 @@ LAWS: dict[str, Law] = {
     "8 the grammar holds": grammar_holds,
     "10 encoding is pure": encoding_is_pure,
 }
+"""The laws that are checked on cases, by name."""
 
 
 def _again(dialect: Dialect, call: WireCall) -> WireCall:

@@ -21,7 +21,9 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One case that violates one law."""
 
     law: str
+    """The law."""
     case: str
+    """The name of the case."""
     details: tuple[str, ...]
     """What was found; for an endpoint, what came back."""
     sent: str = ""
@@ -34,8 +36,11 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one law, counted."""
 
     law: str
+    """The law."""
     passed: int = 0
+    """How many cases satisfy it."""
     failed: int = 0
+    """How many cases violate it."""
     not_applicable: int = 0
     """Cases that have nothing that the law is about."""
     reason: str = ""
@@ -51,10 +56,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The checks that were run, and their violations."""
 
     dialect: str
+    """The dialect."""
     cases: int
+    """How many cases there were."""
     checks: int
+    """How many checks were run."""
     violations: tuple[Violation, ...]
+    """What was found."""
     scores: tuple[Score, ...] = ()
+    """The outcomes of each law."""
     subject: str = ""
     """What was checked, if it is not only a dialect: an adapter, or the address of a server."""
 

@@ -32,19 +32,25 @@ _WAV = b"RIFF\x00\x00\x00\x00WAVE"
 words: st.SearchStrategy[str] = st.text(
     st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12
 )
+"""Short texts of any characters, not empty."""
 names: st.SearchStrategy[str] = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
+"""Names of tools."""
 numbers: st.SearchStrategy[int | float] = st.integers(-(2**53), 2**53) | st.floats(
     allow_nan=False, allow_infinity=False, width=32
 )
+"""Numbers that every JSON parser can represent."""
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | numbers | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
+"""Any JSON value."""
 json_objects: st.SearchStrategy[dict[str, Any]] = st.dictionaries(words, json_values, max_size=3)
+"""Any JSON object."""
 schemas: st.SearchStrategy[dict[str, Any]] = st.just(
     {"type": "object", "properties": {"city": {"type": "string"}}}
 )
+"""The JSON Schema of the input of a tool."""
 
 
 _booleans = st.booleans()

@@ -32,7 +32,9 @@ class ApiKey(NamedTuple):
     """A key, and when it ends: a `datetime`, or seconds since 1970; None if that is not known."""
 
     key: str
+    """The key."""
     expires_at: datetime | float | None = None
+    """When it ends: a `datetime`, or seconds since 1970."""
 
     def __repr__(self) -> str:
         return f"ApiKey(expires_at={self.expires_at!r})"

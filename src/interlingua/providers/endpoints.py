@@ -105,6 +105,7 @@ class DerivedPlace(Record, frozen=True, kw_only=True):
     """A place in a base URL whose value follows from that of another place."""
 
     of: str
+    """The name of the other place."""
     form: str
     """The value, with the other one at `{}`."""
     exceptions: Mapping[str, str] = {}

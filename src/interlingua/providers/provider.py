@@ -50,7 +50,9 @@ class Provider(Record, frozen=True, kw_only=True):
     """One row. It has only the names of environment variables: `Client.from_env` reads them."""
 
     name: str
+    """The name that comes before the colon of a model."""
     dialect: str
+    """The dialect of its API."""
     other_dialects: tuple[str, ...] = ()
     """Further dialects at the same address; `dialect=` of an adapter chooses one."""
     aliases: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class Provider(Record, frozen=True, kw_only=True):
     version_env: tuple[str, ...] = ()
     """The variables that may hold the API version."""
     signing: Signing = "bearer"
+    """How the key is sent."""
     token_signing: Signing | None = None
     """How a key that a callable makes is sent, if in another way."""
     aws_service: str = ""
@@ -85,11 +88,13 @@ class Provider(Record, frozen=True, kw_only=True):
     Its variables are those of a whole cloud: that they are set does not mean that it is used.
     """
     key_required: bool = True
+    """Whether it needs a key."""
     key_env: tuple[str, ...] = ()
     """The variables that may hold the key; the first one that is set is used."""
     token_env: tuple[str, ...] = ()
     """The variables that may hold a token instead, which is sent as a callable's is."""
     base_url_env: tuple[str, ...] = ()
+    """The variables that may hold another address."""
     headers_env: Mapping[str, str] = {}
     """Headers whose values are in variables: header -> variable."""
     headers: Mapping[str, str] = {}

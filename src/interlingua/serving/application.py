@@ -225,9 +225,13 @@ class Incoming(NamedTuple):
     """A received request; `call` does not contain the key."""
 
     call: WireCall
+    """The method, the path, the headers without the key, and the body."""
     route: Route
+    """What the path and the method ask for."""
     query: Mapping[str, str]
+    """The query parameters, without the key."""
     key: str | None
+    """The key that the client sent, if any."""
 
     @property
     def dialect(self) -> str:

@@ -11,7 +11,9 @@ from urllib.parse import quote
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
+"""The type of ASGI's `receive`."""
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+"""The type of ASGI's `send`."""
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -94,8 +96,11 @@ class Reply(NamedTuple):
     """A reply that is ready to send."""
 
     status: int
+    """The HTTP status."""
     headers: Mapping[str, str]
+    """The headers."""
     chunks: Chunks
+    """The body."""
     is_stream: bool = False
     """Send each chunk at once; otherwise all together, with a content-length."""
 

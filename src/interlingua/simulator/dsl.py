@@ -67,6 +67,7 @@ class Turn(Record, frozen=True, kw_only=True):
     """One answer: its content, and the faults of its delivery."""
 
     parts: tuple[Part, ...] = ()
+    """The content of the answer."""
     finish_reason: FinishReason | None = None
     """By default it follows from the parts."""
     usage: Usage | None = None
@@ -80,9 +81,13 @@ class Turn(Record, frozen=True, kw_only=True):
     late_failure: Failure | None = None
     """An error after the parts of a stream; without a stream, instead of an answer."""
     pace: Pace = Pace()
+    """The delays between its pieces."""
     rate_limit: RateLimitInfo | None = None
+    """The rate limits in the headers."""
     headers: Mapping[str, str] = {}
+    """More headers of the reply."""
     faults: tuple[Fault, ...] = ()
+    """What goes wrong with its delivery."""
 
     def __add__(self, other: Turn) -> Turn:
         if not isinstance(other, Turn):

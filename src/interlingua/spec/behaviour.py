@@ -31,9 +31,11 @@ class RetrySettings(Record, frozen=True, kw_only=True):
     """When calls of a provider are retried. None means the default of `RetryPolicy`."""
 
     max_retries: int | None = None
+    """How often a call is repeated."""
     base_delay: float | None = None
     """Seconds before the first retry."""
     max_delay: float | None = None
+    """The longest delay in seconds."""
     errors: tuple[str, ...] | None = None
     """
     Which errors are retried: error classes such as `rate_limit`, `server_error` and `network`.
@@ -101,6 +103,7 @@ class Behaviour(Record, frozen=True, kw_only=True):
     model_map: Mapping[str, str] = {}
     """Names of models that callers use, and the provider's names for them."""
     retry: RetrySettings | None = None
+    """When its calls are retried."""
 
     if TYPE_CHECKING:  # as in `RetrySettings`
 

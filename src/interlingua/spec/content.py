@@ -52,10 +52,12 @@ def _shown(value: Record, name: str) -> str:
 
 class _Part(Record, frozen=True, kw_only=True, tag_field="kind"):
     extra: Extra = {}
+    """Wire fields without a canonical place, by dialect; only that dialect gets them back."""
 
 
 class _TextPart(_Part, frozen=True):  # its field may be given by position
     text: str
+    """The text, unchanged."""
 
 
 class Citation(Record, frozen=True, kw_only=True):
@@ -66,15 +68,19 @@ class Citation(Record, frozen=True, kw_only=True):
     """
 
     url: str | None = None
+    """The address of the source."""
     file_id: str | None = None
+    """The id of the file that is the source."""
     document: int | None = None
     """The number of the document, among those of the request."""
     title: str | None = None
+    """The title of the source."""
     quote: str | None = None
     """The text of the source."""
     start: int | None = None
     """Where the supported part of the text begins, in characters; None for the whole text."""
     end: int | None = None
+    """Where the supported part ends, in characters."""
 
 
 class Text(_TextPart, frozen=True, kw_only=True, tag="text"):
@@ -82,6 +88,7 @@ class Text(_TextPart, frozen=True, kw_only=True, tag="text"):
 
     kind: ClassVar[Literal["text"]] = "text"
     citations: tuple[Citation, ...] = ()
+    """The sources of a text of the model."""
 
 
 class PathObject(Protocol):
@@ -104,14 +111,18 @@ class FilePath(str):
 
 class _MediaPart(_Part, frozen=True):  # as in `_TextPart`
     url: str | None = None
+    """Its address; the provider fetches it, or the library where the provider cannot."""
 
 
 class _FilePart(_MediaPart, frozen=True, kw_only=True):
     data: bytes | None = None
+    """The bytes."""
     file_id: str | None = None
+    """The id of a file that the provider stores."""
     path: FilePath | None = None
     """A file on this machine; only the program itself can name one."""
     media_type: str | None = None
+    """Such as `image/png`; found from the bytes or the name if it is not given."""
 
     def __post_init__(self) -> None:
         if self.path is not None and type(self.path) is not FilePath:
@@ -144,6 +155,7 @@ class Image(_FilePart, frozen=True, kw_only=True, tag="image"):
 
     kind: ClassVar[Literal["image"]] = "image"
     detail: str | None = None
+    """How closely to look: `low`, `high` or `auto`, where the provider has it."""
 
     if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
@@ -184,7 +196,9 @@ class Document(_FilePart, frozen=True, kw_only=True, tag="document"):
 
     kind: ClassVar[Literal["document"]] = "document"
     text: str | None = None
+    """The content of a plain text document, instead of a file."""
     file_name: str | None = None
+    """The name that the model sees."""
 
     if TYPE_CHECKING:  # as in `Image`
 
@@ -207,8 +221,11 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"
     id: str
+    """The id of the call, which its result names."""
     name: str
+    """The name of the tool."""
     arguments: dict[str, Any] = {}
+    """The arguments as a JSON object."""
     raw_arguments: str | None = None
     """The original text; `arguments` is its parsed value. Dialects with text send it unchanged."""
     type: ToolType = "function"
@@ -258,9 +275,12 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
 
     kind: ClassVar[Literal["tool_result"]] = "tool_result"
     tool_call_id: str
+    """The id of the call that this answers."""
     content: Any = ()
     is_error: bool = False
+    """Whether the tool failed."""
     name: str | None = None
+    """The name of the tool, for providers that link results by it."""
 
     def __post_init__(self) -> None:
         if isinstance(self.content, PART_TYPES):
@@ -280,6 +300,7 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
 
 class _ThinkingPart(_Part, frozen=True):  # as in `_TextPart`
     text: str = ""
+    """The visible text; empty if the provider hides it."""
 
 
 class Thinking(_ThinkingPart, frozen=True, kw_only=True, tag="thinking"):
@@ -293,6 +314,7 @@ class Thinking(_ThinkingPart, frozen=True, kw_only=True, tag="thinking"):
     kind: ClassVar[Literal["thinking"]] = "thinking"
     signature: str | None = None
     redacted: bool = False
+    """Whether the provider has hidden the text; `data` holds it then."""
     data: str | None = None
 
 
@@ -301,6 +323,7 @@ class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
 
     kind: ClassVar[Literal["refusal"]] = "refusal"
     text: str
+    """What the model says instead of an answer."""
 
 
 class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
@@ -308,7 +331,9 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
 
     kind: ClassVar[Literal["opaque"]] = "opaque"
     dialect: str
+    """The dialect that the block belongs to."""
     data: Json = None
+    """The block, unchanged."""
     loaded_tools: tuple[str, ...] = ()
     """The deferred tools that the block makes available, by the names that other dialects get."""
     tool: str | None = None
@@ -331,6 +356,7 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
 Part: TypeAlias = (
     Text | Image | Audio | Document | ToolCall | ToolResult | Thinking | Refusal | Opaque
 )
+"""Any part of a message."""
 
 PART_TYPES = (
     Text,

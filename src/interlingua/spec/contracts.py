@@ -45,9 +45,13 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One unit of a stream. For SSE: the name in `event:` and the text in `data:`."""
 
     data: str
+    """The text of the unit; of SSE, that of `data:`."""
     event: str | None = None
+    """The name of the event, if it has one."""
     id: str | None = None
+    """The id of the event, if it has one."""
     retry: int | None = None
+    """The milliseconds of `retry:`, if there are any."""
 
 
 Content: TypeAlias = bytes | AsyncIterable[bytes]
@@ -63,9 +67,13 @@ class FormPart(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a multipart form; a part with a file name is a file."""
 
     name: str
+    """The name of the field."""
     content: str | Content
+    """Its value."""
     file_name: str | None = None
+    """The name of the file, for a file."""
     media_type: str | None = None
+    """The media type of the file."""
 
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +84,9 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     method: str = "POST"
+    """The HTTP method."""
     path: str = ""
+    """The path after the base URL."""
     query: Mapping[str, str] = {}
     """Query parameters to add to the path."""
     body: Json = None
@@ -84,7 +94,9 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """A body that is not JSON; `headers` give its content type."""
     form: tuple[FormPart, ...] = ()
     headers: Mapping[str, str] = {}
+    """The headers that the dialect needs."""
     stream: bool = False
+    """Whether the reply is a stream."""
     starts_job: bool = False
     """
     It starts work that is paid for, so it is sent once, unless the provider has not accepted it.
@@ -92,6 +104,7 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     After a failure it is retried only if nothing was sent, or if the provider refused it.
     """
     warnings: tuple[Warning, ...] = ()
+    """What was changed or lost in the request."""
 
     def __repr__(self) -> str:
         return Record.__repr__(self)  # type: ignore[arg-type]
@@ -248,6 +261,7 @@ class Profile(Record, frozen=True, kw_only=True):
 
 
 NEUTRAL_PROFILE = Profile()
+"""A profile that limits nothing and adds nothing."""
 
 
 class ToolCallCapabilities(Record, frozen=True, kw_only=True):
@@ -268,6 +282,7 @@ class AdapterCapabilities(msgspec.Struct, frozen=True):
     """
 
     profile: Profile = NEUTRAL_PROFILE
+    """The profile that it shows."""
 
     @property
     def supports_images(self) -> bool | None:
@@ -352,6 +367,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was adapted to its target and is ready to encode."""
 
     request: Request
+    """The request as its target accepts it."""
     options: Mapping[str, Any] = {}
     """The provider options for the target; the encoder merges them last."""
     warnings: tuple[Warning, ...] = ()
@@ -545,6 +561,7 @@ class Adapter(Protocol):
     """
 
     name: str
+    """The name of the provider."""
 
     async def complete(self, request: Request) -> Response:
         """The whole response."""

@@ -67,7 +67,9 @@ class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong with a JSON value."""
 
     path: str
+    """Where in the value."""
     message: str
+    """What is wrong there."""
     is_right_type: bool = False
     """The value has the right JSON type but is invalid: too small, say, or not a real date."""
 
@@ -126,6 +128,7 @@ class SDKError(Exception):
     provider: str | None = None
     """The adapter that was called."""
     model: str | None = None
+    """The model that was asked for."""
     status_code: int | None = None
     """The HTTP status, if there was one."""
     error_code: str | None = None

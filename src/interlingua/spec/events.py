@@ -46,10 +46,15 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
 
     type: ClassVar[Literal["stream_start"]] = "stream_start"
     id: str = ""
+    """The provider's id of the answer."""
     model: str = ""
+    """The model that answers, as the provider names it."""
     provider: str = ""
+    """The adapter that was called."""
     request_id: str | None = None
+    """The id of our request."""
     warnings: tuple[Warning, ...] = ()
+    """What was changed or lost in the request."""
     usage: Usage | None = None
     """The usage that is known before the first delta."""
     rate_limit: RateLimitInfo | None = None
@@ -96,6 +101,7 @@ class TextStart(_SegmentEvent, frozen=True, kw_only=True, tag="text_start"):
 
     type: ClassVar[Literal["text_start"]] = "text_start"
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
 
 class TextDelta(_SegmentEvent, frozen=True, kw_only=True, tag="text_delta", gc=False):
@@ -103,6 +109,7 @@ class TextDelta(_SegmentEvent, frozen=True, kw_only=True, tag="text_delta", gc=F
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     delta: str
+    """The next piece of the text."""
 
 
 class TextEnd(_SegmentEvent, frozen=True, kw_only=True, tag="text_end"):
@@ -110,6 +117,7 @@ class TextEnd(_SegmentEvent, frozen=True, kw_only=True, tag="text_end"):
 
     type: ClassVar[Literal["text_end"]] = "text_end"
     part: Text
+    """The whole part."""
 
 
 class ReasoningStart(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_start"):
@@ -117,6 +125,7 @@ class ReasoningStart(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_st
 
     type: ClassVar[Literal["reasoning_start"]] = "reasoning_start"
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
 
 class ReasoningDelta(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_delta", gc=False):
@@ -124,6 +133,7 @@ class ReasoningDelta(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_de
 
     type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
     delta: str
+    """The next piece of the visible thinking."""
 
 
 class ReasoningEnd(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_end"):
@@ -131,6 +141,7 @@ class ReasoningEnd(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_end"
 
     type: ClassVar[Literal["reasoning_end"]] = "reasoning_end"
     part: Thinking
+    """The whole part, with its signature."""
 
 
 class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_start"):
@@ -139,9 +150,13 @@ class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_sta
     type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
     tool_call_id: str
     name: str
+    """The name of the tool."""
     tool_type: ToolType = "function"
+    """As `ToolDefinition.type`."""
     namespace: str | None = None
+    """The group of tools that the called one belongs to."""
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
 
 class ToolCallDelta(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_delta", gc=False):
@@ -149,6 +164,7 @@ class ToolCallDelta(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_del
 
     type: ClassVar[Literal["tool_call_delta"]] = "tool_call_delta"
     delta: str
+    """The next piece of the text of the arguments."""
 
 
 class ToolCallEnd(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_end"):
@@ -156,6 +172,7 @@ class ToolCallEnd(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_end")
 
     type: ClassVar[Literal["tool_call_end"]] = "tool_call_end"
     tool_call: ToolCall
+    """The whole call."""
 
 
 class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
@@ -168,8 +185,11 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
 
     type: ClassVar[Literal["provider_event"]] = "provider_event"
     dialect: str = ""
+    """The dialect of the stream."""
     data: Json = None
+    """The event, unchanged."""
     name: str | None = None
+    """The name of the event, if it has one."""
     part: Part | None = None
     index: int | None = None
 
@@ -179,6 +199,7 @@ class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
     result: ToolResult
+    """The result, as it is sent to the model."""
 
 
 class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
@@ -186,7 +207,9 @@ class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
 
     type: ClassVar[Literal["step_finish"]] = "step_finish"
     step: int
+    """The number of the step, from 0."""
     response: Response
+    """The answer of the step."""
 
 
 class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
@@ -194,7 +217,9 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
 
     type: ClassVar[Literal["error"]] = "error"
     error: SDKError
+    """The error, which is raised after `Finish`."""
     response: Response | None = None
+    """What had arrived before."""
 
 
 class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
@@ -207,7 +232,9 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
 
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
+    """Why generation ended."""
     usage: Usage = Usage()
+    """The tokens of the call."""
     cost: Cost | None = None
     """None if the price is unknown."""
     warnings: tuple[Warning, ...] = ()
@@ -243,3 +270,4 @@ StreamEvent: TypeAlias = (
     | ErrorEvent
     | Finish
 )
+"""Any event of a stream; `event.type` says which one it is."""

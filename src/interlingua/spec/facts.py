@@ -254,6 +254,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The properties of one dialect, besides its functions."""
 
     name: str
+    """The name of the dialect."""
     history: HistoryRules
     """Which histories all of its servers accept."""
     schema: SchemaRules | None = None
@@ -267,11 +268,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     only_strict_formats: bool = False
     """Whether a response format must be strict. If it cannot be, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()
+    """How caching is requested, and what a cached prompt depends on."""
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
     paused: tuple[str, ...] = ()
     """The raw finish reasons of a paused turn: the request is sent again to continue it."""
     continuation: Continuation | None = None
+    """How to request the rest of an interrupted response; None if there is no way."""
     token_family: str = ""
     """The row of token rates for models with an unknown id."""
     quirks: type[msgspec.Struct] | None = None

@@ -20,6 +20,7 @@ from interlingua.spec.content import (
 from interlingua.spec.errors import ConfigurationError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
+"""Who speaks: `system`, `user`, `assistant`, `tool` or `developer`."""
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool", "developer"))
 
 _KINDS = frozenset(PART_TYPES)
@@ -32,9 +33,13 @@ class Message(Record, frozen=True, kw_only=True):
     """One message of a conversation."""
 
     role: Role
+    """`system`, `user`, `assistant`, `tool` or `developer`."""
     content: tuple[Part, ...] = ()
+    """The parts; a text becomes one `Text`."""
     name: str | None = None
+    """The name of the speaker, where the provider has it."""
     id: str | None = None
+    """An id, which answers of a call have."""
     metadata: Mapping[str, Any] = {}
     """
     Data of the application; never sent.

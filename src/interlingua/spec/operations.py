@@ -25,25 +25,35 @@ class ServedModel(Record, frozen=True, kw_only=True):
     """A model as its provider lists it. What the provider does not say is None."""
 
     id: str
+    """The id in requests."""
     provider: str = ""
+    """The provider that serves it."""
     name: str | None = None
     """The display name."""
     description: str | None = None
+    """What the provider says about it."""
     owner: str | None = None
     """Who made it, in the words of the provider."""
     created_at: float | None = None
     """Seconds since 1970."""
     context_window: int | None = None
+    """The maximum number of input and output tokens together."""
     max_output_tokens: int | None = None
+    """The maximum number of tokens of one answer."""
     input_modalities: tuple[str, ...] | None = None
     """What it accepts, such as `text`, `image`, `audio`, `pdf`."""
     output_modalities: tuple[str, ...] | None = None
+    """What it returns."""
     supports_tools: bool | None = None
+    """Whether it can call tools."""
     supports_reasoning: bool | None = None
+    """Whether it can think before it answers."""
     supports_structured_output: bool | None = None
+    """Whether it can be held to a JSON Schema."""
     input_cost_per_million: float | None = None
     """The price of input in US dollars."""
     output_cost_per_million: float | None = None
+    """The price of output in US dollars."""
     raw: Json = None
     """The description as it was received."""
     extra: Extra = {}
@@ -83,11 +93,15 @@ class OperationResult(Record, frozen=True, kw_only=True):
     model: str = ""
     """The model that performed it, as the provider names it."""
     provider: str = ""
+    """The adapter that was called."""
     usage: Usage = Usage()
+    """What the operation used."""
     cost: Cost | None = None
     """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
+    """What was changed or lost in the request."""
     request_id: str | None = None
+    """The id of our request."""
     provider_request_id: str | None = None
     """The id that the provider gave the request, for its support."""
     raw: Json = None
@@ -169,6 +183,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    """Its name, such as `embed` or `list_models`."""
     encode: Callable[[Any, Profile], WireCall] | None = None
     """The call for a value; the profile is that of `value.model`, if there is one."""
     decode: Callable[[int, Mapping[str, str], bytes], Any] | None = None
@@ -320,10 +335,13 @@ class Failure(Record, frozen=True, kw_only=True):
     """An error that a server sends: its status, and what replaces the vendor's default body."""
 
     status: int
+    """The HTTP status."""
     message: str | None = None
+    """The message in the vendor's body; None for the vendor's own."""
     body: Json = None
     """The whole body: bytes or text are sent unchanged, anything else as JSON."""
     retry_after: float | None = None
+    """The header `retry-after`, in seconds."""
     model: str | None = None
     """The model in the message; default: the requested one."""
 

@@ -31,17 +31,22 @@ class Grammar(Record, frozen=True, kw_only=True):
     syntax: str
     """`lark` or `regex`."""
     definition: str
+    """The grammar itself, in that syntax."""
 
 
 class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="function"):
     """A tool that the caller runs: its name, description and input schema."""
 
     name: str
+    """The name by which the model calls it."""
     description: str | None = None
+    """What it does and when to call it, for the model."""
     parameters: Json = None
     """A JSON Schema of type object; None for a tool without input and for a `custom` tool."""
     strict: bool | None = None
+    """Whether the provider enforces the schema; None for its default."""
     type: ToolType = "function"
+    """`function` takes a JSON object, `custom` free text; `search` finds deferred tools."""
     grammar: Grammar | None = None
     """What the text of a `custom` tool must match."""
     namespace: str | None = None
@@ -54,6 +59,7 @@ class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="f
     (`Opaque.loaded_tools`), and a tool of a provider's search at once.
     """
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
 
 class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="builtin"):
@@ -67,6 +73,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
     dialect: str = ""
     """The dialect that `data` is for; empty for a tool of a class method."""
     data: Json = None
+    """The tool in the wire form of that dialect."""
     name: str = ""
     """One of `HOSTED_NAMES`; empty for a tool that only its dialect has."""
     options: Mapping[str, Any] = {}
@@ -159,11 +166,13 @@ class ToolChoice(Record, frozen=True, kw_only=True):
     """Whether the model may or must call tools, and which."""
 
     mode: ToolChoiceMode = "auto"
+    """`auto`, `none`, `required` or `named`."""
     tool_name: str | None = None
     """The tool to call, with mode `named`."""
     allowed: tuple[str, ...] | None = None
     """The only tools that may be called, with mode `auto` or `required`."""
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
     if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
@@ -185,11 +194,17 @@ class ResponseFormat(Record, frozen=True, kw_only=True):
     """The format of the response text."""
 
     type: FormatType = "text"
+    """`text`, `json` (any object) or `json_schema`."""
     json_schema: Json = None
+    """The schema that the text must match, with type `json_schema`."""
     strict: bool | None = None
+    """Whether the provider enforces the schema; None for its default."""
     name: str | None = None
+    """A name for the schema, where the provider wants one."""
     description: str | None = None
+    """What the object is, for the model."""
     extra: Extra = {}
+    """Fields of the wire without a canonical place, by dialect."""
 
 
 _INSTEAD = {
@@ -231,29 +246,50 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
 
     model: str = ""
+    """The model: `provider:model`, or the provider's own name for it."""
     messages: tuple[Message, ...] = ()
+    """The conversation."""
     provider: str | None = None
+    """The provider, if the name of the model does not contain it."""
     tools: tuple[ToolSpec, ...] = ()
+    """The tools that the model may call: definitions and tools of the provider."""
     tool_choice: ToolChoice | None = None
+    """Whether the model may or must call tools, and which."""
     parallel_tool_calls: bool | None = None
+    """Whether the model may call several tools in one answer."""
     response_format: ResponseFormat | None = None
+    """The format of the text."""
     temperature: float | None = None
+    """Sampling temperature: higher values give more varied answers."""
     top_p: float | None = None
+    """Samples only from the most likely tokens that together have this probability."""
     top_k: int | None = None
+    """Samples only from this many of the most likely tokens."""
     max_tokens: int | None = None
+    """The maximum number of tokens in the answer."""
     stop_sequences: tuple[str, ...] | None = None
+    """Strings at which generation stops."""
     seed: int | None = None
+    """Seed for reproducible sampling, where the provider supports it."""
     frequency_penalty: float | None = None
+    """Penalises tokens in proportion to how often they have appeared."""
     presence_penalty: float | None = None
+    """Penalises tokens that have appeared."""
     reasoning_effort: str | None = None
+    """How much the model should think, as the provider's value: `low`, `high`, …"""
     thinking_budget: int | None = None
+    """How much the model should think, in tokens."""
     include_thinking: bool | None = None
     """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
     verbosity: str | None = None
+    """How long the answer should be: `low`, `medium` or `high`."""
     user: str | None = None
+    """An id of the end user, for the provider's abuse detection."""
     metadata: Mapping[str, Any] | None = None
+    """Labels, for providers that store them."""
     provider_options: Mapping[str, Any] = {}
     request_id: str | None = None
+    """The id for `client.cancel`, events and logs; made by the client if it is None."""
     on_loss: OnLoss | None = None
     """
     When a loss raises `UnsupportedError` before anything is sent; never sent itself.

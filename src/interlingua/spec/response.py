@@ -27,6 +27,7 @@ class FinishReason(Record, frozen=True, kw_only=True):
     """Why generation ended; `raw` is the provider's own value."""
 
     reason: Reason
+    """`stop`, `length`, `tool_calls`, `content_filter`, `cancelled`, `error` or `other`."""
     raw: str | None = None
 
 
@@ -40,18 +41,27 @@ class Usage(Record, frozen=True, kw_only=True):
     """
 
     input_tokens: int = 0
+    """Everything that went in, cache reads and writes included."""
     output_tokens: int = 0
+    """Everything that came out, reasoning included."""
     reasoning_tokens: int | None = None
+    """The part of `output_tokens` that was thinking."""
     cache_read_tokens: int | None = None
+    """The part of `input_tokens` that was read from the provider's cache."""
     cache_write_tokens: int | None = None
+    """The part of `input_tokens` that was written to the provider's cache."""
     cache_write_1h_tokens: int | None = None
     """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
     cache_read_audio_tokens: int | None = None
     """The part of `cache_read_tokens` that is audio."""
     input_audio_tokens: int | None = None
+    """The part of `input_tokens` that was audio."""
     input_image_tokens: int | None = None
+    """The part of `input_tokens` that was images."""
     output_audio_tokens: int | None = None
+    """The part of `output_tokens` that was audio."""
     output_image_tokens: int | None = None
+    """The part of `output_tokens` that was images."""
     images: int | None = None
     """How many images were made, where they are paid for one by one."""
     characters: int | None = None
@@ -71,6 +81,7 @@ class Usage(Record, frozen=True, kw_only=True):
     reported_cost: float | None = None
     """The cost in dollars, if the provider reports it."""
     estimated: bool = False
+    """Whether the counts are estimates, because the provider reported none."""
     raw: Json = None
     """The usage object of the provider."""
 
@@ -105,6 +116,7 @@ class Cost(Record, frozen=True, kw_only=True):
     """
 
     total: float = 0.0
+    """The sum, or what the provider reported."""
     input: float = 0.0
     """
     For input that was neither read from a cache nor written to one.
@@ -112,16 +124,21 @@ class Cost(Record, frozen=True, kw_only=True):
     Prices per request and per web search are in it too.
     """
     cache_read: float = 0.0
+    """For input that was read from a cache."""
     cache_write: float = 0.0
+    """For input that was written to a cache."""
     output: float = 0.0
+    """For output, thinking included."""
     reasoning: float = 0.0
     """The part of `output` that was paid for thinking."""
     media: float = 0.0
     """For audio, images and video that have a price of their own."""
     currency: str = "USD"
+    """Always `USD`."""
     pricing_version: str = ""
     """The version of the table of prices; empty if the provider reported the cost."""
     source: CostSource = "catalog"
+    """Where the figure is from: `provider`, `catalog`, `prices`, `local`, `cache` or `mixed`."""
 
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
@@ -159,7 +176,9 @@ class Warning(Record, frozen=True, kw_only=True):
     """Something in the request or response that was dropped or changed."""
 
     code: str
+    """What happened, from a fixed list."""
     message: str
+    """The same as a sentence."""
     path: str | None = None
     """The place in the request, e.g. `messages[2].content[0]`."""
 
@@ -181,14 +200,19 @@ class RateLimitInfo(_Unread):
     """
 
     requests_limit: int | None = None
+    """How many requests a period allows."""
     requests_remaining: int | None = None
+    """How many of them are left."""
     tokens_limit: int | None = None
+    """How many tokens a period allows."""
     tokens_remaining: int | None = None
+    """How many of them are left."""
     reset_after: float | None = None
     """Seconds until an exhausted limit resets; if none is exhausted, until the next reset."""
     reset_at: datetime | None = None
     """The same as a point in time, if the provider sends one."""
     raw: Mapping[str, str] = field(default_factory=dict)
+    """The headers about limits, unchanged."""
 
     @classmethod
     def deferred(cls, read: Callable[[], RateLimitInfo]) -> Self:
@@ -228,7 +252,9 @@ class Attempt(Record, frozen=True, kw_only=True):
     number: int
     """0 is the first."""
     provider: str = ""
+    """The adapter that was called."""
     model: str = ""
+    """The model, as it was sent."""
     error_class: ErrorClass | None = None
     """None if it succeeded."""
     usage: Usage | None = None
@@ -236,6 +262,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown."""
     latency_ms: float | None = None
+    """Milliseconds until the answer was whole or the attempt failed."""
     member: str | None = None
     """Which of several keys or endpoints of the provider was used, if there are several."""
 
@@ -275,15 +302,23 @@ class Response(Record, frozen=True, kw_only=True):
     """One response, in the canonical language."""
 
     id: str = ""
+    """The provider's id of the answer."""
     model: str = ""
+    """The model that answered, as the provider names it."""
     provider: str = ""
+    """The adapter that was called."""
     message: Message = Message(role="assistant")
+    """The answer as a message, to append to the conversation."""
     finish_reason: FinishReason = FinishReason(reason="other")
+    """Why generation ended."""
     usage: Usage = Usage()
+    """The tokens of the call."""
     cost: Cost | None = None
     """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
+    """What was changed or lost in the request, or is unusual in the answer."""
     rate_limit: RateLimitInfo | None = None
+    """The rate limits in the headers, if there were any."""
     raw: Json = None
     """
     The body as it was received, for debugging; never used to encode.
@@ -291,7 +326,9 @@ class Response(Record, frozen=True, kw_only=True):
     Of a stream: the list of its wire events, if the request has `keep_raw`; else None.
     """
     request_id: str | None = None
+    """The id of our request."""
     latency_ms: float | None = None
+    """Milliseconds from the start of the call to the whole answer."""
     attempts: tuple[Attempt, ...] = ()
     """All HTTP exchanges of the call, including failed ones."""
     extra: Extra = {}

@@ -41,20 +41,25 @@ class TextSegment:
         self.citations: tuple[Citation, ...] = ()
 
     def start(self) -> TextStart:
+        """The event that begins the part."""
         return TextStart(id=self.id, index=self.index, extra=self.extra)
 
     def delta(self, text: str) -> TextDelta:
+        """The event for the next piece."""
         self.pieces.append(text)
         return TextDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> TextEnd:
+        """The event that ends the part, with the whole part."""
         part = Text(text=_join(self.pieces), citations=self.citations, extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> TextEnd:
+        """The part so far."""
         return self.end()
 
     def cut(self) -> TextEnd:
+        """The event that ends the part early."""
         return self.end()
 
 
@@ -72,13 +77,16 @@ class ReasoningSegment:
         self.data: str | None = None
 
     def start(self) -> ReasoningStart:
+        """The event that begins the part."""
         return ReasoningStart(id=self.id, index=self.index, extra=self.extra)
 
     def delta(self, text: str) -> ReasoningDelta:
+        """The event for the next piece."""
         self.pieces.append(text)
         return ReasoningDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> ReasoningEnd:
+        """The event that ends the part, with the whole part."""
         part = Thinking(
             text=_join(self.pieces),
             signature=self.signature,
@@ -88,9 +96,11 @@ class ReasoningSegment:
         return ReasoningEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> ReasoningEnd:
+        """The part so far."""
         return self.end()
 
     def cut(self) -> ReasoningEnd:
+        """The event that ends the part early."""
         return self.end()
 
 
@@ -132,6 +142,7 @@ class ToolCallSegment:
         self._partial_length = 0  # characters that were fed to it
 
     def start(self) -> ToolCallStart:
+        """The event that begins the part."""
         return ToolCallStart(
             id=self.id,
             index=self.index,
@@ -143,6 +154,7 @@ class ToolCallSegment:
         )
 
     def delta(self, fragment: str) -> ToolCallDelta:
+        """The event for the next piece."""
         self.pieces.append(fragment)
         return ToolCallDelta(id=self.id, index=self.index, delta=fragment)
 

@@ -23,7 +23,9 @@ class CannedReply(msgspec.Struct, frozen=True, kw_only=True):
     """A prepared reply."""
 
     status: int = 200
+    """The HTTP status."""
     headers: Mapping[str, str] = {}
+    """The headers."""
     body: bytes | tuple[Piece, ...] = b""
     """The whole body, or its pieces."""
     after: float = 0.0

@@ -34,8 +34,11 @@ class AwsCredentials(Record, frozen=True, kw_only=True):
     """
 
     access_key_id: str
+    """The id of the key."""
     secret_access_key: str
+    """The secret, with which requests are signed."""
     session_token: str | None = None
+    """The token of a role."""
     expires_at: float | None = None
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ class ToolChunk(TypedDict):
 
 
 Chunk: TypeAlias = TextChunk | ToolChunk
+"""A piece of an answer, the argument of `on_chunk`: text, or a tool call."""
 
 
 class Callbacks(TypedDict, total=False):
@@ -42,10 +43,15 @@ class Callbacks(TypedDict, total=False):
     """
 
     on_chunk: Callable[[Chunk], object] | None
+    """Gets each piece of the answer."""
     on_reasoning: Callable[[str], object] | None
+    """Gets each piece of the visible thinking."""
     on_tool_start: Callable[[str, dict[str, Json]], object] | None
+    """Gets the name and the arguments of a tool before it runs."""
     on_tool_end: Callable[[str, Any], object] | None
+    """Gets the name and the result of a tool that has run."""
     on_tool_error: Callable[[str, Exception], object] | None
+    """Gets the name of a tool that failed, and the exception."""
 
 
 class Notifier:

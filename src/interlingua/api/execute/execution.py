@@ -37,6 +37,7 @@ class ExecuteSettings(Callbacks, total=False):
     """The settings of the request, of the run, and the callbacks."""
 
     system: str | None
+    """The system prompt."""
     tools: Iterable[AnyTool] | None
     tool_choice: ToolChoice | str | None
     """As in `generate`; ignored if there are no tools."""
@@ -276,8 +277,11 @@ class ExecuteUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     completion_tokens: int = 0
     """Output tokens except reasoning."""
     total_tokens: int = 0
+    """The sum of the others."""
     cached_tokens: int = 0
+    """Input tokens that were read from a cache."""
     reasoning_tokens: int = 0
+    """Output tokens that were thinking."""
 
     @classmethod
     def of(cls, usage: Usage) -> ExecuteUsage:
@@ -301,9 +305,11 @@ class ExecuteError(msgspec.Struct, frozen=True, kw_only=True):
     """Why an execution failed."""
 
     message: str
+    """What happened."""
     code: str
     """The provider's code, or `cancelled`, `timeout`, `callback_failed` and others of ours."""
     status_code: int | None = None
+    """The HTTP status, if there was one."""
     debug: Mapping[str, Any] = {}
     """The type and class of the error and other known fields; contains no API keys."""
     exception: Exception | None = None
@@ -344,6 +350,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     reasoning: str | None = None
     usage: ExecuteUsage = ExecuteUsage()
+    """The tokens of all answers."""
     cost: Cost | None = None
     """What all answers cost, failed attempts included; None if a price is unknown."""
     error: ExecuteError | None = None

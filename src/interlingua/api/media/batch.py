@@ -45,6 +45,7 @@ class SubmitSettings(RequestOptions, total=False):
     timeout: float | None
     """Seconds for the whole function, with its retries."""
     abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which aborts the call."""
     api_key: str | None
     """The API key for this call."""
     base_url: str | None

@@ -43,7 +43,9 @@ class ImageSettings(TypedDict, total=False):
     quality: str | None
     """Such as `low`, `medium` or `high`; its values are the model's."""
     background: ImageBackground | None
+    """`transparent`, `opaque` or `auto`."""
     format: ImageFormat | None
+    """The file format of the image."""
     compression: int | None
     """From 0 to 100, for `jpeg` and `webp`."""
     user: str | None

@@ -41,6 +41,7 @@ class MediaSettings(TypedDict, total=False):
     timeout: float | None
     """Seconds for the whole function, with its retries."""
     abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which aborts the call."""
     api_key: Key | None
     """The API key for this call."""
     base_url: str | None

@@ -56,7 +56,9 @@ class StepResult(
     """One model call and the results of its tool calls."""
 
     response: Response
+    """The answer of the model."""
     tool_results: tuple[ToolResult, ...] = ()
+    """The results of its tool calls, in the order of the calls."""
     tool_errors: Mapping[str, Exception] = {}
     """Why tool calls failed, by call id: the exceptions themselves."""
 
@@ -120,6 +122,7 @@ class GenerateResult(
     """The result of a run: all its steps; the properties are those of the last one."""
 
     steps: tuple[StepResult, ...]
+    """The calls of the model, each with the results of its tools."""
     messages: tuple[Message, ...] = ()
     """The whole conversation with the answer and the tool results, to continue with."""
     pending_approvals: tuple[ToolCall, ...] = ()

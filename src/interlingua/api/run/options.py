@@ -48,7 +48,9 @@ class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     total: float | None = None
+    """For the whole run."""
     per_step: float | None = None
+    """For each call of the model."""
 
 
 class Resumable(Protocol):
@@ -74,25 +76,45 @@ class RequestOptions(TypedDict, total=False):
     messages: Iterable[AnyMessage] | None
     """Each one is a `Message`, the text of a user message, or a dict as in OpenAI's chat API."""
     tools: Iterable[AnyTool] | None
+    """`Tool` objects, functions with `@tool`, definitions, dicts, tools of the provider."""
     tool_choice: ToolChoice | str | None
+    """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None
+    """Whether the model may call several tools in one answer."""
     response_format: ResponseFormat | None
+    """The format of the text; for objects use `generate_object`."""
     temperature: float | None
+    """Sampling temperature: higher values give more varied answers."""
     top_p: float | None
+    """Samples only from the most likely tokens that together have this probability."""
     top_k: int | None
+    """Samples only from this many of the most likely tokens."""
     max_tokens: int | None
+    """The maximum number of tokens in one answer."""
     stop_sequences: Iterable[str] | None
+    """Strings at which generation stops."""
     seed: int | None
+    """Seed for reproducible sampling, where the provider supports it."""
     frequency_penalty: float | None
+    """Penalises tokens in proportion to how often they have appeared."""
     presence_penalty: float | None
+    """Penalises tokens that have appeared."""
     reasoning_effort: str | None
+    """How much the model should think, as the provider's value: `low`, `high`, …"""
     thinking_budget: int | None
+    """How much the model should think, in tokens."""
     include_thinking: bool | None
+    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
     verbosity: str | None
+    """How long the answer should be: `low`, `medium` or `high`."""
     user: str | None
+    """An id of the end user, for the provider's abuse detection."""
     metadata: Mapping[str, Any] | None
+    """Labels, for providers that store them."""
     provider: str | None
+    """The provider to use, if the name of the model does not contain it."""
     provider_options: Mapping[str, Any]
+    """Fields of the wire format, by provider or dialect; merged last, `tools` are added."""
     on_loss: OnLoss | None
     """Which losses raise `UnsupportedError`; see `Request.on_loss`."""
     keep_raw: bool
@@ -127,8 +149,11 @@ class RunOptions(RequestOptions, total=False):
     max_tool_rounds: int
     """How often the tool calls of an answer are run and sent back. Defaults to 1."""
     stop_when: StopCondition | None
+    """A function of the steps, sync or async, that can end the run early."""
     repair_tool_call: RepairToolCall | None
+    """A function that corrects a tool call with invalid arguments."""
     tool_timeout: float | None
+    """Seconds for each call of a tool that has no `timeout` of its own."""
     max_concurrent_tools: int | None
     """How many tools run at the same time. By default 64, and 64 tool threads in all runs."""
     max_tool_output: int | None
@@ -146,6 +171,7 @@ class RunOptions(RequestOptions, total=False):
     They apply to the calls at the end of `messages`, not to later calls.
     """
     tool_observer: ToolObserver | None
+    """An object that is called when a tool starts, ends or fails."""
     tool_error: ToolErrorText | None
     """
     Makes what the model is sent for a call that failed, from the call and the exception.
@@ -166,7 +192,9 @@ class RunOptions(RequestOptions, total=False):
     retry_policy: RetryPolicy | None
     """The retry policy; replaces `max_retries`."""
     timeout: float | TimeoutConfig | None
+    """Seconds for the whole run, or a `TimeoutConfig`."""
     abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which aborts the run."""
     api_key: Key | None
     """The API key for this run, at the provider of the model; that need not be configured then."""
     base_url: str | None

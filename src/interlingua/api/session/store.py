@@ -50,6 +50,7 @@ class SessionInfo(Record, frozen=True, kw_only=True):
     """What a list of sessions shows of one."""
 
     session_id: str
+    """The id of the session."""
     title: str | None = None
     """`title` of the header."""
     model: str | None = None

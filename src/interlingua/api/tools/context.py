@@ -28,7 +28,9 @@ class ToolContext(Generic[Deps]):
     """
 
     tool_call_id: str = ""
+    """The id of the call; empty without a tool."""
     tool_name: str = ""
+    """The name of the tool; empty without one."""
     messages: tuple[Message, ...]
     """The conversation up to the call."""
     abort_signal: AbortSignal

@@ -76,16 +76,21 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """
 
     name: str
+    """The name by which the model calls it."""
     description: str | None = None
+    """What it does and when to call it, for the model."""
     parameters: Mapping[str, Json] = msgspec.field(default_factory=_no_input)
     """A JSON Schema of type object."""
     execute: Callable[..., Any] | None = None
+    """The function that runs it; None for a tool whose calls the caller handles."""
     annotations: ToolAnnotations = ToolAnnotations()
+    """Its side effects, for code that decides about calls."""
     strict: bool | None = None
     """Whether the provider enforces the schema; None uses the provider's default."""
     timeout: float | None = None
     """The timeout of one call in seconds."""
     needs_approval: NeedsApproval = False
+    """True, or a function of the arguments: the run ends before such a call is run."""
     inline: bool = False
     """
     Whether a plain function runs on the event loop instead of in a thread of its own.

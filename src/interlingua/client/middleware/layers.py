@@ -114,9 +114,13 @@ class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     """The operation to perform, and its provider."""
 
     name: str
+    """The operation, such as `embed`."""
     provider: str
+    """The adapter that is called."""
     request_id: str
+    """The id for `client.cancel`, events and logs."""
     adapter: Adapter | None = None
+    """The adapter itself."""
     tariffs: Tariffs | None = None
     """The prices of the client."""
 
@@ -147,6 +151,7 @@ Middleware: TypeAlias = (
     | Callable[[Request, CompleteNext], Awaitable[Response]]
     | Callable[[Request, StreamNext], AsyncIterator[StreamEvent]]
 )
+"""All forms of middleware: objects with `complete`, `stream`, `perform` or tools, and functions."""
 
 
 def per_attempt(layer: Layer) -> Layer:

@@ -52,14 +52,19 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=
     total: Usage = Usage()
     """The usage of the call so far."""
     total_cost: Cost | None = None
+    """What the call has cost so far; None if the price is unknown."""
     is_final: bool = False
     """Whether it is the last report of the call."""
     caller_id: str | None = None
     """The `caller_id` of the run."""
     request_id: str = ""
+    """The id of the run."""
     session_id: str | None = None
+    """The conversation, if the call is a turn of one."""
     provider: str = ""
+    """The adapter that was called."""
     model: str = ""
+    """The model."""
     call: int = 0
     """The number of the model call in its run, from 0."""
 

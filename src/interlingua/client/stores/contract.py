@@ -51,12 +51,15 @@ class Limit(Record, frozen=True, kw_only=True):
     """
 
     key: str
+    """What is counted."""
     maximum: float
+    """The most that may count at once."""
     amount: float = 1.0
     """0 asks whether the maximum has been passed already."""
     period: float | None = None
     """Amounts count for this many seconds; None: for ever."""
     mode: LimitMode = "spend"
+    """`spend`, `reserve` or `hold`."""
     burst: float | None = None
     """
     With a period: how much may be taken at once; more is spread evenly over the period (GCRA).
@@ -88,7 +91,9 @@ class Reservation(Record, frozen=True, kw_only=True):
     """Amounts that were taken; valid until the end of its lease."""
 
     id: str
+    """Its id in the store."""
     limits: tuple[Limit, ...] = ()
+    """What was taken."""
     taken_at: float = 0.0
     """Seconds since the epoch, by the clock of the store."""
 
@@ -101,9 +106,11 @@ class Refused(Record, frozen=True, kw_only=True):
     """
 
     key: str
+    """The key."""
     used: float
     """What counts for the key now."""
     maximum: float
+    """The maximum that would have been passed."""
     retry_after: float | None = None
     """
     The seconds after which everything fits, if nobody else takes or settles anything.

@@ -88,7 +88,9 @@ class HistoryRepair(msgspec.Struct, frozen=True, kw_only=True):
     """A history as its target accepts it, and the changes that were made."""
 
     messages: Messages
+    """The history as it would be sent."""
     changes: tuple[Warning, ...] = ()
+    """What was changed, one warning each."""
 
 
 def apply_rules(

@@ -41,7 +41,9 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provider: str
     """The name of the provider that serves it."""
     display_name: str
+    """Its name for readers."""
     kind: ModelKind = "chat"
+    """What it does: `chat`, `embedding`, `image`, …"""
     tier: ModelTier | None = None
     """Comparable across providers; by the name of the model, else by its price."""
     context_window: int | None = None
@@ -51,15 +53,23 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_modalities: tuple[Modality, ...] = ()
     """What it accepts; empty if unknown."""
     output_modalities: tuple[Modality, ...] = ()
+    """What it returns; empty if unknown."""
     supports_tools: bool | None = None
+    """Whether it can call tools."""
     supports_vision: bool | None = None
+    """Whether it accepts images."""
     supports_reasoning: bool | None = None
+    """Whether it can think before it answers."""
     supports_structured_output: bool | None = None
+    """Whether it can be held to a JSON Schema."""
     supports_caching: bool | None = None
+    """Whether repeated input can be cached."""
     supports_audio: bool | None = None
     """Whether it accepts audio."""
     supports_pdf: bool | None = None
+    """Whether it accepts PDF files."""
     supports_web_search: bool | None = None
+    """Whether the provider can search the web for it."""
     dimensions: int | None = None
     """The size of the vectors of an embedding model."""
     variants: tuple[MediaVariant, ...] = ()
@@ -67,6 +77,7 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seconds: tuple[int, ...] = ()
     """How long the videos of a video model can be."""
     prices: tuple[Price, ...] = ()
+    """Its prices, by tier and date."""
     price_disputed: bool = False
     """Whether two sources disagree about a price by more than one percent."""
     price_note: str = ""
@@ -74,6 +85,7 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     aliases: tuple[str, ...] = ()
     """Other ids of the same model at this provider."""
     released: date | None = None
+    """The day of its release."""
     deprecated: bool = False
     """Whether the provider advises against it, or serves it no longer."""
     retires: date | None = None

@@ -12,19 +12,31 @@ class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What each kind of token costs. None means that there is no rate of its own, not 0."""
 
     input: float | None = None
+    """Dollars per million input tokens."""
     output: float | None = None
+    """Dollars per million output tokens."""
     cache_read: float | None = None
+    """Dollars per million tokens that are read from a cache."""
     cache_write: float | None = None
     """For a write that is kept for five minutes, or for a host that has only one kind."""
     cache_write_1h: float | None = None
+    """For a write that is kept for an hour."""
     input_audio: float | None = None
+    """For input that is audio."""
     cache_read_audio: float | None = None
+    """For audio that is read from a cache."""
     output_audio: float | None = None
+    """For output that is audio."""
     input_image: float | None = None
+    """For input that is images."""
     cache_read_image: float | None = None
+    """For images that are read from a cache."""
     output_image: float | None = None
+    """For output that is images."""
     input_video: float | None = None
+    """For input that is video."""
     output_video: float | None = None
+    """For output that is video."""
     reasoning: float | None = None
     """If thinking costs another rate than `output`."""
     per_request: float | None = None
@@ -46,6 +58,7 @@ class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     above: int
     rates: Rates
+    """What holds above that number."""
 
 
 class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,6 +69,7 @@ class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     rates: Rates
+    """What each kind of token costs."""
     tier: str = "standard"
     """`standard`, `batch`, `flex`, `priority`, or a tier of one provider, such as `fast`."""
     long_context: tuple[LongContext, ...] = ()
@@ -93,5 +107,8 @@ class MediaVariant(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     size: str | None = None
     """Such as `1024x1536`, `2K` or `1080p`."""
     quality: str | None = None
+    """The provider's name of the quality."""
     per_image: float | None = None
+    """Dollars per image."""
     per_video_second: float | None = None
+    """Dollars per second of video."""

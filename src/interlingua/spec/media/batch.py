@@ -31,10 +31,15 @@ class BatchCounts(Record, frozen=True, kw_only=True):
     """How many requests of a batch are in each state; None if the provider does not say."""
 
     total: int | None = None
+    """All requests."""
     succeeded: int | None = None
+    """Those that were answered."""
     failed: int | None = None
+    """Those that have an error."""
     cancelled: int | None = None
+    """Those that were cancelled."""
     expired: int | None = None
+    """Those that were not answered in time."""
 
     @property
     def ended(self) -> int:
@@ -47,7 +52,9 @@ class BatchFault(Record, frozen=True, kw_only=True):
     """A reason why a provider refused a whole batch."""
 
     message: str = ""
+    """What the provider says."""
     code: str | None = None
+    """The provider's code of the error."""
     line: int | None = None
     """The line of the uploaded file, from 1."""
 
@@ -60,10 +67,13 @@ class Batch(OperationResult, frozen=True, kw_only=True):
     """
 
     id: str = ""
+    """The provider's id of the batch."""
     state: BatchState = "queued"
+    """Its state, with the same meaning for every provider."""
     raw_state: str = ""
     """The state in the provider's own words."""
     counts: BatchCounts = BatchCounts()
+    """How many requests are in each state."""
     endpoint: str = ""
     """The API that answers each request, where the provider names it."""
     created_at: float | None = None
@@ -103,7 +113,9 @@ class BatchResult(Record, frozen=True, kw_only=True):
     id: str
     """The id of the request."""
     response: Response | None = None
+    """The answer, if there is one."""
     error: SDKError | None = None
+    """Why there is no answer."""
     raw: Json = None
     """The result as it was received, for debugging."""
 

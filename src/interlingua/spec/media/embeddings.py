@@ -65,6 +65,7 @@ class EmbedResult(OperationResult, frozen=True, kw_only=True):
     """
 
     embeddings: tuple[Vector, ...] = ()
+    """The vectors."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
 

@@ -86,6 +86,7 @@ class DeletedFile(OperationResult, frozen=True, kw_only=True):
     """The id of a file that was deleted."""
 
     file_id: str = ""
+    """The id of the file."""
 
 
 class StoredFile(OperationResult, frozen=True, kw_only=True):
@@ -96,11 +97,17 @@ class StoredFile(OperationResult, frozen=True, kw_only=True):
     """
 
     id: str = ""
+    """The provider's id of the file."""
     file_name: str | None = None
+    """Its name."""
     media_type: str | None = None
+    """Such as `application/pdf`."""
     size: int | None = None
+    """Its size in bytes."""
     purpose: str | None = None
+    """What it may be used for, in the provider's words."""
     state: FileState = "ready"
+    """Whether it can be used already."""
     created_at: float | None = None
     """Seconds since 1970."""
     expires_at: float | None = None

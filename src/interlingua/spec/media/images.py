@@ -71,6 +71,7 @@ class GeneratedImage(Record, frozen=True, kw_only=True):
     width: int | None = None
     """Read from the bytes; for a URL, as the provider says. None if it is unknown."""
     height: int | None = None
+    """As `width`."""
     revised_prompt: str | None = None
     """The prompt that was used, if the provider has changed it and says so."""
     extra: Extra = {}
@@ -90,10 +91,13 @@ class PartialImage(Record, frozen=True, kw_only=True):
     """An image that is not finished yet."""
 
     image: Image
+    """The image so far."""
     index: int = 0
     """Its number, from 0."""
     width: int | None = None
+    """In pixels, if it is known."""
     height: int | None = None
+    """In pixels, if it is known."""
 
 
 class ImageResult(OperationResult, frozen=True, kw_only=True):
@@ -106,14 +110,19 @@ class ImageResult(OperationResult, frozen=True, kw_only=True):
     """
 
     items: tuple[GeneratedImage, ...] = ()
+    """The images with their sizes."""
     operation: ImageOperation = "generate"
+    """`generate`, `edit`, `edit_masked` (with a mask) or `composite` (of several images)."""
     text: str = ""
     """What the model said besides, if it also writes."""
     size: str | None = None
     """As the provider reports it, like the next fields."""
     quality: str | None = None
+    """As the provider reports it."""
     background: str | None = None
+    """As the provider reports it."""
     format: str | None = None
+    """As the provider reports it."""
     created_at: float | None = None
     """Seconds since 1970, if the provider says so."""
     extra: Extra = {}

@@ -27,6 +27,7 @@ class Moderation(Record, frozen=True, kw_only=True):
     """The judgement of one input. The names of the categories are the provider's own."""
 
     flagged: bool = False
+    """Whether the input is harmful."""
     categories: Mapping[str, bool] = {}
     """Whether the input belongs to each category."""
     scores: Mapping[str, float] = {}
@@ -45,6 +46,7 @@ class ModerationResult(OperationResult, frozen=True, kw_only=True):
     """One judgement for each input, in the same order."""
 
     results: tuple[Moderation, ...] = ()
+    """The judgements."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
 

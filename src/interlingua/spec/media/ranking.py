@@ -14,6 +14,7 @@ class RankedDocument(Record, frozen=True, kw_only=True):
     score: float
     """Higher is more relevant; comparable only within one result."""
     text: str | None = None
+    """The document, if it was given as text."""
 
 
 class RerankInput(OperationInput, frozen=True, kw_only=True):
@@ -34,5 +35,6 @@ class RerankResult(OperationResult, frozen=True, kw_only=True):
     """The documents, the most relevant first."""
 
     documents: tuple[RankedDocument, ...] = ()
+    """The ranking."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""

@@ -49,30 +49,40 @@ class TranscriptWord(Record, frozen=True, kw_only=True):
     """A word and when it is spoken, in seconds."""
 
     text: str
+    """The word."""
     start: float = 0.0
+    """When it begins, in seconds."""
     end: float = 0.0
+    """When it ends, in seconds."""
 
 
 class TranscriptSegment(Record, frozen=True, kw_only=True):
     """A part of a transcript and when it is spoken, in seconds."""
 
     text: str
+    """What is said."""
     start: float = 0.0
+    """When it begins, in seconds."""
     end: float = 0.0
+    """When it ends, in seconds."""
     speaker: str | None = None
+    """Who speaks, if speakers were asked for."""
 
 
 class TranscriptDelta(Record, frozen=True, kw_only=True):
     """The next piece of the text of a transcript."""
 
     text: str
+    """The piece."""
 
 
 class Transcript(OperationResult, frozen=True, kw_only=True):
     """The text of an audio file. `segments` and `words` are there if they were asked for."""
 
     text: str = ""
+    """The whole text."""
     language: str | None = None
+    """The language, as the provider names it."""
     seconds: float | None = None
     """The length of the audio, if the provider says so."""
     segments: tuple[TranscriptSegment, ...] = ()
@@ -114,7 +124,9 @@ class Speech(OperationResult, frozen=True, kw_only=True):
     """Spoken text. At the end of a stream of audio, `data` is empty."""
 
     data: bytes = b""
+    """The audio."""
     media_type: str = ""
+    """Such as `audio/mpeg`."""
 
     @property
     def audio(self) -> Audio:

@@ -14,6 +14,7 @@ from interlingua.spec.response import Usage
 from interlingua.spec.warnings import make_warning
 
 VideoState: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
+"""The state of a job: `queued`, `in_progress`, `completed`, `failed` or `cancelled`."""
 VideoVariant: TypeAlias = Literal["video", "thumbnail", "spritesheet"]
 """What of a video to download; most providers have only the video."""
 VideoProgress: TypeAlias = "Callable[[VideoJob], Any]"
@@ -35,6 +36,7 @@ class VideoFile(Record, frozen=True, kw_only=True):
     data: bytes | None = None
     """The video itself, where the provider sends it with the job."""
     media_type: str | None = None
+    """Such as `video/mp4`."""
 
 
 class VideoJob(OperationResult, frozen=True, kw_only=True):
@@ -46,17 +48,21 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
     """
 
     id: str = ""
+    """The provider's id of the job."""
     state: VideoState = "queued"
+    """Its state, with the same meaning for every provider."""
     raw_state: str = ""
     """The state in the provider's own words."""
     progress: float | None = None
     """In percent; None if the provider does not say."""
     prompt: str | None = None
+    """What was asked for."""
     seconds: float | None = None
     """The length of each video; None if it is unknown."""
     size: str | None = None
     """Such as `1280x720`; or `720p`, where the provider has names for resolutions."""
     aspect_ratio: str | None = None
+    """Such as `16:9`."""
     count: int | None = None
     """How many videos were asked for."""
     files: tuple[VideoFile, ...] = ()

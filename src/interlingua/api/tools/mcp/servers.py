@@ -27,10 +27,13 @@ class MCPStdioServer(msgspec.Struct, frozen=True, kw_only=True):
     """An MCP server that is started as a process and speaks over stdin and stdout."""
 
     command: str
+    """The program to start."""
     args: Sequence[str] = ()
+    """Its arguments."""
     env: Mapping[str, str] = {}
     """Environment variables, in addition to the few (`PATH`, `HOME`, …) that servers inherit."""
     cwd: str | None = None
+    """The folder that it is started in."""
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "args", tuple(self.args))
@@ -48,7 +51,9 @@ class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
     """An MCP server that is reached by streamable HTTP."""
 
     url: str
+    """The address of the server."""
     headers: Mapping[str, str] = {}
+    """Headers for each request, such as a key."""
 
     def __post_init__(self) -> None:
         try:
