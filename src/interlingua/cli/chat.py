@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Output, describe, is_terminal, printable, with_output
+from interlingua.cli.output import Output, dollars, is_terminal, printable, with_output
 from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _LAST = "last"
 )  # fmt: skip
 @click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
 @click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time of each turn.")
+@click.option("--plain", is_flag=True, help="Print answers as they are, not rendered as Markdown.")
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the calls nor the conversation.")
 @with_output
 def command(out: Output, **options: Any) -> None:
@@ -143,18 +144,21 @@ class Chat:
         except BrokenPipeError as error:
             if not isinstance(error, SDKError):
                 raise
-            self._out.note(describe(error))
+            self._out.error(error)
         except (SDKError, click.ClickException, OSError) as error:
             if self._out.debug:
                 raise
-            self._out.note(describe(error))
+            self._out.error(error)
 
     def _turn(self, prompt: Any, text: str) -> None:
         from interlingua.cli.ask import describe_result
         from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
 
         out, session = self._out, self._session
-        turn = Turn(out, session, "chat", is_logged=self._is_logged, is_quiet=out.json)
+        is_plain = self._options["plain"]
+        turn = Turn(
+            out, session, "chat", is_logged=self._is_logged, is_quiet=out.json, is_plain=is_plain
+        )
         turn.hides_reasoning = self._options["hide_reasoning"]
         result = turn.run(prompt, text)
         if out.json:
@@ -163,6 +167,8 @@ class Chat:
         if self._options["usage"]:
             usage, cost = result.total_usage, result.total_cost
             out.note(usage_line(model_name(result), usage, cost, turn.seconds))
+        if is_terminal(sys.stdin) and is_terminal(sys.stdout):
+            out.line()
 
     def _leave(self) -> None:
         if self._is_logged and self._session.messages:
@@ -219,8 +225,6 @@ class Chat:
             self._out.note("There are no tools; /tools FILE.py adds those of a file.")
 
     def _cost(self, _argument: str) -> None:
-        from interlingua.cli.conversation import dollars
-
         usage, cost = self._session.usage, self._session.cost
         price = "cost unknown" if cost is None else dollars(cost.total)
         tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"

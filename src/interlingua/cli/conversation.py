@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.output import Output, is_terminal, printable
+from interlingua.cli.output import Output, dollars, is_terminal, printable
 from interlingua.cli.places import data_folder, private_folder
 from interlingua.cli.tool_files import ask_approvals, describe_call
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from interlingua.events import StreamEvent
     from interlingua.sync import Client, Session
 
-_SHORTEST_COST = 0.01  # dollars; less is printed with more digits
 _RESULT_LENGTH = 200  # characters of a tool's result that are shown
 
 
@@ -54,8 +55,13 @@ class Turn:
         *,
         is_logged: bool,
         is_quiet: bool = False,
+        is_plain: bool = True,
     ) -> None:
-        """`is_quiet`: the answer is not printed here, because it is printed in another form."""
+        """
+        `is_quiet`: the answer is not printed here, because it is printed in another form.
+
+        Where it is not plain, it is rendered as Markdown on a terminal.
+        """
         self._out = out
         self._session = session
         self._command = command
@@ -63,7 +69,7 @@ class Turn:
         self._is_quiet = is_quiet
         self._text = ""
         self._reasoning = ""
-        self._ends_line = True
+        self._answer = _open_answer(out, is_plain=is_plain)
         self._began = time.monotonic()
         self.hides_reasoning = False
 
@@ -131,13 +137,13 @@ class Turn:
         if not self._text:
             self._end_line(only_dim=True)
         self._text += piece
-        if not self._is_quiet and piece:
-            self._out.write(printable(piece) if is_terminal(sys.stdout) else piece)
-            self._ends_line = piece.endswith("\n")
+        if not self._is_quiet:
+            self._answer.add(piece)
 
     def _add_reasoning(self, piece: str) -> None:
         self._reasoning += piece
         if not self.hides_reasoning and piece:
+            self._answer.end()
             self._out.dim(printable(piece))
             self._dim_open = not piece.endswith("\n")
 
@@ -152,9 +158,8 @@ class Turn:
         if self._dim_open:
             self._out.dim("\n")
             self._dim_open = False
-        if not only_dim and not self._ends_line:
-            self._out.line()
-            self._ends_line = True
+        if not only_dim:
+            self._answer.end()
 
     def _log(
         self, prompt: str, result: GenerateResult[Any] | None, problem: BaseException | None
@@ -180,6 +185,16 @@ class Turn:
         )
 
 
+def _open_answer(out: Output, *, is_plain: bool) -> PlainAnswer | MarkdownAnswer:
+    if is_plain or not is_terminal(sys.stdout) or os.environ.get("TERM") == "dumb":
+        return PlainAnswer(out.write)
+    try:
+        from interlingua.cli.markdown import MarkdownRenderer
+    except ModuleNotFoundError:  # without rich
+        return PlainAnswer(out.write)
+    return MarkdownAnswer(out.write, MarkdownRenderer())
+
+
 def system_text(session: Session) -> str | None:
     """The system prompt, if it is a text."""
     system = session.asynchronous.system
@@ -197,7 +212,7 @@ def model_name(result: GenerateResult[Any] | None) -> str | None:
 def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
     """Say what was changed or dropped, each thing once."""
     for message in dict.fromkeys(warning.message for warning in warnings):
-        out.note(f"warning: {message}")
+        out.warn(message)
 
 
 def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float) -> str:
@@ -205,8 +220,3 @@ def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float
     price = "cost unknown" if cost is None else dollars(cost.total)
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
     return " · ".join(filter(None, (name, tokens, price, f"{seconds:.1f} s")))
-
-
-def dollars(amount: float) -> str:
-    """An amount of money with as many digits as it needs."""
-    return f"${amount:.2f}" if amount >= _SHORTEST_COST or not amount else f"${amount:.6f}"

@@ -12,13 +12,18 @@ from typing import Any, BinaryIO
 import click
 
 from interlingua.cli.output import Column, Output, json_text, with_output
+from interlingua.cli.tables import GREEN, RED
 from interlingua.version import __version__
 
 _PACKAGES = (
     *("aiohttp", "msgspec", "jsonschema-rs", "pyyaml", "click", "rich", "httpx2", "xllamacpp"),
     *("mcp", "opentelemetry-api", "redis", "google-auth"),
 )
-_COLUMNS = (Column("check", "check"), Column("state", "state"), Column("detail", "detail"))
+_COLUMNS = (
+    Column("check", "check"),
+    Column("state", "state", colors={"ok": GREEN, "key is set": GREEN, "failed": RED}),
+    Column("detail", "detail", wraps=True),
+)
 _TIMEOUT = 10.0
 
 

@@ -10,7 +10,11 @@ import click
 from interlingua.cli.keystore import remove_key, store_key, stored_names
 from interlingua.cli.output import Column, Output, is_terminal, with_output
 
-_COLUMNS = (Column("variable", "variable"), Column("place", "stored in"), Column("used", "used"))
+_COLUMNS = (
+    Column("variable", "variable"),
+    Column("place", "stored in"),
+    Column("used", "used", wraps=True),
+)
 
 
 @click.group("keys")

@@ -7,12 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.cli.output import is_terminal
+from interlingua.cli.output import has_colors, is_terminal
 from interlingua.cli.places import private_file
 
 _HISTORY = 1000  # lines
 PROMPT = "> "
 _MORE = "… "
+
+
+def _bold(prompt: str) -> str:
+    """The prompt in bold; the editor is told which characters take no space."""
+    return f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if has_colors(sys.stdout) else prompt
 
 
 class LineEditor:
@@ -26,7 +31,7 @@ class LineEditor:
 
     def read(self) -> str:
         """The next prompt; a line that ends with a backslash goes on. `EOFError` at the end."""
-        lines = [self._line(PROMPT)]
+        lines = [self._line(_bold(PROMPT))]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(self._line(_MORE))

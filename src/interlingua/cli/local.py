@@ -15,7 +15,7 @@ _COLUMNS = (
     Column("name", "model"),
     Column("state", "state"),
     Column("megabytes", "MB", right=True),
-    Column("path", "path"),
+    Column("path", "path", wraps=True),
 )
 
 

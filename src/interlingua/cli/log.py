@@ -9,21 +9,32 @@ from typing import Any
 import click
 
 from interlingua.cli.calls_log import find_calls, log_path, read
-from interlingua.cli.output import Column, Output, is_terminal, printable, with_output
+from interlingua.cli.output import (
+    Column,
+    Output,
+    dollars,
+    fold,
+    is_terminal,
+    paint,
+    printable,
+    terminal_width,
+    with_output,
+)
+from interlingua.cli.tables import BOLD, room_beside
 
 _COLUMNS = (
     Column("id", "id", right=True),
     Column("time", "time"),
     Column("model", "model"),
-    Column("cost", "$", right=True),
-    Column("prompt", "prompt"),
+    Column("cost", "$", right=True, is_money=True),
+    Column("prompt", "prompt", wraps=True),
 )
 _COSTS = (
     Column("day", "day"),
     Column("model", "model"),
     Column("calls", "calls", right=True),
     Column("tokens", "tokens", right=True),
-    Column("cost", "$", right=True),
+    Column("cost", "$", right=True, is_money=True),
     Column("bar", ""),
 )
 _BY_DAY = """
@@ -32,8 +43,9 @@ SELECT date(at, 'unixepoch', 'localtime') AS day, model, count(*) AS calls,
   total(cost) AS cost, sum(cost IS NULL) AS unknown
 FROM calls WHERE at >= strftime('%s', 'now', ?) GROUP BY day, model ORDER BY day, model
 """
-_WIDTH = 24
-_SHORT = 60
+_WIDTH = 40  # of the longest bar
+_NARROWEST = 8
+_SHORT = 20  # columns that a prompt has at least
 
 
 @click.group("log", invoke_without_command=True)
@@ -85,17 +97,24 @@ def show(out: Output, number: int | None) -> None:
     if out.json:
         out.data(call)
         return
-    head = (
-        f"#{call['id']}  {_time(call['at'])}  {call['model']}  {call['seconds']} s",
-        f"tokens: {call['input_tokens']} in, {call['output_tokens']} out; cost: {_cost(call)}",
-        f"conversation: {call['session']}",
-    )
-    lines = [*head]
+    is_drawn = is_terminal(sys.stdout)
+    lines = [_facts(call), f"conversation {call['session']}"] if call["session"] else [_facts(call)]
     for name in ("system", "prompt", "reasoning", "answer", "error"):
         if call[name]:
-            lines += ["", f"{name}:", call[name]]
-    text = "\n".join(lines)
-    out.line(printable(text) if is_terminal(sys.stdout) else text)
+            lines += ["", paint(sys.stdout, f"{name}:", BOLD)]
+            lines.append(fold(sys.stdout, printable(call[name])) if is_drawn else call[name])
+    out.line("\n".join(lines))
+
+
+def _facts(call: dict[str, Any]) -> str:
+    """The number, time, model, tokens, cost and duration of a call; what is known of them."""
+    tokens = None
+    if call["input_tokens"] is not None:
+        tokens = f"{call['input_tokens']:,} tokens in, {call['output_tokens']:,} out"
+    cost = "cost unknown" if call["cost"] is None else dollars(call["cost"])
+    seconds = f"{call['seconds']:.1f} s"
+    known = (f"#{call['id']}", _time(call["at"]), call["model"], tokens, cost, seconds)
+    return " · ".join(filter(None, known))
 
 
 @command.command("cost")
@@ -104,14 +123,25 @@ def show(out: Output, number: int | None) -> None:
 def cost(out: Output, days: int) -> None:
     """Show calls, tokens and dollars by day and model, with a bar for the dollars."""
     rows = read(_BY_DAY, (f"-{days} days",))
+    if not out.json:
+        _add_bars(rows)
+    out.table(_COSTS, rows, empty=f"No call of the last {days} days is in the log.")
+    if rows and not out.json:
+        unknown = sum(row["unknown"] for row in rows)
+        more = f", and {unknown} of unknown cost" if unknown else ""
+        calls = sum(row["calls"] for row in rows)
+        noun = "call" if calls == 1 else "calls"
+        out.note(f"Total: {dollars(sum(row['cost'] for row in rows))} for {calls:,} {noun}{more}")
+
+
+def _add_bars(rows: list[dict[str, Any]]) -> None:
+    """Draw the costs as bars, in the width that the other columns leave."""
+    room = room_beside(_COSTS[:-1], rows, terminal_width(sys.stdout))
+    width = max(_NARROWEST, min(_WIDTH, room))
     highest = max((row["cost"] for row in rows), default=0.0)
     for row in rows:
-        row["bar"] = "█" * round(_WIDTH * row["cost"] / highest) if highest else ""
-        if row["unknown"]:
-            row["bar"] = f"{row['bar']} + {row['unknown']} of unknown cost".strip()
-    out.table(_COSTS, rows, empty="The log is empty.")
-    if rows and not out.json:
-        out.note(f"Together: ${sum(row['cost'] for row in rows):.4f}")
+        length = width * row["cost"] / highest if highest else 0.0
+        row["bar"] = "█" * round(length) or ("▏" if length else "")
 
 
 @command.command("path")
@@ -125,19 +155,17 @@ def _print(out: Output, calls: list[dict[str, Any]]) -> None:
     if not out.json:
         for call in calls:
             call["time"] = _time(call["at"])
-            call["prompt"] = _shorten(call["prompt"] or "")
-            call["model"] = call["model"] + (" (failed)" if call["error"] else "")
+            call["prompt"] = " ".join((call["prompt"] or "").split())
+            call["model"] = f"{call['model']}{' (failed)' if call['error'] else ''}"
+        room = room_beside(_COLUMNS[:-1], calls, terminal_width(sys.stdout)) if calls else 0
+        for call in calls:
+            call["prompt"] = _shorten(call["prompt"], max(_SHORT, room))
     out.table(_COLUMNS, calls, empty="No call is in the log.")
 
 
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
+def _shorten(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _time(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _cost(call: dict[str, Any]) -> str:
-    return "unknown" if call["cost"] is None else f"${call['cost']:.6f}"

@@ -11,17 +11,34 @@ from interlingua.cli.output import Column, Output, with_output
 if TYPE_CHECKING:
     from interlingua.catalog import ModelInfo
 
-_COLUMNS = (
-    Column("name", "model"),
-    Column("context", "context", right=True),
-    Column("input", "$ in", right=True),
-    Column("output", "$ out", right=True),
-    Column("capabilities", "capabilities"),
-)
-_SERVED = (Column("name", "model"), Column("title", "title"))
 _SHOWN = ("tools", "vision", "reasoning", "structured_output", "audio", "pdf", "web_search")
 _SHORT = {"structured_output": "objects", "web_search": "search"}
 """Shorter words for the column."""
+_WORDS = tuple(_SHORT.get(name, name) for name in _SHOWN)
+_THOUSAND, _MILLION = 1_000, 1_000_000
+
+
+def _tokens(count: int) -> str:
+    """A number of tokens in short: `200k`, `1M`."""
+    if count >= _MILLION:
+        return f"{count / _MILLION:.3g}M"
+    return f"{count / _THOUSAND:.0f}k" if count >= _THOUSAND else str(count)
+
+
+def _letters(capabilities: list[str]) -> str:
+    """The first letter of each capability in its place, where words do not fit."""
+    return "".join(word[0] if word in capabilities else "-" for word in _WORDS)
+
+
+_COLUMNS = (
+    Column("name", "model"),
+    Column("context", "context", right=True, form=_tokens),
+    Column("input", "$ in", right=True, is_money=True),
+    Column("output", "$ out", right=True, is_money=True),
+    Column("capabilities", "can", form=", ".join, short=_letters),
+)
+_SERVED = (Column("name", "model"), Column("title", "title", wraps=True))
+_LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
 
 
 @click.command("models")
@@ -53,11 +70,9 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     rows = _served(out, filters["provider"]) if live else _listed(**filters)
     wanted = [word.lower() for word in words]
     found = [row for row in rows if all(word in row["name"].lower() for word in wanted)]
-    out.table(
-        _SERVED if live else _COLUMNS,
-        found,
-        empty="No model is known that fits; try fewer conditions.",
-    )
+    columns = _SERVED if live else _COLUMNS
+    if out.table(columns, found, empty="No model is known that fits; try fewer conditions."):
+        out.note(_LEGEND)
 
 
 def _listed(

@@ -2,7 +2,7 @@
 What all commands print, and how they end: tables, JSON, progress, errors, exit codes.
 
 The answer goes to stdout and everything else to stderr. On a terminal tables are drawn; elsewhere
-they are lines with tabs. `rich` honours `NO_COLOR`.
+they are lines with tabs. `NO_COLOR` and terminals without Unicode are honoured.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
+
+from interlingua.cli.tables import DIM, RED, YELLOW, draw, fold_lines, plain_cell
+from interlingua.cli.tables import Column as Column  # noqa: PLC0414 -- for the commands
+from interlingua.cli.tables import printable as printable  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,16 +56,16 @@ UNEXPECTED = 70
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 _NAME = "interlingua"
-_WHOLE_NAME = 44  # characters; the first column is not folded below that
+_ERROR = "error: "
+_WIDTH = 80  # columns of a terminal that does not say how wide it is
+_HEIGHT = 24
+_SHORTEST_COST = 0.01  # dollars; less is printed with more digits
+_PLAIN = "interlingua_plain"  # how streams write what their encoding does not have
+_PLAIN_SYMBOLS = {
+    "…": "...", "→": "->", "←": "<-", "─": "-", "█": "#", "·": "-", "“": '"', "”": '"', "▌": "|",
+    "▏": "|", "•": "*", "│": "|",
+}  # fmt: skip
 _COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable with which shells ask for completions
-
-
-class Column(NamedTuple):
-    """A column of a table: the key of its values, its title, and how it is aligned."""
-
-    key: str
-    title: str
-    right: bool = False
 
 
 class Output:
@@ -81,36 +85,61 @@ class Output:
         self.write(f"{text}\n")
 
     def note(self, text: str) -> None:
-        """Write a remark on stderr, dimmed on a terminal."""
-        self.dim(f"{text}\n")
+        """Write a remark on stderr, dimmed on a terminal and not wider than it."""
+        self.dim(f"{fold(sys.stderr, text)}\n")
+
+    def warn(self, text: str) -> None:
+        """Write a warning on stderr."""
+        self._notice("warning", text, YELLOW)
+
+    def error(self, error: BaseException) -> None:
+        """Write an error on stderr in one line, if there is anything to say."""
+        line = describe(error)
+        if line.startswith(_ERROR):
+            self._notice("error", line.removeprefix(_ERROR), RED)
+        elif line:
+            self.note(line)
+
+    def _notice(self, word: str, text: str, color: str) -> None:
+        folded = fold(sys.stderr, f"{word}: {text}").removeprefix(word)
+        sys.stderr.write(f"{paint(sys.stderr, word, color)}{folded}\n")
+        sys.stderr.flush()
 
     def dim(self, text: str) -> None:
         """Write a piece of text on stderr, dimmed on a terminal."""
         write_dim(sys.stderr, text)
 
     def data(self, value: Any) -> None:
-        """Print a value as JSON."""
-        self.line(json_text(value))
+        """Print a value as JSON, in ASCII where the stream is not in UTF-8."""
+        text = json_text(value)
+        if not text.isascii() and not _is_unicode(sys.stdout):
+            import json
+
+            text = json.dumps(json.loads(text), indent=2)
+        self.line(text)
 
     def table(
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], *, empty: str = ""
-    ) -> None:
+    ) -> bool:
         """
         Print rows: as JSON, as a table on a terminal, or as lines with tabs.
 
         JSON has every key of the rows; the others have the columns. `empty` is noted if there are
-        no rows.
+        no rows. Returns whether the short forms of columns were printed.
         """
         if self.json:
             self.data(list(rows))
         elif not rows:
             self.note(empty or "Nothing found.")
         elif is_terminal(sys.stdout):
-            draw_table(columns, rows)
+            drawing = draw(columns, rows, terminal_width(sys.stdout), _paint_stdout)
+            self.line("\n".join(drawing.lines))
+            return drawing.is_short
         else:
-            lines = ["\t".join(column.title for column in columns)]
-            lines += ["\t".join(_cell(row.get(column.key)) for column in columns) for row in rows]
-            self.line("\n".join(lines))
+            lines = [[column.title for column in columns]]
+            lines += [[plain_cell(row.get(column.key)) for column in columns] for row in rows]
+            self.line("\n".join(map("\t".join, lines)))
+        return False
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
@@ -163,8 +192,41 @@ def has_colors(stream: TextIO) -> bool:
 
 def write_dim(stream: TextIO, text: str) -> None:
     """Write a text, dimmed where colours are shown."""
-    stream.write(f"\x1b[2m{text}\x1b[0m" if text and has_colors(stream) else text)
+    stream.write(paint(stream, text, DIM))
     stream.flush()
+
+
+def paint(stream: TextIO, text: str, code: str) -> str:
+    """The text in a colour or style, where colours are shown."""
+    return f"\x1b[{code}m{text}\x1b[0m" if text and code and has_colors(stream) else text
+
+
+def _paint_stdout(text: str, code: str) -> str:
+    return paint(sys.stdout, text, code)
+
+
+def terminal_width(stream: TextIO) -> int:
+    """How many columns the terminal has."""
+    return terminal_size(stream)[0]
+
+
+def terminal_size(stream: TextIO) -> tuple[int, int]:
+    """How many columns and lines the terminal has; `COLUMNS` and `LINES` come first."""
+    try:
+        size: tuple[int, int] = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        size = (0, 0)
+    given = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
+    columns, lines = (
+        int(text) if text.isascii() and text.isdecimal() else known
+        for text, known in zip(given, size, strict=True)
+    )
+    return columns or _WIDTH, lines or _HEIGHT
+
+
+def fold(stream: TextIO, text: str) -> str:
+    """The text with lines that fit on the terminal; unchanged where there is none."""
+    return fold_lines(text, terminal_width(stream)) if is_terminal(stream) else text
 
 
 def console(stream: TextIO) -> Console:
@@ -181,28 +243,6 @@ def missing_extra(extra: str, package: str) -> NoReturn:
     raise click.ClickException(f"this needs {package}: pip install 'interlingua[{extra}]'")
 
 
-def draw_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a table on the terminal, as wide as it is; there is at least one row."""
-    screen = console(sys.stdout)
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    cells = [[_cell(row.get(column.key), separator=",") for column in columns] for row in rows]
-    longest = max(len(row[0]) for row in cells)
-    for column in columns:
-        table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            min_width=min(longest, _WHOLE_NAME) if column is columns[0] else None,
-        )
-    for row in cells:
-        table.add_row(*map(Text, row))
-    screen.print(table)
-
-
 def json_text(value: Any) -> str:
     """A value as indented JSON; records and dates are written too."""
     import msgspec
@@ -210,22 +250,34 @@ def json_text(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _cell(value: Any, separator: str = "") -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, int):
-        return f"{value:{separator}}"
-    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    return printable(" ".join(text.split()))
+def use_plain_symbols(stream: TextIO) -> None:
+    """
+    Write what a stream's encoding does not have as its nearest ASCII form, or as `?`.
+
+    Streams in UTF-8 are left as they are.
+    """
+    import codecs
+
+    if _is_unicode(stream) or not hasattr(stream, "reconfigure"):
+        return
+
+    def replace(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        text = error.object[error.start : error.end]
+        return "".join(_PLAIN_SYMBOLS.get(each, "?") for each in text), error.end
+
+    codecs.register_error(_PLAIN, replace)
+    stream.reconfigure(errors=_PLAIN)
 
 
-def printable(text: str) -> str:
-    """The text without control characters, which could command a terminal."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+def dollars(amount: float) -> str:
+    """An amount of money with as many digits as it needs."""
+    return f"${amount:.2f}" if amount >= _SHORTEST_COST or not amount else f"${amount:.6f}"
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().startswith("utf")
 
 
 # How a command ends.
@@ -235,6 +287,8 @@ def run(program: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Every error is one line on stderr."""
     output = Output()
     given = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        use_plain_symbols(stream)
     try:
         if _COMPLETION in os.environ:
             program.main(given, prog_name=_NAME)
@@ -259,8 +313,8 @@ def report(error: BaseException, output: Output) -> int:
         import traceback
 
         traceback.print_exception(error)
-    elif line := describe(error):
-        sys.stderr.write(f"{line}\n")
+    else:
+        output.error(error)
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -300,11 +354,11 @@ def describe(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = printable(" ".join(text.split()))
     if exit_code(error) == UNEXPECTED:
-        return f"error: unexpected {type(error).__name__}: {text} (--debug shows where)"
+        return f"{_ERROR}unexpected {type(error).__name__}: {text} (--debug shows where)"
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f" (see `{error.ctx.command_path} --help`)"
-    return f"error: {text}{hint}"
+    return f"{_ERROR}{text}{hint}"
 
 
 def _detach_stdout() -> None:

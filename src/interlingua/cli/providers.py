@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from interlingua.cli.output import Column, Output, with_output
+from interlingua.cli.tables import GREEN
 
 if TYPE_CHECKING:
     from interlingua.catalog import Provider
 
 _COLUMNS = (
     Column("name", "provider"),
-    Column("configured", "configured"),
-    Column("how", "how"),
+    Column("configured", "configured", colors={"yes": GREEN}),
+    Column("how", "how", wraps=True),
 )
 
 

@@ -12,8 +12,8 @@ _COLUMNS = (
     Column("provider", "provider"),
     Column("model", "model"),
     Column("calls", "calls", right=True),
-    Column("before", "$ before", right=True),
-    Column("now", "$ now", right=True),
+    Column("before", "$ before", right=True, is_money=True),
+    Column("now", "$ now", right=True, is_money=True),
 )
 
 
