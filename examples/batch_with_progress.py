@@ -33,9 +33,10 @@ def questions(count: int) -> Iterator[dict[str, object]]:
 
 
 def show(job: batch.Batch) -> None:
-    counts = job.counts
-    done = counts.succeeded + counts.failed
-    line = f"{job.state}: {done} of {counts.total or '?'} ({counts.failed} failed)"
+    counts = job.counts  # what a provider does not report is None
+    failed = counts.failed or 0
+    done = (counts.succeeded or 0) + failed
+    line = f"{job.state}: {done} of {counts.total or '?'} ({failed} failed)"
     print(line, file=sys.stderr)
 
 

@@ -13,6 +13,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from interlingua import sync, tool
@@ -81,21 +82,22 @@ def main() -> None:
         for name, text in FILES.items():
             (folder / name).write_text(text, encoding="utf-8")
 
-    options: sync.GenerateOptions = {
-        "client": client,
-        "deps": folder,
-        "max_tool_rounds": 20,
-        "system": SYSTEM,
-        "tools": [read_file, write_file, run_program],
-    }
-    model = arguments.model or "scripted:programmer"
-    result = sync.generate(model, arguments.task, **options)
+    ask = partial(
+        sync.generate,
+        arguments.model or "scripted:programmer",
+        client=client,
+        deps=folder,
+        max_tool_rounds=20,
+        system=SYSTEM,
+        tools=[read_file, write_file, run_program],
+    )
+    result = ask(arguments.task)
     while result.pending_approvals:  # the run stopped before these calls
         decisions = {
             call.id: is_approved(f"\n{call.name} {call.arguments}")
             for call in result.pending_approvals
         }
-        result = sync.generate(model, resume=result, approvals=decisions, **options)
+        result = ask(resume=result, approvals=decisions)
     print(f"\n{result.text}")
 
 

@@ -3,16 +3,15 @@ Compare models: one question to several at once, with time, tokens and cost.
 
     python examples/compare_models.py
 
-asks three scripted models and the one on this machine if it is installed (extra `local`); it needs
-no key. For real models set their keys in the environment:
+asks three scripted models, so it needs no key; nor does the model on this machine (extra `local`).
+For others set their keys in the environment (such as `OPENAI_API_KEY`):
 
-    python examples/compare_models.py -m openai:gpt-5.2 -m gemini:gemini-2.5-flash "Why is snow white?"
+    python examples/compare_models.py -m local:smollm2 -m openai:gpt-5.2 "Why is snow white?"
 """
 
 import argparse
 import asyncio
 import time
-from importlib.util import find_spec
 
 from interlingua import Client, SDKError, generate, get_default_client
 from interlingua.simulator import by_model, latency, scripted, text
@@ -37,7 +36,9 @@ async def ask(model: str, question: str, client: Client) -> str:
     seconds = time.perf_counter() - began
     cost = f"${result.cost.total:.5f}" if result.cost else "unknown"
     tokens = result.usage.output_tokens
-    return f"{model:28} {seconds:6.2f} s {tokens:5} tokens {cost:>9}  {' '.join(result.text.split())}"
+    return (
+        f"{model:28} {seconds:6.2f} s {tokens:5} tokens {cost:>9}  {' '.join(result.text.split())}"
+    )
 
 
 async def main() -> None:
@@ -45,12 +46,8 @@ async def main() -> None:
     parser.add_argument("question", nargs="?", default="Why is snow white?")
     parser.add_argument("-m", "--model", action="append", help="a real model; may be repeated")
     arguments = parser.parse_args()
-    clients: dict[str, Client] = dict.fromkeys(arguments.model or (), get_default_client())
-    if not clients:
-        clients = dict.fromkeys(SCRIPTED, scripted(SCRIPT))
-        if find_spec("xllamacpp"):
-            clients["local:smollm2"] = get_default_client()
-    rows = [ask(model, arguments.question, client) for model, client in clients.items()]
+    client = get_default_client() if arguments.model else scripted(SCRIPT)
+    rows = [ask(model, arguments.question, client) for model in arguments.model or SCRIPTED]
     for row in asyncio.as_completed(rows):  # the fastest first
         print(await row)
 
