@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from interlingua.prepare.media import drop_media, may_hold_media
+from interlingua.prepare.media import drop_media
 from interlingua.spec.content import Audio, Document, Image, Text, ToolResult
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
@@ -80,13 +80,3 @@ def test_media_in_tool_results():
         plain,
     )
     assert told == [("result_media_as_text", "messages[1].content[0].content[1]")]
-
-
-def test_may_hold_media():
-    """Text needs no second look; media and results made of parts do."""
-    image = Image(url="u")
-    inside = ToolResult(tool_call_id="a", content=(image,))
-
-    assert not may_hold_media((Message.user("hi"), Message.tool_result("a", "yes")))
-    assert may_hold_media((Message.user([image]),))
-    assert may_hold_media((Message(role="tool", content=(inside,)),))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, compress, repeat
-from operator import attrgetter, is_
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -17,20 +16,16 @@ from interlingua.spec.content import (
     Json,
     Part,
     Text,
-    ToolCall,
     ToolResult,
 )
 from interlingua.spec.contracts import Profile
 from interlingua.spec.media.files import LOST, STORED
-from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff
 
 _Types: TypeAlias = tuple[str, ...] | None
 
-_content_of = attrgetter("content")
-_text_of = attrgetter("text")
 _TEXTS = frozenset(("text/plain", "text/*"))
 _ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"}
 _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
@@ -40,8 +35,6 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     """Drop media that the model does not support; in a tool's result, a note replaces it."""
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
     most = profile.max_image_bytes
-    if not may_hold_media(request.messages):
-        return request
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
     messages = list(request.messages)
     for i, message in enumerate(messages):
@@ -51,44 +44,6 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
             messages[i] = replace(message, content=content)
     is_same = all(map(is_, messages, request.messages))
     return request if is_same else replace(request, messages=tuple(messages))
-
-
-def may_hold_media(messages: Sequence[Message]) -> bool:
-    """Whether any part is media, or a result made of parts."""
-    parts = tuple(chain.from_iterable(map(_content_of, messages)))
-    kinds = set(map(type, parts))
-    if not kinds.isdisjoint(MEDIA_TYPES):
-        return True
-    if ToolResult not in kinds:
-        return False
-    return tuple in map(type, map(_content_of, _of_type(ToolResult, parts)))
-
-
-def rough_size(messages: Sequence[Message]) -> int:
-    """The size of the texts and media in bytes or characters; the rest of a request is small."""
-    parts = tuple(chain.from_iterable(map(_content_of, messages)))
-    size = 0
-    for kind in set(map(type, parts)):
-        if kind is Text:
-            size += sum(map(len, map(_text_of, _of_type(Text, parts))))
-        elif kind is not ToolCall:
-            size += sum(map(_part_size, _of_type(kind, parts)))
-    return size
-
-
-def _of_type(kind: type, parts: tuple[Part, ...]) -> Iterator[Any]:
-    """The parts of one type; without a step of Python for each, because a history has many."""
-    return compress(parts, map(is_, map(type, parts), repeat(kind)))
-
-
-def _part_size(part: Part) -> int:
-    if type(part) is ToolResult:
-        content = part.content
-        if type(content) is tuple:
-            return sum(map(_part_size, content))
-        return len(content) if isinstance(content, (str, bytes)) else 0
-    values = (getattr(part, name, None) for name in ("text", "data", "content"))
-    return sum(len(value) for value in values if isinstance(value, (str, bytes)))
 
 
 def media_note(part: Image | Audio | Document) -> Text:

@@ -6,9 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history.edit import Edits, is_plain_conversation, with_parts
+from interlingua.prepare.history.edit import Edits, with_parts
 from interlingua.prepare.history.messages import end_of_prompts, is_blank
 from interlingua.prepare.history.rules import apply_rules, rules_for
+from interlingua.prepare.history.scan import HistoryScan, is_plain_conversation, scan_history
+from interlingua.prepare.media import drop_media
 from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
@@ -33,15 +35,21 @@ VERBOSITY_INSTRUCTIONS = {
 }
 
 
-def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
+def prepare(
+    request: Request, profile: Profile, facts: Facts, scan: HistoryScan | None = None
+) -> Prepared:
     """
     The request as the model, its server and its dialect accept it.
 
-    A request that they accept already comes back as the same object.
+    A request that they accept already comes back as the same object. `scan` is that of its
+    messages, if it was made before.
     """
     warnings = WarningList(target_name(request, facts.name))
     history = request.messages
+    scan = scan_history(history, scan)
     request = adjust_settings(request, profile, warnings)
+    if scan.holds_media:
+        request = drop_media(request, profile, warnings)
     options = options_for(request, facts.name)
     if options and profile.dialect:  # the codec alone says again what it was told
         check_options(options, facts, warnings)
@@ -51,7 +59,9 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     is_special = bool(request.tools) and has_special_tools(request.tools)
     if is_special or not is_plain:
         rules = rules_for(facts, request, profile, options)
-        messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
+        messages = apply_rules(
+            request.messages, rules, warnings=warnings, history=history, scan=scan
+        )
         if messages is not request.messages:
             request = replace(request, messages=messages)
         if is_special:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, get_args
 
 from msgspec.structs import astuple, replace
 
-from interlingua.prepare.media import drop_media
 from interlingua.prepare.options import TOOLS, options_for
 from interlingua.prepare.thinking import (
     budget_below_max_tokens,
@@ -272,7 +271,6 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (relax_tool_choice, _CHOICE),
     (drop_parallel, _PARALLEL),
     (check_response_format, frozenset(("response_format",))),
-    (drop_media, frozenset(("messages",))),
 )
 """
 The rules in their order, each with its fields. A rule runs only if one of them is set.

@@ -12,7 +12,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import Behaved, behave
-from interlingua.prepare.media import may_hold_media, rough_size
+from interlingua.prepare.history.scan import HistoryScan, scan_history
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_operations import OperationCalls
@@ -175,20 +175,20 @@ class HttpAdapter(OperationCalls):
         `uploads` holds the files of the run, for a request with `upload`.
         """
         try:
-            request = await self._gather(request, uploads)
+            request, scan = await self._gather(request, uploads)
             is_remote = self.server is None
             base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             given, behaved = request, None
             if self.behaviour is not None:
                 behaved = behave(request, self.behaviour, profile)
-                request = behaved.request
+                request, scan = behaved.request, scan_history(behaved.request.messages, scan)
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
-            if rough_size(request.messages) > LARGE:
-                wire, body = await self._encode_in_thread(request, profile, stream=stream)
+            if scan.rough_size > LARGE:
+                wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)
             else:
-                wire = self._encode(request, profile, stream=stream)
+                wire = self._encode(request, profile, scan, stream=stream)
                 body = dumps(wire.body)
             # A token is at least one byte, so most requests need no estimate.
             if len(body) > min(self._most_bytes, profile.context_window or inf):
@@ -219,9 +219,9 @@ class HttpAdapter(OperationCalls):
         )
 
     async def _encode_in_thread(
-        self, request: Request, profile: Profile, *, stream: bool
+        self, request: Request, profile: Profile, scan: HistoryScan, *, stream: bool
     ) -> tuple[WireCall, bytes]:
-        encode = partial(self._encode, request, profile, stream=stream)
+        encode = partial(self._encode, request, profile, scan, stream=stream)
         wire = await asyncio.to_thread(encode)
         return wire, await asyncio.to_thread(dumps, wire.body)
 
@@ -319,17 +319,25 @@ class HttpAdapter(OperationCalls):
 
     # The steps.
 
-    async def _gather(self, request: Request, uploads: Uploads | None = None) -> Request:
-        """The request with its large files stored, the others read, and some URLs fetched."""
+    async def _gather(
+        self, request: Request, uploads: Uploads | None = None
+    ) -> tuple[Request, HistoryScan]:
+        """
+        The request with its large files stored, the others read, and some URLs fetched.
+
+        With it comes the scan of its messages, for the steps that follow.
+        """
         if not self._key:
             self._check_key()
-        if may_hold_media(request.messages):
+        scan = HistoryScan(request.messages)
+        if scan.holds_media:
             if uploads is not None:
                 request = await uploads.place(request, self._place())
             profile = self.profile_for(request.model)
             request = await gather_media(request, profile, reads_files=self.reads_files)
             request = mark_lost_files(request, (self.name, self.provider.name), time())
-        return request
+            scan = scan_history(request.messages, scan)
+        return request, scan
 
     async def _complete(self, request: Request, uploads: Uploads | None = None) -> Response:
         response = await self.answer(await self.ready(request, uploads=uploads))
@@ -353,7 +361,9 @@ class HttpAdapter(OperationCalls):
             response = estimate_response(response, ready.request, self._family)
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
-    def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+    def _encode(
+        self, request: Request, profile: Profile, scan: HistoryScan | None = None, *, stream: bool
+    ) -> WireCall:
         if profile.kind != "chat" and not self._is_lenient(request):
             raise wrong_kind(request, profile)
         headers: dict[str, str] = {}
@@ -362,7 +372,7 @@ class HttpAdapter(OperationCalls):
             row = self.provider
             unknown = unknown_owners(request, (self.name, row.name, *row.aliases))
             request, headers = self._with_options(request, profile)
-        prepared = prepare(request, profile, self._dialect.FACTS)
+        prepared = prepare(request, profile, self._dialect.FACTS, scan)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
         if self._endpoint is not None:
             wire = self._endpoint.address(wire, request.model, self._api_version)

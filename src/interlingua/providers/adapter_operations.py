@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import behave
-from interlingua.prepare.media import rough_size
+from interlingua.prepare.history import HistoryScan
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
 from interlingua.providers.cancel import CancelScope
@@ -79,7 +79,7 @@ class OperationCalls(ConfiguredAdapter):
     if TYPE_CHECKING:  # methods of `HttpAdapter`
 
         def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response: ...
-        async def _gather(self, request: Request) -> Request: ...
+        async def _gather(self, request: Request) -> tuple[Request, HistoryScan]: ...
         async def ready(self, request: Request, *, logged: set[str] | None = None) -> Ready: ...
         def _with_options(
             self, request: Request, profile: Profile
@@ -311,7 +311,7 @@ class OperationCalls(ConfiguredAdapter):
         """The value with the bytes of its files and with the adapter's options; and its headers."""
         self._check_key()
         if isinstance(value, Request):
-            value = await self._gather(value)
+            value, _ = await self._gather(value)
             profile = self.profile_for(value.model)
             if self.behaviour is not None:
                 value = behave(value, self.behaviour, profile).request
@@ -333,7 +333,7 @@ class OperationCalls(ConfiguredAdapter):
     ) -> WireCall:
         if operation.encode is None:
             raise ConfigurationError(f"the operation {operation.name!r} has no `encode`")
-        is_large = isinstance(value, Request) and rough_size(value.messages) > LARGE
+        is_large = isinstance(value, Request) and HistoryScan(value.messages).rough_size > LARGE
         if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
             return await asyncio.to_thread(operation.encode, value, profile)
         return operation.encode(value, profile)

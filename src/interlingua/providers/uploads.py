@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.prepare.media import rough_size
+from interlingua.prepare.history import HistoryScan
 from interlingua.providers.log import logger
 from interlingua.providers.operations import offers
 from interlingua.providers.provider import Provider
@@ -122,7 +122,7 @@ def _too_large(request: Request, place: Place) -> list[Media]:
     limit = place.row.sizes.request
     allowed = MAX_FILES if limit is None else min(limit * _ROOM, MAX_FILES)
     from_paths = sum(sizes[id(part)] for part in found if part.path is not None)
-    total = rough_size(request.messages) + from_paths
+    total = HistoryScan(request.messages).rough_size + from_paths
     total += sum(sizes.values()) // 3  # base64
     able = [part for part in found if "file_id" in _sources(part, place.facts)]
     chosen: list[Media] = []

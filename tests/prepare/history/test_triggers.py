@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.history.edit import (
-    Edits,
-    HistoryScan,
-    is_plain_conversation,
-    scan_of,
-)
+from interlingua.prepare.history.edit import Edits, scan_of
+from interlingua.prepare.history.scan import HistoryScan, is_plain_conversation, scan_history
 from interlingua.spec.content import (
     Document,
     Image,
@@ -143,6 +139,29 @@ def test_it_is_made_once():
 
     assert scan_of(history, edits) is scan_of(history, edits)
     assert scan_of((ASK, ASK), edits) is not scan_of(history, edits)
+
+
+def test_a_scan_is_of_one_history():
+    """A scan that was made before is used for the very same tuple of messages, and no other."""
+    scan = HistoryScan((ASK,))
+
+    assert scan_history(scan.messages, scan) is scan
+    assert scan_history((ASK, ASK), scan).parts == [*ASK.content, *ASK.content]
+    assert scan_history((ASK,), None).texts == ["how cold is it?"]
+
+
+def test_media_and_size():
+    """Media are found in messages and inside results; the size is that of texts and bytes."""
+    image = Image(data=b"12345")
+    inside = Message.tool_result("a", (Text(text="123"), image))
+
+    assert not HistoryScan((ASK, says(CALL), ANSWERED)).holds_media
+    assert not HistoryScan((Message.tool_result("a", (Text(text="123"),)),)).holds_media
+    assert HistoryScan((Message.user(["?", image]),)).holds_media
+    assert HistoryScan((inside,)).holds_media
+    assert HistoryScan((inside,)).rough_size == 8
+    assert HistoryScan((ASK, says(Thinking(text="hm"), CALL), ANSWERED)).rough_size == 15 + 2 + 4
+    assert HistoryScan((Message.tool_result("a", {"x": 1}),)).rough_size == 0
 
 
 texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from interlingua import dialects
 from interlingua.dialects.openai_chat.facts import ChatQuirks
+from interlingua.prepare.media import drop_media
 from interlingua.prepare.settings import adjust_settings
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.providers import profile_for
@@ -545,7 +546,8 @@ def test_what_was_accepted_is_not_clamped(dialect):
         provider = record["host_provider"]
         old = {} if dialect != "anthropic_messages" else {"api_version": "2023-06-01"}
         losses = WarningList()
-        adjust_settings(request, profile_for(dialect, request.model, provider, old), losses)
+        profile = profile_for(dialect, request.model, provider, old)
+        drop_media(adjust_settings(request, profile, losses), profile, losses)
         codes = {found.code for found in losses.warnings if is_loss(found)}
         if codes - {HARMLESS.get(provider)}:
             lost[record["id"]] = codes
@@ -573,7 +575,8 @@ def test_what_was_refused_is_clamped(dialect):
     for record in refused:
         request = dialects.get(dialect).decode_request(corpus.to_case(record).call)
         profile = profile_for(dialect, request.model, record["host_provider"])
-        assert adjust_settings(request, profile, WarningList()) is not request, record["id"]
+        adjusted = adjust_settings(request, profile, WarningList())
+        assert drop_media(adjusted, profile, WarningList()) is not request, record["id"]
 
 
 def test_quirks_of_a_callers_row_are_looked_at():

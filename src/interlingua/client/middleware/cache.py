@@ -23,7 +23,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.prepare.media import may_hold_media, rough_size
+from interlingua.prepare.history import HistoryScan
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.reading import LARGE
@@ -173,7 +173,7 @@ class Cache:
             tenant = self._key(value)
             if tenant is None:
                 return None
-        if isinstance(value, Request) and rough_size(value.messages) > LARGE:
+        if isinstance(value, Request) and HistoryScan(value.messages).rough_size > LARGE:
             return await asyncio.to_thread(key_of, value, name, adapter, tenant)
         return key_of(value, name, adapter, tenant)
 
@@ -350,9 +350,9 @@ class MemoryEntries:
 
 async def _with_files(request: Request, adapter: Adapter | None) -> Request:
     """The request with the bytes of its files, if the adapter reads them: a file may change."""
-    if not getattr(adapter, "reads_files", False) or not may_hold_media(request.messages):
-        return request
-    return await load_media_async(request)
+    if getattr(adapter, "reads_files", False) and HistoryScan(request.messages).holds_media:
+        return await load_media_async(request)
+    return request
 
 
 def _write_answer(

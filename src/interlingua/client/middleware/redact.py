@@ -28,7 +28,7 @@ from interlingua.client.middleware.redact_text import (
     own_marks,
     put_back,
 )
-from interlingua.prepare.media import rough_size
+from interlingua.prepare.history import HistoryScan
 from interlingua.providers.fold import close_stream
 from interlingua.providers.reading import LARGE
 from interlingua.spec.content import (
@@ -158,7 +158,7 @@ class Redact:
             marks = self._marks_of(value)
             return marks, _edit_value(value, marks.remove)
 
-        size = rough_size(value.messages) if isinstance(value, Request) else 0
+        size = HistoryScan(value.messages).rough_size if isinstance(value, Request) else 0
         size = value.rough_size if isinstance(value, OperationInput) else size
         return await asyncio.to_thread(work) if size > LARGE else work()
 

@@ -1,6 +1,6 @@
 """Any history, as a target accepts it. `rules` lists the repairs and says which apply."""
 
-from interlingua.prepare.history.edit import DEFAULT_POLICY, PROMPTS, RepairPolicy
+from interlingua.prepare.history.edit import DEFAULT_POLICY, RepairPolicy
 from interlingua.prepare.history.messages import droppable_units
 from interlingua.prepare.history.rules import (
     HistoryRepair,
@@ -8,11 +8,13 @@ from interlingua.prepare.history.rules import (
     kinds_without_urls,
     rules_for,
 )
+from interlingua.prepare.history.scan import PROMPTS, HistoryScan
 
 __all__ = [
     "DEFAULT_POLICY",
     "PROMPTS",
     "HistoryRepair",
+    "HistoryScan",
     "RepairPolicy",
     "apply_rules",
     "droppable_units",

@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from interlingua.prepare.history.edit import (
     Edits,
-    Messages,
     Spot,
     cut,
     edit,
@@ -22,6 +21,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import end_of_results, pairs_of
+from interlingua.prepare.history.scan import Messages
 from interlingua.spec.content import Part, ToolCall, ToolResult, ToolType
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules

@@ -1,30 +1,20 @@
-"""Editing a history: the repair policy, the record of edits, and the triggers of rules."""
+"""Editing a history: the repair policy, and the record of edits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain, pairwise
-from operator import attrgetter, is_
+from operator import is_
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from interlingua.spec.content import (
-    Document,
-    Opaque,
-    Part,
-    Refusal,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from interlingua.prepare.history.scan import HistoryScan, Messages
+from interlingua.spec.content import Part, Thinking, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
-from interlingua.wire.seal import has_seal
 
 
 class RepairPolicy(
@@ -42,7 +32,6 @@ class RepairPolicy(
 
 DEFAULT_POLICY = RepairPolicy()
 
-Messages: TypeAlias = tuple[Message, ...]
 Spot: TypeAlias = tuple[int, int]
 """The place of a part: the index of its message, and its index there."""
 _read_path = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?(.*)").fullmatch
@@ -269,206 +258,6 @@ def unbind(part: Part, target: HistoryRules, edits: Edits) -> Part:
     return with_fields(part, edits, extra=extra)
 
 
-Condition: TypeAlias = Literal[
-    "adjacent_roles",  # two consecutive messages may have one role for the target
-    "blank_text",  # a text is empty or blank, or a failed result has no content
-    "calls_not_last",  # something follows a call in its message
-    "empty_message",  # a message has no parts
-    "has_metadata",  # a message with more than plain text says which model made it, how it ended
-    "invalid_unicode",  # some text may not be valid Unicode
-    "model_last",  # the model's message is the last, and the target does not continue it
-    "late_system",  # a system prompt comes after the conversation has begun
-    "no_turn",  # there are only system prompts, or no messages at all
-    "raw_arguments",  # a call has its arguments as text
-    "sealed",  # a part has sealed state of another provider
-    "special_call",  # a call is of another type than `function`, or has a namespace
-    "repeated_id",  # two calls have the same id, or a call has none
-    "split_results",  # the results of a turn are in several messages
-    "unpaired_calls",  # calls are not followed by their results, in order and first in a message
-]
-Trigger: TypeAlias = type | Condition
-"""A kind of part, in a message or in a result, or a condition."""
-
-PROMPTS = ("system", "developer")
-"""The roles of instructions."""
-_PROMPTS = frozenset(PROMPTS)
-_TALKING = ("user", "assistant")
-_PAIRED = (ToolCall, ToolResult)
-_UNSOUND_PAIRS: set[Trigger] = {"unpaired_calls", "split_results", "calls_not_last"}
-_encode = msgspec.json.Encoder().encode
-_content_of = attrgetter("content")
-_extra_of = attrgetter("extra")
-_metadata_of = attrgetter("metadata")
-_role_of = attrgetter("role")
-
-
-class HistoryScan:
-    """The triggers of a history, and its tool calls."""
-
-    __slots__ = ("calls", "triggers")
-
-    def __init__(self, messages: Messages) -> None:
-        self.calls: list[ToolCall] = []
-        """In messages and inside results."""
-        parts: list[Part] = []
-        self.triggers: set[Trigger] = _message_triggers(messages, parts)
-        self._scan_parts(parts)
-        if not self.triggers.isdisjoint(_PAIRED):
-            self.triggers |= _pair_triggers(messages)
-            if Opaque in self.triggers:  # it may be a call or a result
-                self.triggers.add("unpaired_calls")
-
-    def _scan_parts(self, parts: list[Part]) -> None:
-        texts: list[str] = []
-        values: list[Any] = []  # other text, and JSON
-        for part in parts:
-            if type(part) is Text or type(part) is Refusal:
-                texts.append(part.text)
-            elif type(part) is ToolCall:
-                self.calls.append(part)
-            elif type(part) is ToolResult:
-                content = part.content
-                if not content and part.is_error:
-                    self.triggers.add("blank_text")
-                if type(content) is tuple:
-                    parts += content  # the loop reaches them too
-                else:
-                    values.append(content)
-            elif type(part) is Document:
-                values.append(part.text)
-        self.triggers.update(map(type, parts))
-        if (Thinking in self.triggers or any(map(_extra_of, parts))) and any(map(has_seal, parts)):
-            self.triggers.add("sealed")
-        if self.calls:
-            self.triggers |= _call_triggers(self.calls, values)
-        self.triggers.update(_text_triggers(texts, values))
-
-
-def is_plain_conversation(
-    messages: Messages, system: bool | None = True, prefill: bool | None = True
-) -> bool:
-    """
-    Whether user and model speak by turns, in single plain texts, after at most one system prompt.
-
-    Such a history needs no repair. Most histories are like this: it is the fast path. `system` and
-    `prefill` are False for a target without a system prompt, or that does not continue a text.
-    """
-    before = None
-    for message in messages:
-        content, role = message.content, message.role
-        if len(content) != 1 or type(content[0]) is not Text:
-            return False
-        if message.metadata and content[0].extra:  # a signature of another model, maybe
-            return False
-        text = content[0].text
-        if not text.isascii() or not text or text.isspace() or role == before:
-            return False
-        if role not in _TALKING and (role != "system" or before is not None or system is False):
-            return False
-        before = role
-    return before in _TALKING and (before == "user" or prefill is not False)
-
-
 def scan_of(messages: Messages, edits: Edits) -> HistoryScan:
     """The scan of a history, made once per state of the history."""
     return edits.cached(messages, HistoryScan)
-
-
-def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
-    """The triggers of the messages themselves. Their parts are added to `parts`."""
-    triggers: set[Trigger] = set()
-    parts += chain.from_iterable(map(_content_of, messages))
-    if not all(map(_content_of, messages)):
-        triggers.add("empty_message")
-    # Who made a plain text, and how it ended, does not matter to any rule.
-    if any(map(_metadata_of, messages)) and any(
-        type(part) is not Text or part.extra
-        for message in messages
-        if message.metadata
-        for part in message.content
-    ):
-        triggers.add("has_metadata")
-    roles = tuple(map(_role_of, messages))
-    if {*roles} <= _PROMPTS:
-        triggers.add("no_turn")
-    for before, role in set(pairwise(roles)):
-        instructed, instructs = before in _PROMPTS, role in _PROMPTS
-        if instructs and not instructed:
-            triggers.add("late_system")
-        # A target may treat all roles but the model's as one.
-        if role == before or ("assistant" not in (role, before) and instructs == instructed):
-            triggers.add("adjacent_roles")
-    return triggers
-
-
-def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
-    """The triggers of the calls themselves. Their text and JSON are added to `values`."""
-    triggers: set[Trigger] = set()
-    ids = {call.id for call in calls}
-    if len(ids) < len(calls) or "" in ids:
-        triggers.add("repeated_id")
-    for call in calls:
-        values.append(call.arguments)
-        if call.type != "function" or call.namespace is not None:
-            triggers.add("special_call")
-        if call.raw_arguments is not None:
-            values.append(call.raw_arguments)
-            triggers.add("raw_arguments")
-    return triggers
-
-
-def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
-    triggers: list[Trigger] = []
-    if not all(texts) or any(map(str.isspace, texts)):
-        triggers.append("blank_text")
-    if (values or not all(map(str.isascii, texts))) and _may_be_broken(texts, values):
-        triggers.append("invalid_unicode")
-    return triggers
-
-
-def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
-    """Whether anything cannot be written as JSON, for any reason."""
-    if not all(map(str.isascii, texts)):
-        values = [*values, *(text for text in texts if not text.isascii())]
-    try:
-        _encode(values)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        return True
-    return False
-
-
-def _pair_triggers(messages: Messages) -> set[Trigger]:
-    triggers: set[Trigger] = set()
-    waiting: list[str] = []  # the ids of calls without a result, the next one last
-    for message in messages:
-        content = message.content
-        if not waiting and len(content) == 1 and type(content[0]) is Text:
-            continue  # the usual message
-        if message.role != "assistant":
-            if not _answers(message, waiting):
-                return _UNSOUND_PAIRS
-            if waiting:
-                triggers.add("split_results")
-            continue
-        if waiting or ToolResult in map(type, content):
-            return _UNSOUND_PAIRS
-        for part in content:
-            if type(part) is ToolCall:
-                waiting.append(part.id)
-            elif waiting:
-                triggers.add("calls_not_last")
-        waiting.reverse()
-    return _UNSOUND_PAIRS if waiting else triggers
-
-
-def _answers(message: Message, waiting: list[str]) -> bool:
-    """Whether its results answer the next waiting calls, which are removed from `waiting`."""
-    if waiting and (message.role in PROMPTS or not message.content):
-        return False
-    for part in message.content:
-        if type(part) is ToolResult and waiting:
-            if waiting.pop() != part.tool_call_id:
-                return False
-        elif waiting or type(part) in _PAIRED:
-            return False
-    return True

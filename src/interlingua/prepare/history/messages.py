@@ -9,9 +9,7 @@ from typing import Any
 import msgspec
 
 from interlingua.prepare.history.edit import (
-    PROMPTS,
     Edits,
-    Messages,
     Spot,
     cut,
     edit,
@@ -21,6 +19,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import join
+from interlingua.prepare.history.scan import PROMPTS, Messages
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role

@@ -9,7 +9,6 @@ from typing import Any
 
 from interlingua.prepare.history.edit import (
     Edits,
-    Messages,
     Spot,
     edit,
     edit_parts,
@@ -18,6 +17,7 @@ from interlingua.prepare.history.edit import (
     with_fields,
     with_parts,
 )
+from interlingua.prepare.history.scan import HOLDERS, Messages
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
@@ -34,8 +34,6 @@ from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import MEDIA_DROPPED
 
-HOLDERS = ("user", "tool")
-"""The roles whose messages may hold results."""
 _KINDS = (ToolCall, ToolResult, Opaque)
 _RESULT_IDS = ("tool_use_id", "tool_call_id")
 

@@ -20,15 +20,18 @@ from interlingua.prepare.history import calls, results, thinking
 from interlingua.prepare.history import messages as texts
 from interlingua.prepare.history.edit import (
     DEFAULT_POLICY,
-    PROMPTS,
     Edits,
-    HistoryScan,
-    Messages,
     RepairPolicy,
     Rule,
+    scan_of,
+)
+from interlingua.prepare.history.scan import (
+    PROMPTS,
+    HistoryScan,
+    Messages,
     Trigger,
     is_plain_conversation,
-    scan_of,
+    scan_history,
 )
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
@@ -99,18 +102,19 @@ def apply_rules(
     policy: RepairPolicy = DEFAULT_POLICY,
     warnings: WarningList | None = None,
     history: Messages | None = None,
+    scan: HistoryScan | None = None,
 ) -> Messages:
     """
     The history as the target accepts it; the same object if it does already.
 
     Changes are added to `warnings`, whose `origin` then maps the paths of later warnings to the
-    caller's history. That is `history`, if parts of its messages have been dropped before.
-    Repairing twice changes nothing more.
+    caller's history. That is `history`, if parts of its messages have been dropped before. `scan`
+    is that of the history, if it was made before. Repairing twice changes nothing more.
     """
     is_whole = history is None or history is messages
     if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
-    scan = HistoryScan(messages)
+    scan = scan_history(messages, scan)
     if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
@@ -141,7 +145,7 @@ def _change_once(
 def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
     """The triggers of a history, and those that only some targets have."""
     if target.system and target.prefill:
-        return frozenset(scan.triggers)
+        return scan.triggers
     triggers = set(scan.triggers)
     if not target.system and messages and messages[0].role in PROMPTS:
         triggers.add("late_system")

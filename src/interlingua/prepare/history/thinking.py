@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from interlingua.prepare.history.edit import (
     Edits,
-    Messages,
     Spot,
     edit,
     edit_parts,
@@ -19,6 +18,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import pairs_of
+from interlingua.prepare.history.scan import Messages
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Part,
