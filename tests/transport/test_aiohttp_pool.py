@@ -10,6 +10,7 @@ import pytest
 
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import ConfigurationError, NetworkError
+from interlingua.transport import aiohttp_connector
 from support.http_calls import (
     call,
     cancel_when,
@@ -106,7 +107,7 @@ def test_a_large_body_is_written_as_the_server_reads_it():
         task = asyncio.ensure_future(read(transport, HttpRequest(url=server.url, body=body)))
         await asyncio.to_thread(stuck.wait, PATIENCE)
         pool = transport._pools.get(asyncio.get_running_loop())
-        (handler,) = pool._connector._acquired
+        (handler,) = pool.connector.handlers
         assert handler.transport.get_write_buffer_size() < 1 << 20
         task.cancel()
         await asyncio.wait((task,))
@@ -158,7 +159,7 @@ def test_a_connection_with_unsent_bytes_is_not_reused():
     async def work(transport):
         await read(transport, call(server.url))
         pool = transport._pools.get(asyncio.get_running_loop())
-        ((handler, _),) = next(iter(pool._connector._conns.values()))
+        (handler,) = pool.connector.handlers
         client = handler.transport.get_extra_info("socket")
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         status, _, _ = await read(transport, HttpRequest(url=server.url, body=b"x" * 900_000))
@@ -278,6 +279,36 @@ def test_connections_are_reused():
         run(work)
 
     assert [len(connection.requests) for connection in server.connections] == [3]
+
+
+def test_idle_connections_are_closed_in_time(monkeypatch):
+    """One that no request has used for long is closed by a timer."""
+    monkeypatch.setattr(aiohttp_connector, "KEEP_ALIVE", 0.05)
+
+    async def work(transport):
+        await asyncio.gather(*(read(transport, call(server.url)) for _ in range(3)))
+        await read(transport, call(server.url))
+        pool = transport._pools.get(asyncio.get_running_loop())
+        assert len(pool.connector.handlers) == len(server.connections)
+        assert await asyncio.to_thread(server.all_closed)
+        assert pool.connector.handlers == ()
+
+    with Server(answering(reply())) as server:
+        run(work)
+
+
+def test_a_connection_that_waited_too_long_is_not_used(monkeypatch):
+    """Its age is checked when it is taken, whether the timer was late or not."""
+
+    async def work(transport):
+        await read(transport, call(server.url))
+        monkeypatch.setattr(aiohttp_connector, "KEEP_ALIVE", 0.0)
+        await read(transport, call(server.url))
+
+    with Server(answering(reply())) as server:
+        run(work)
+
+    assert len(server.connections) == 2
 
 
 def test_redirects_are_not_followed():

@@ -104,7 +104,7 @@ class Exchange:
     ) -> None:
         self._stop()
         reply = self._reply
-        if reply is None or reply.connection is None:
+        if reply is None or reply.handler is None:
             self._reply = None  # the body has ended
         elif kind is None:
             self._pool.lingering.add(self)

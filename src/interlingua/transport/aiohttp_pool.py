@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,22 +18,11 @@ import aiohttp
 from yarl import URL
 
 from interlingua.spec.contracts import HttpRequest, Timeouts
-from interlingua.transport.aiohttp_connector import (
-    ANY,
-    NEW,
-    Connector,
-    Handler,
-    StaleConnectionError,
-    drop_connection,
-)
+from interlingua.transport.aiohttp_connector import Connector, Handler, StaleConnectionError
 from interlingua.transport.bodies import ACCEPTED, OutgoingBody, sent_headers
-from interlingua.transport.per_loop import abort_without_loop
 from interlingua.transport.proxies import Proxies
 from interlingua.version import USER_AGENT
 from interlingua.wire.multipart import is_repeatable
-
-KEEP_ALIVE = 60.0
-"""Seconds an idle connection is kept. Tools may run between two requests of a conversation."""
 
 _MAX_TARGETS = 256  # cached per pool
 _LARGE = 1 << 20  # a body of bytes above this size is written piece by piece
@@ -46,6 +35,8 @@ class Target(NamedTuple):
 
     address: aiohttp.ClientRequest
     """Names the host, the port and the proxy to the connector; it is never sent."""
+    key: Hashable
+    """The same for all targets whose requests may use the same connection."""
     path: str
     """As in the request line."""
     headers: Mapping[str, str]
@@ -54,41 +45,45 @@ class Target(NamedTuple):
 class OpenReply:
     """A reply whose status line and headers have arrived; it holds its connection to its end."""
 
-    __slots__ = ("_writer", "connection", "content", "headers", "status")
+    __slots__ = ("_connector", "_key", "_writer", "content", "handler", "headers", "status")
 
     def __init__(
         self,
         message: Any,
         content: aiohttp.StreamReader,
-        connection: Any,
+        handler: Handler,
         writer: asyncio.Task[None] | None,
+        connector: Connector,
+        key: Hashable,
     ) -> None:
         self.status: int = message.code
         self.headers: Mapping[str, str] = message.headers
         self.content = content
-        self.connection: Any = connection
-        """None after the end of the body."""
+        self.handler: Handler | None = handler
+        """Its connection; None after the end of the body."""
         self._writer = writer
+        self._connector = connector
+        self._key = key
         content.on_eof(self._release)
 
     def _release(self) -> None:
         """The body has ended: the next request may use the connection."""
-        connection, self.connection = self.connection, None
-        if connection is None:
+        handler, self.handler = self.handler, None
+        if handler is None:
             return
         if self._writer is None or self._writer.done():
-            connection.release()
+            self._connector.give(self._key, handler)
         else:  # the server has answered before it read the whole request
-            _drop(connection, self._writer)
+            _drop(handler, self._writer)
 
     def drop(self) -> None:
         """Close the connection if the body is incomplete; a task that is reading gets an error."""
-        connection, self.connection = self.connection, None
-        if connection is None:
+        handler, self.handler = self.handler, None
+        if handler is None:
             return
         if self.content.exception() is None:
             self.content.set_exception(aiohttp.ClientConnectionError())
-        _drop(connection, self._writer)
+        _drop(handler, self._writer)
 
 
 class Pool:
@@ -102,11 +97,8 @@ class Pool:
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._loop = asyncio.get_running_loop()
         self._target = lru_cache(_MAX_TARGETS)(self._find_target)
-        self._connector = Connector(
-            limit=0,
-            keepalive_timeout=KEEP_ALIVE,
-            ssl=True if tls is None else tls,
-            resolver=aiohttp.ThreadedResolver(),
+        self.connector = Connector(
+            ssl=True if tls is None else tls, resolver=aiohttp.ThreadedResolver()
         )
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> OpenReply:
@@ -115,45 +107,39 @@ class Pool:
 
         It is sent once more if a reused connection ended before one byte of the reply.
         """
-        try:
-            return await self._send(request, timeouts, is_alone=not request.keep_alive)
-        except StaleConnectionError:
-            if not (request.may_resend and is_repeatable(request.body)):
-                raise
-        if request.on_resend is not None:
-            request.on_resend()
-        return await self._send(request, timeouts, is_alone=True)
+        target, body, connector = self._target(request.url), request.body, self.connector
+        head, keep_alive = _write_head(request, target), request.keep_alive
+        while True:
+            handler = connector.take(target.key) if keep_alive else None
+            if handler is None:
+                handler = await self._connect(target, timeouts)
+            writer = outgoing = None
+            try:
+                handler.begin(keep_alive=keep_alive, has_body=request.method != "HEAD")
+                if isinstance(body, bytes) and len(body) <= _LARGE:
+                    handler.write(head + body)
+                else:
+                    outgoing = OutgoingBody(request)
+                    writer = self._loop.create_task(_write(handler, head, request, outgoing))
+                message, content = await handler.read()
+                while 100 <= message.code < 200 and message.code != 101:
+                    message, content = await handler.read()
+            except BaseException as error:
+                _drop(handler, writer)
+                if outgoing is not None and outgoing.error is not None:
+                    raise outgoing.error from None
+                if not handler.is_stale(error):
+                    raise
+            else:
+                return OpenReply(message, content, handler, writer, connector, target.key)
+            _check_resend(request)
+            keep_alive = False  # on a new connection, which is closed after the reply
 
-    async def _send(self, request: HttpRequest, timeouts: Timeouts, *, is_alone: bool) -> OpenReply:
-        """`is_alone`: on a new connection, which is closed after the reply."""
-        target, clock = self._target(request.url), _connect_clock(timeouts.connect)
-        head, body = _write_head(request, target), request.body
+    async def _connect(self, target: Target, timeouts: Timeouts) -> Handler:
         try:
-            connection = await self._connector.connect(
-                target.address, NEW if is_alone else ANY, clock
-            )
+            return await self.connector.open(target.address, timeouts.connect)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
-        handler: Any = connection.protocol
-        writer = outgoing = None
-        try:
-            handler.begin(keep_alive=not is_alone, has_body=request.method != "HEAD")
-            if isinstance(body, bytes) and len(body) <= _LARGE:
-                handler.write(head + body)
-            else:
-                outgoing = OutgoingBody(request)
-                writer = self._loop.create_task(_write(handler, head, request, outgoing))
-            message, content = await handler.read()
-            while 100 <= message.code < 200 and message.code != 101:
-                message, content = await handler.read()
-        except BaseException as error:
-            _drop(connection, writer)
-            if outgoing is not None and outgoing.error is not None:
-                raise outgoing.error from None
-            if handler.is_stale(error):
-                raise StaleConnectionError from None
-            raise
-        return OpenReply(message, content, connection, writer)
 
     def _find_target(self, url: str) -> Target:
         try:
@@ -165,6 +151,7 @@ class Pool:
         found = None if self._proxies is None else self._proxies.find(url)
         proxy = None if found is None else URL(found)
         address = aiohttp.ClientRequest("POST", parsed, loop=self._loop, proxy=proxy)
+        key = address.connection_key
         headers = {
             "host": address.headers["host"],
             "accept": "*/*",
@@ -173,31 +160,19 @@ class Pool:
             **_basic_auth("authorization", parsed),
         }
         if proxy is None or address.is_ssl():
-            return Target(address, parsed.raw_path_qs, headers)
+            return Target(address, key, parsed.raw_path_qs, headers)
         whole = parsed.with_user(None).with_fragment(None)
-        return Target(address, str(whole), headers | _basic_auth("proxy-authorization", proxy))
+        return Target(address, key, str(whole), headers | _basic_auth("proxy-authorization", proxy))
 
     async def close(self) -> None:
         """Close every connection."""
         for exchange in tuple(self.lingering):
             exchange.abort()
-        await self._connector.close()
+        await self.connector.close()
 
     def discard(self) -> None:
         """Close the connections without the event loop, which is no longer running."""
-        idle: dict[Any, Any] = getattr(self._connector, "_conns", {})
-        busy: set[Any] = getattr(self._connector, "_acquired", set())
-        handlers = [handler for queue in idle.values() for handler, _ in queue]
-        for handler in (*handlers, *busy):
-            if handler.transport is not None:
-                abort_without_loop(handler.transport)
-        idle.clear()
-        busy.clear()
-
-
-@lru_cache
-def _connect_clock(seconds: float | None) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=None, connect=seconds)
+        self.connector.discard()
 
 
 def _basic_auth(header: str, url: URL) -> dict[str, str]:
@@ -226,6 +201,14 @@ def _write_head(request: HttpRequest, target: Target) -> bytes:
     return head.encode()
 
 
+def _check_resend(request: HttpRequest) -> None:
+    """Raise `StaleConnectionError` if the request may not be sent once more."""
+    if not (request.may_resend and is_repeatable(request.body)):
+        raise StaleConnectionError
+    if request.on_resend is not None:
+        request.on_resend()
+
+
 async def _write(
     handler: Handler, head: bytes, request: HttpRequest, outgoing: OutgoingBody
 ) -> None:
@@ -249,7 +232,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
         yield body[at : at + _PIECE]
 
 
-def _drop(connection: Any, writer: asyncio.Task[None] | None) -> None:
+def _drop(handler: Handler, writer: asyncio.Task[None] | None) -> None:
     if writer is not None:
         writer.cancel()
-    drop_connection(connection)
+    handler.drop()
