@@ -8,6 +8,7 @@ from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import DecodeError
 from interlingua.transport.timeouts import (
     Bounded,
+    Watch,
     host_of,
     is_one_value,
     next_deadline,
@@ -95,3 +96,104 @@ def test_body_over_the_limit():
 def test_is_one_value(content_type, answer):
     """JSON is one value; a stream of events is not."""
     assert is_one_value({} if content_type is None else {"content-type": content_type}) is answer
+
+
+class Exchange:
+    """Has a deadline; notes when it was asked for it."""
+
+    def __init__(self, deadline):
+        self.deadline = deadline
+        self.asked = []
+
+    def check(self, now):
+        """None after the deadline."""
+        self.asked.append(now)
+        return self.deadline if self.deadline > now else None
+
+
+class Loop:
+    """A clock of an event loop, moved by hand."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.timers = []
+
+    def time(self):
+        """The time of the clock."""
+        return self.now
+
+    def call_at(self, when, function):
+        """Note a timer."""
+        self.timers.append(asyncio.TimerHandle(when, function, (), self))
+        return self.timers[-1]
+
+    def get_debug(self):
+        """As the handles of asyncio need it."""
+        return False
+
+    def _timer_handle_cancelled(self, handle):
+        self.timers.remove(handle)
+
+    def run(self):
+        """Let every timer fire, each at its time; how many fired."""
+        fired = 0
+        while self.timers:
+            timer = min(self.timers, key=asyncio.TimerHandle.when)
+            self.timers.remove(timer)
+            self.now = max(self.now, timer.when())
+            timer._run()
+            fired += 1
+        return fired
+
+
+def test_each_deadline_is_noticed_in_time():
+    """One timer serves all, also if a later exchange has an earlier deadline."""
+    loop = Loop()
+    watch = Watch(loop)
+    exchanges = [Exchange(loop.now + each) for each in (50, 10, 30)]
+    references = [watch.reference(exchange) for exchange in exchanges]
+    for reference, exchange in zip(references, exchanges, strict=True):
+        watch.add(reference, exchange.deadline)
+        assert len(loop.timers) == 1
+
+    assert loop.run() == 3
+    assert [exchange.asked for exchange in exchanges] == [[110, 130, 150], [110], [110, 130]]
+
+
+def test_many_deadlines_are_checked_together():
+    """A thousand, one after another, are not a thousand checks of all."""
+    loop = Loop()
+    watch = Watch(loop)
+    exchanges = [Exchange(loop.now + i * 1e-5) for i in range(1_000)]
+    references = [watch.reference(exchange) for exchange in exchanges]
+    for reference, exchange in zip(references, exchanges, strict=True):
+        watch.add(reference, exchange.deadline)
+
+    assert loop.run() < 20
+    assert loop.now - exchanges[-1].deadline < 0.01
+
+
+def test_an_exchange_that_is_removed_or_abandoned_is_not_watched():
+    """The watch keeps no exchange alive, and does not ask one that has ended."""
+    loop = Loop()
+    watch, exchange, abandoned = Watch(loop), Exchange(0.0), Exchange(0.0)
+    reference, lost = watch.reference(exchange), watch.reference(abandoned)
+    watch.add(reference, loop.now)
+    watch.add(lost, loop.now)
+    del abandoned
+    assert lost() is None
+    watch.remove(reference)
+
+    assert loop.run() == 1
+    assert exchange.asked == []
+
+
+def test_a_closed_watch_has_no_timer():
+    """So that nothing refers to it in the event loop."""
+    loop, exchange = Loop(), Exchange(0.0)
+    watch = Watch(loop)
+    reference = watch.reference(exchange)
+    watch.add(reference, loop.now)
+    watch.close()
+
+    assert loop.timers == []

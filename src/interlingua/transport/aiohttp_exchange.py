@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from types import TracebackType
@@ -42,8 +41,8 @@ class Exchange:
     """A request and its reply; entering it sends the request."""
 
     __slots__ = (
-        "__weakref__", "_began", "_expired", "_limits", "_loop", "_phase", "_pool", "_reply",
-        "_request", "_task", "_timeouts", "_timer", "headers", "status", "waiting_since",
+        "__weakref__", "_began", "_expired", "_limits", "_loop", "_phase", "_pool", "_reference",
+        "_reply", "_request", "_task", "_timeouts", "headers", "status", "waiting_since",
     )  # fmt: skip
 
     def __init__(
@@ -62,19 +61,17 @@ class Exchange:
         self._timeouts = timeouts
         self._limits = limits
         self._reply: OpenReply | None = None
-        # One timer per exchange. Chunks do not move it; when it fires, it checks the time of the
-        # last chunk and is set again if the timeout has not passed. This is cheaper.
-        self._timer: asyncio.TimerHandle | None = None
+        self._reference = pool.watch.reference(self)
         self._phase: TimeoutPhase = "first_byte"
         self._expired: TimeoutPhase | None = None
         self._task: asyncio.Task[object] | None = None
         self.waiting_since: float | None = None
 
     async def __aenter__(self) -> Self:
-        task = self._task = asyncio.current_task()
+        task = self._task = asyncio.current_task(self._loop)
         before = 0 if task is None else task.cancelling()
         self._began = self._loop.time()
-        self._set_timer()
+        self._watch()
         error: SDKError | None = None
         try:
             reply = await self._pool.send(self._request, self._timeouts)
@@ -130,18 +127,16 @@ class Exchange:
         inflater = inflater_for(self.headers, self._limits)
         blocks: list[bytes] = []
         room = self._limits.body
-        if inflater is None:
-            next_block = content.readany
-        else:
+        is_over = content.at_eof  # without one more read to see that
+        next_block = content.readany
+        if inflater is not None:
             chunks = _Chunks(self, content, self._loop, in_stream=False)
             inflated = self._inflated(chunks, inflater, in_stream=False)
-            next_block = partial(anext, inflated, b"")
+            next_block, is_over = partial(anext, inflated, b""), bool
         try:
-            while block := await next_block():
+            while room >= 0 and not is_over() and (block := await next_block()):
                 blocks.append(block)
                 room -= len(block)
-                if room < 0:
-                    break
         except Exception as failure:  # noqa: BLE001 -- all are translated
             error = self._failed(failure, in_stream=False)
         else:
@@ -155,7 +150,7 @@ class Exchange:
         content = self._content()
         inflater = inflater_for(self.headers, self._limits)
         self._phase = "stream_read"
-        self._set_timer()
+        self._watch()
         chunks: AsyncIterator[bytes] = _Chunks(self, content, self._loop, in_stream=True)
         if inflater is not None:
             chunks = self._inflated(chunks, inflater, in_stream=True)
@@ -187,39 +182,31 @@ class Exchange:
             return timeout_error(self._expired, self._request, self._timeouts)
         return body_error(failure, self._request, in_stream=in_stream)
 
-    def _deadline(self) -> tuple[float | None, TimeoutPhase]:
+    def _deadline(self, now: float) -> tuple[float | None, TimeoutPhase]:
         since = self.waiting_since
-        waiting_since = self._loop.time() if since is None else since
+        waiting_since = now if since is None else since
         return next_deadline(self._timeouts, self._phase, self._began, waiting_since)
 
-    def _set_timer(self) -> None:
-        deadline, _ = self._deadline()
-        timer = self._timer
-        if timer is not None:
-            if deadline is not None and timer.when() <= deadline:
-                return  # the timer fires before the deadline, and is set again then
-            timer.cancel()
-        # A weak reference, so that the timer does not keep an abandoned exchange alive.
-        self._timer = None
+    def _watch(self) -> None:
+        """A timeout of this phase ends the exchange; chunks move it without being noted here."""
+        deadline, _ = self._deadline(self._loop.time())
         if deadline is not None:
-            self._timer = self._loop.call_at(deadline, _on_timer, weakref.ref(self))
+            self._pool.watch.add(self._reference, deadline)
 
-    def _on_timer(self) -> None:
-        self._timer = None
-        deadline, phase = self._deadline()
-        if deadline is None or deadline > self._loop.time():
-            self._set_timer()
-            return
+    def check(self, now: float) -> float | None:
+        """As `Watched` says; ends the exchange after a timeout."""
+        deadline, phase = self._deadline(now)
+        if deadline is None or deadline > now:
+            return deadline
         self._expired = phase
         if self._task is not None:
             self._task.cancel()
         elif self._reply is not None:
             self._reply.content.set_exception(_SilenceError())
+        return None
 
     def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._pool.watch.remove(self._reference)
 
 
 class _Chunks:
@@ -257,12 +244,6 @@ class _Chunks:
         finally:
             exchange.waiting_since = None
         raise error
-
-
-def _on_timer(reference: weakref.ref[Exchange]) -> None:
-    exchange = reference()
-    if exchange is not None:
-        exchange._on_timer()  # noqa: SLF001 -- same module
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

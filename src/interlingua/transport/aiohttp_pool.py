@@ -21,6 +21,7 @@ from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.transport.aiohttp_connector import Connector, Handler, StaleConnectionError
 from interlingua.transport.bodies import ACCEPTED, OutgoingBody, sent_headers
 from interlingua.transport.proxies import Proxies
+from interlingua.transport.timeouts import Watch
 from interlingua.version import USER_AGENT
 from interlingua.wire.multipart import is_repeatable
 
@@ -96,6 +97,8 @@ class Pool:
         self.lingering: set[Any] = set()
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._loop = asyncio.get_running_loop()
+        self.watch: Watch = Watch(self._loop)
+        """The deadlines of the exchanges."""
         self._target = lru_cache(_MAX_TARGETS)(self._find_target)
         self.connector = Connector(
             ssl=True if tls is None else tls, resolver=aiohttp.ThreadedResolver()
@@ -168,6 +171,7 @@ class Pool:
         """Close every connection."""
         for exchange in tuple(self.lingering):
             exchange.abort()
+        self.watch.close()
         await self.connector.close()
 
     def discard(self) -> None:

@@ -1,8 +1,12 @@
-"""Errors for timeouts and for bodies that are too large, shared by the transports."""
+"""Timeouts, and the errors for them and for bodies that are too large."""
 
 from __future__ import annotations
 
+import asyncio
+import weakref
 from collections.abc import AsyncIterator, Mapping
+from math import inf
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from interlingua.spec.contracts import HttpRequest, Timeouts
@@ -75,6 +79,67 @@ def next_deadline(
     return end, reason
 
 
+class Watched(Protocol):
+    """What has a deadline that may move."""
+
+    def check(self, now: float) -> float | None:
+        """The time of the next deadline; None if there is none, or after one has passed."""
+
+
+class Watch:
+    """
+    The deadlines of all exchanges of an event loop, with one timer.
+
+    Most exchanges end long before their deadlines, so a timer for each would be set in vain. When
+    the timer fires, every exchange is asked for its deadline, and it is set for the next one.
+    """
+
+    __slots__ = ("_at", "_loop", "_references", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._references: set[weakref.ref[Watched]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._at = inf  # when the timer fires
+
+    def reference(self, watched: Watched) -> weakref.ref[Watched]:
+        """A weak reference for `add`, so that an abandoned exchange is not kept alive."""
+        return weakref.ref(watched, self._references.discard)
+
+    def add(self, reference: weakref.ref[Watched], deadline: float) -> None:
+        """Call `check` at this time or before it, and until it returns None."""
+        self._references.add(reference)
+        if deadline < self._at:
+            self._set(deadline)
+
+    def remove(self, reference: weakref.ref[Watched]) -> None:
+        """Call `check` no more."""
+        self._references.discard(reference)
+
+    def close(self) -> None:
+        """Stop the timer."""
+        self._set(inf)
+
+    def _set(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._at = at
+        self._timer = None if at == inf else self._loop.call_at(at, self._check)
+
+    def _check(self) -> None:
+        self._timer, now, earliest = None, self._loop.time(), inf
+        for reference in tuple(self._references):
+            watched = reference()
+            deadline = None if watched is None else watched.check(now)
+            if deadline is None:
+                self._references.discard(reference)
+            elif deadline < earliest:
+                earliest = deadline
+        # Many deadlines, one after another, are not checked one by one: that would be quadratic.
+        self._set(max(earliest, now + len(self._references) * _PER_CHECK))
+
+
+_PER_CHECK = 1e-5  # seconds between two checks, for each exchange
 _MAX_CAUSES = 10
 
 
