@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -24,6 +25,7 @@ from werkzeug.serving import make_server
 from interlingua import Client, HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, stall, text
 from support.servers import free_port
+from test_docs import FENCE, fits
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -315,6 +317,28 @@ def test_the_notebook(monkeypatch):
 
     assert outputs(notebook) == outputs(stored)
     assert ["Old pond, a frog jumps in, water's sound."] in outputs(notebook)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_the_page_about_notebooks(monkeypatch):
+    """Its blocks are cells of one notebook, and a text block after one is what the cell shows."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    page = (ROOT / "docs" / "howto" / "notebooks.md").read_text(encoding="utf-8")
+    blocks = FENCE.findall(page)
+    cells = [nbformat.v4.new_code_cell(body) for language, body in blocks if language == "py"]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=PATIENCE, coalesce_streams=True).execute()
+
+    shown = ["\n".join(cell) for cell in outputs(notebook)]
+    pairs = pairwise([*blocks, ("", "")])
+    expected = [
+        following if kind == "text" else ""
+        for (language, _), (kind, following) in pairs
+        if language == "py"
+    ]
+    assert len(cells) > 5
+    for output, text_block in zip(shown, expected, strict=True):
+        assert not text_block or fits(output, text_block), f"it shows\n{output}"
 
 
 # All of them.
