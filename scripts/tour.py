@@ -165,11 +165,39 @@ def show_message(message: Message) -> None:
         print(f"  {message.role:>10}  {shown}")
 
 
+NEXT = (
+    ("interlingua ask -m local:smollm2 'Hello!'", "ask the model on this machine"),
+    ("interlingua chat -m local:smollm2", "talk to it"),
+    ("interlingua providers", "which variable each provider needs"),
+    ("export ANTHROPIC_API_KEY=...", "then -m anthropic:claude-haiku-4-5"),
+    ("python examples/coding_agent.py", "a whole program; examples/README.md lists the others"),
+    ("scripts/smoke", "try the providers whose keys are set; it asks before it spends"),
+)
+PAGES = (
+    ("docs/tutorial.md", "from the first call to the first tool, without a key"),
+    ("docs/howto/test-your-program.md", "scripted models for your own tests"),
+    ("docs/howto/command-line.md", "all commands"),
+    ("docs/reference.md", "every name and option"),
+)
+
+
+def show_next() -> None:
+    """Where to go from here; the commands work in this folder."""
+    title("Where to go next")
+    print(f"  {DIM}source .venv/bin/activate  # the environment of this demo{PLAIN}")
+    for command, what in NEXT:
+        print(f"  {command:44} {DIM}{what}{PLAIN}")
+    print()
+    for page, what in PAGES:
+        print(f"  {page:44} {DIM}{what}{PLAIN}")
+
+
 async def main() -> None:
     began = time.perf_counter()
     await ask_local_model()
     await carry_conversation()
     print(f"\n{DIM}finished in {time.perf_counter() - began:.1f} s{PLAIN}")
+    show_next()
 
 
 if __name__ == "__main__":

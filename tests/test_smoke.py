@@ -1,183 +1,202 @@
 """
-The smoke test: six small programs that use all of it, one after another, in every dialect.
+The smoke test (`scripts/smoke`) on simulated providers, and that each of its checks can fail.
 
-They are the same programs for each provider; only the model's id differs, and comes from the
+The checks are the same programs for each provider; only the model's id differs, and comes from the
 catalog. The model is simulated, the HTTP is real: client and key come from the environment.
 """
 
 import asyncio
-import base64
-import functools
-import json
+import importlib.util
+import io
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
-from interlingua import (
-    Client,
-    Image,
-    Message,
-    Text,
-    Tool,
-    generate,
-    generate_object,
-    set_default_client,
-    stream,
-)
-from interlingua.catalog import get_latest_model
-from interlingua.errors import NotFoundError
-from interlingua.simulator import Simulator, results, serve_in_thread, text, tool_call
+from interlingua import Client
+from interlingua.providers.catalog.models import find_model
+from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
+
+ROOT = Path(__file__).resolve().parents[1]
+_SPEC = importlib.util.spec_from_file_location("smoke", ROOT / "scripts" / "smoke.py")
+smoke = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(smoke)
 
 KEY = "sk-of-the-smoke-test"
-ENVIRONMENT = {
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
-    "gemini": ("GEMINI_API_KEY", "GEMINI_BASE_URL", ""),
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", ""),
-    "openrouter": ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "/v1"),  # speaks Chat Completions
+
+
+@pytest.fixture
+def no_keys(monkeypatch):
+    """An environment without providers."""
+    monkeypatch.setattr(smoke.os, "environ", {})
+
+
+def environment(server, *providers):
+    """The variables of a user whose providers are at this server."""
+    variables = {}
+    for name in providers or smoke.SIMULATED:
+        key, address, path = smoke.SIMULATED[name]
+        variables |= {key: KEY, address: server.url + path}
+    return variables
+
+
+def try_check(name, provider, app):
+    """The outcome of one check."""
+
+    async def main(environ):
+        async with Client.from_env(environ) as client:
+            model = smoke.choose_model(provider, is_cheap=False)
+            return await smoke.run_check(smoke.CHECKS[name], smoke.Target(client, provider, model))
+
+    with serve_in_thread(app) as server:
+        return asyncio.run(main(environment(server)))
+
+
+def models():
+    return [smoke.choose_model(name, is_cheap=False) for name in smoke.SIMULATED]
+
+
+@pytest.mark.parametrize("provider", smoke.SIMULATED)
+@pytest.mark.parametrize("name", smoke.CHECKS)
+def test_every_check_passes(name, provider):
+    """In every dialect."""
+    app = Simulator(smoke.answer, key=KEY, models=models())
+    outcome = try_check(name, provider, app)
+
+    assert outcome.mark == "pass", outcome.note
+    assert app.script.received
+    assert all(exchange.over.wait(10) for exchange in app.script.received)
+
+
+BROKEN = {
+    "answer": (text(""), "the text is empty"),
+    "stream": (text(""), "there was no piece of text"),
+    "tools": (text("Sunny in San Francisco and New York."), "the model called no tool"),
+    "image": (text("It is blue."), "it is red, not 'It is blue.'"),
+    "object": (text('{"name": "Bob", "age": 30}'), "it is {'name': 'Bob', 'age': 30}"),
+    "history": (text("Five."), "it is 4, not 'Five.'"),
+    "cancel": (text(""), "there was no piece of text"),
+    "unknown model": (text("Here I am."), "an unknown model answered"),
+    "bad key": (text("Come in."), "a wrong key was accepted"),
 }
-"""Of each provider, where its key and its address are looked for, and where its paths begin."""
 
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+@pytest.mark.parametrize("provider", smoke.SIMULATED)
+@pytest.mark.parametrize("name", smoke.CHECKS)
+def test_every_check_can_fail(name, provider):
+    """A provider that does it wrong is found, with a reason."""
+    turn, reason = BROKEN[name]
+
+    assert try_check(name, provider, Simulator(turn)) == ("FAIL", reason)
+
+
+def test_an_error_fails_one_check():
+    """What the library raises is the reason."""
+    outcome = try_check("answer", "openai", Simulator(error(400, "No such thing.")))
+
+    assert outcome.mark == "FAIL"
+    assert re.match(r"InvalidRequestError: openai:.*No such thing", outcome.note)
+
+
+def test_a_check_ends(monkeypatch):
+    """A provider that never answers does not stop the others."""
+    monkeypatch.setattr(smoke, "SECONDS", 0.2)
+    outcome = try_check("answer", "openai", Simulator(latency(first=60) + text("Hi.")))
+
+    assert outcome.mark == "FAIL"
+    assert "TimeoutError" in outcome.note
+
+
+def test_simulated(capsys):
+    """Nothing is asked, and the table has a row for each provider and a column for each check."""
+    assert asyncio.run(smoke.main(["--simulate"])) == 0
+
+    header, *rows = capsys.readouterr().out.strip().splitlines()[:5]
+    assert header.split("  ")[-1] == "bad key"
+    assert [row.split(":")[0] for row in rows] == ["openai", "anthropic", "gemini", "openrouter"]
+    assert [row.count("pass") for row in rows] == [len(smoke.CHECKS)] * 4
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_without_keys(capsys):
+    """It says that nothing was tried, and which variable each provider needs."""
+    assert asyncio.run(smoke.main([])) == 2
+
+    printed = capsys.readouterr().out
+    assert "no key is set" in printed
+    assert re.search(r"^  anthropic +set ANTHROPIC_API_KEY$", printed, re.MULTILINE)
+    assert re.search(
+        r"^  cloudflare +set CLOUDFLARE_API_KEY and CLOUDFLARE_ACC", printed, re.MULTILINE
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stdin", "words"),
+    [(io.StringIO("y\n"), "Pass --yes"), (Terminal("\n"), "Spend up to $"), (Terminal("n\n"), "?")],
 )
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-}
+def test_it_asks_before_it_spends(monkeypatch, capsys, stdin, words):
+    """With the cost; without a clear yes from a terminal, nothing is sent."""
+    app = Simulator(smoke.answer, key=KEY)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with serve_in_thread(app) as server:
+        monkeypatch.setattr(smoke.os, "environ", environment(server, "openai"))
+        assert asyncio.run(smoke.main([])) == 2
 
-weather_tool = Tool(
-    name="get_weather",
-    description="The weather in a city.",
-    parameters={
-        "type": "object",
-        "properties": {"location": {"type": "string"}},
-        "required": ["location"],
-    },
-    execute=lambda location: f"72F and sunny in {location}",
+    printed = capsys.readouterr().out
+    assert re.search(r"^  openai:\S+ +\$\d+\.\d\d$", printed, re.MULTILINE)
+    assert words in printed
+    assert "Nothing was sent." in printed
+    assert app.script.received == ()
+
+
+@pytest.mark.parametrize("arguments", [["--yes"], []])
+def test_real_keys(monkeypatch, capsys, arguments):
+    """What has a key is tried, after a yes; the rest is named; no key is shown."""
+    app = Simulator(smoke.answer, key=KEY, models=[*models(), "gpt-mine"])
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    with serve_in_thread(app) as server:
+        monkeypatch.setattr(smoke.os, "environ", environment(server, "openai", "gemini"))
+        model = ["--model", "openai:gpt-mine"]
+        assert asyncio.run(smoke.main([*arguments, *model, "--check", "stream"])) == 0
+
+    printed = capsys.readouterr().out
+    assert re.search(r"^openai:gpt-mine +pass", printed, re.MULTILINE)
+    assert re.search(r"^  anthropic +set ANTHROPIC_API_KEY$", printed, re.MULTILINE)
+    assert "All checks passed." in printed
+    assert KEY not in printed
+
+
+def test_a_failure_is_the_exit_code(monkeypatch, capsys):
+    """And the reason is below the table."""
+    with serve_in_thread(Simulator("Blue.", key=KEY)) as server:
+        monkeypatch.setattr(smoke.os, "environ", environment(server, "openai"))
+        checks = ["--check", "answer", "--check", "image"]
+        assert asyncio.run(smoke.main(["--yes", "--provider", "openai", *checks])) == 1
+
+    printed = capsys.readouterr().out
+    assert re.search(r"^FAIL openai:\S+ image: it is red, not 'Blue.'$", printed, re.MULTILINE)
+    assert printed.endswith("1 failed\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--model", "gpt-5.2"], ["--provider", "nowhere"], ["--check", "nothing"]]
 )
+def test_wrong_options(arguments, capsys):
+    """One line says what is wrong."""
+    with pytest.raises(SystemExit, match="2"):
+        asyncio.run(smoke.main(arguments))
+    assert arguments[1] in capsys.readouterr().err
 
 
-def model_of(provider, capability=None):
-    return get_latest_model(provider, capability).id
-
-
-def answer(request):
-    """What a model would say that can read: it knows only what is in the request."""
-    asked = request.messages[-1]
-    tools = {tool.name for tool in request.tools or ()}
-    person = re.search(r"(\w+) is (\d+) years", asked.text)
-    if person is not None:
-        said = {"name": person[1], "age": int(person[2])}
-        return tool_call("answer", said) if "answer" in tools else text(json.dumps(said))
-    if results(request):
-        return text(" and ".join(str(result.content) for result in results(request)))
-    if "get_weather" in tools:
-        cities = re.findall(r"San Francisco|New York", asked.text)
-        return sum((tool_call("get_weather", location=city) for city in cities), start=text(""))
-    images = [part for part in asked.content if isinstance(part, Image)]
-    if images:
-        return text(f"A picture of {len(images[0].data)} bytes.")
-    return text("Old pond, / a frog jumps in, / water's sound." if "haiku" in asked.text else "Hi.")
-
-
-def smoke(program):
-    """The program as a test for each provider, with the client that the environment gives."""
-
-    @pytest.mark.parametrize("provider", sorted(ENVIRONMENT))
-    @functools.wraps(program)
-    def test(provider):
-        known = [model_of(name, able) for name in ENVIRONMENT for able in (None, "tools", "vision")]
-        app = Simulator(answer, key=KEY, models=known)
-        with serve_in_thread(app) as server:
-            environ = {}
-            for key, address, path in ENVIRONMENT.values():
-                environ |= {key: KEY, address: server.url + path}
-
-            async def whole():
-                async with Client.from_env(environ) as client:
-                    set_default_client(client)
-                    try:
-                        await program(provider)
-                    finally:
-                        set_default_client(None)
-
-            asyncio.run(whole())
-        assert all(exchange.over.is_set() for exchange in app.script.received)
-
-    return test
-
-
-@smoke
-async def test_1_basic_generation(provider):
-    """Text, tokens and a reason."""
-    result = await generate(
-        model=get_latest_model(provider).id,
-        prompt="Say hello in one sentence.",
-        max_tokens=100,
-        provider=provider,
-    )
-    assert result.text
-    assert result.usage.input_tokens > 0
-    assert result.usage.output_tokens > 0
-    assert result.finish_reason.reason == "stop"
-
-
-@smoke
-async def test_2_streaming(provider):
-    """The pieces are the whole. From here on the id of the model alone says whose it is."""
-    stream_result = stream(model=model_of(provider), prompt="Write a haiku.")
-    text_chunks = []
-    async for event in stream_result:
-        if event.type == "text_delta":
-            text_chunks.append(event.delta)  # noqa: PERF401 -- as a user would write it
-    assert "".join(text_chunks) == stream_result.response().text
-    assert len(text_chunks) > 1
-
-
-@smoke
-async def test_3_tool_calling_with_parallel_execution(provider):
-    """Both cities are looked up in one step, and both are in the answer."""
-    result = await generate(
-        model=model_of(provider, "tools"),
-        prompt="What is the weather in San Francisco and New York?",
-        tools=[weather_tool],
-        max_tool_rounds=3,
-    )
-    assert len(result.steps) >= 2
-    assert "San Francisco" in result.text
-    assert "New York" in result.text
-    assert len(result.steps[0].tool_results) == 2
-
-
-@smoke
-async def test_4_image_input(provider):
-    """The picture arrives: its bytes are counted."""
-    result = await generate(
-        model=model_of(provider, "vision"),
-        messages=[
-            Message(
-                role="user",
-                content=[Text(text="What do you see?"), Image(data=PNG, media_type="image/png")],
-            )
-        ],
-    )
-    assert result.text
-    assert result.text == f"A picture of {len(PNG)} bytes."
-
-
-@smoke
-async def test_5_structured_output(provider):
-    """An object of the schema."""
-    result = await generate_object(
-        model=model_of(provider), prompt="Extract: Alice is 30 years old", schema=PERSON
-    )
-    assert result.output["name"] == "Alice"
-    assert result.output["age"] == 30
-
-
-@smoke
-async def test_6_error_handling(provider):
-    """A model that is not there."""
-    with pytest.raises(NotFoundError):
-        await generate(model="nonexistent-model-xyz", prompt="test", provider=provider)
+def test_cheap_models_are_cheaper():
+    """Of the known providers, never more expensive than the latest."""
+    for provider in smoke.SIMULATED:
+        latest, cheap = (smoke.choose_model(provider, is_cheap=each) for each in (False, True))
+        prices = [smoke._price(find_model(name, provider)) for name in (cheap, latest)]
+        assert prices[0] <= prices[1], provider
