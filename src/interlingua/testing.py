@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
-"""What a cassette does: replay a file, record it, or record what is not in it yet."""
+"""What a cassette does: replay a file, record it, or record it only if it does not exist."""
 MODES: tuple[str, ...] = get_args(Mode)
 """The modes."""
 _MAX_NAME = 120  # characters of the test's name in the file name

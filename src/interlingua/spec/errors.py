@@ -234,77 +234,156 @@ class SDKError(Exception):
 
 
 class ProviderError(SDKError):
-    """The provider answered with an error."""
+    """
+    The provider answered with an error.
+
+    Cause: the provider refused or failed, and no narrower class fits.
+
+    Cure: read `status_code`, `error_code` and `raw`; `provider_request_id` is for the provider's
+    support.
+    """
 
     rate_limit: RateLimitInfo | None = None
     """The rate limits in the headers of the reply, if there were any."""
 
 
 class AuthenticationError(ProviderError):
-    """The key is missing, wrong or expired."""
+    """
+    The key is missing, wrong or expired.
+
+    Cause: the key is not set, was revoked, or belongs to another service or project.
+
+    Cure: set the variable of the provider, or pass `api_key=`; `interlingua doctor` shows which
+    keys are found.
+    """
 
     error_class = ErrorClass.AUTH
 
 
 class AccessDeniedError(ProviderError):
-    """The key is valid but has no permission for this."""
+    """
+    The key is valid but has no permission for this.
+
+    Cause: the account has no access to the model, the region or the feature.
+
+    Cure: ask for access at the provider, or use another model.
+    """
 
     error_class = ErrorClass.AUTH
 
 
 class NotFoundError(ProviderError):
-    """No such model or endpoint."""
+    """
+    No such model or endpoint.
+
+    Cause: the name of the model is wrong or retired, or `base_url` has a wrong path.
+
+    Cure: compare with `interlingua models --live`; the address of a compatible server ends in its
+    version.
+    """
 
     error_class = ErrorClass.INVALID_REQUEST
 
 
 class InvalidRequestError(ProviderError):
-    """The request is wrong; sending it again cannot help."""
+    """
+    The request is wrong; sending it again cannot help.
+
+    Cause: a value that the provider does not accept, often in `provider_options`, or a broken
+    history.
+
+    Cure: `client.explain(request)` shows what is sent; `raw` has the words of the provider.
+    """
 
     error_class = ErrorClass.INVALID_REQUEST
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens for now."""
+    """
+    Too many requests or tokens for now.
+
+    Cause: the limit of requests or tokens per minute of the key or model, or of a `RateLimit`.
+
+    Cure: wait `retry_after` seconds; raise `max_retries`, add `RateLimit`, or use several keys with
+    `Balance`.
+    """
 
     error_class = ErrorClass.RATE_LIMIT
     default_retryable = True
 
 
 class ServerError(ProviderError):
-    """The provider failed or is overloaded."""
+    """
+    The provider failed or is overloaded.
+
+    Cause: an outage or overload at the provider, or a proxy before it.
+
+    Cure: retry later, or add `Fallback` to another model; a circuit breaker saves the waiting.
+    """
 
     error_class = ErrorClass.SERVER_ERROR
     default_retryable = True
 
 
 class ContentFilterError(ProviderError):
-    """A safety filter blocked the prompt or the answer."""
+    """
+    A safety filter blocked the prompt or the answer.
+
+    Cause: the prompt or the answer touches what the provider does not allow.
+
+    Cure: change the prompt; the provider's settings of safety may be loosened by
+    `provider_options`.
+    """
 
     error_class = ErrorClass.INVALID_REQUEST
 
 
 class ContextLengthError(ProviderError):
-    """The input does not fit the model's context window."""
+    """
+    The input does not fit the model's context window.
+
+    Cause: the messages, tools and files have more tokens than the model accepts.
+
+    Cure: send less, use `on_overflow="truncate"` or a function that summarizes, or a model with
+    more context.
+    """
 
     error_class = ErrorClass.CONTEXT_OVERFLOW
 
 
 class QuotaExceededError(ProviderError):
-    """Billing or quota is used up; waiting does not help."""
+    """
+    Billing or quota is used up; waiting does not help.
+
+    Cause: the credit of the account, or a monthly limit, is used up.
+
+    Cure: add credit or raise the limit at the provider; `Fallback` goes to another one meanwhile.
+    """
 
     error_class = ErrorClass.RATE_LIMIT
 
 
 class CircuitOpenError(ProviderError):
-    """The call was not sent because the provider has failed too often; see `retry_after`."""
+    """
+    The call was not sent because the provider has failed too often; see `retry_after`.
+
+    Cause: a `CircuitBreaker` has counted too many failures of this provider or model.
+
+    Cure: wait `retry_after` seconds, or add `Fallback`; the cause is the failures before it.
+    """
 
     error_class = ErrorClass.SERVER_ERROR
     default_retryable = True
 
 
 class RequestTimeoutError(SDKError, TimeoutError):
-    """A request or stream took too long."""
+    """
+    A request or stream took too long.
+
+    Cause: `timeout=`, or a limit of `Timeouts`, was reached; `phase` says which.
+
+    Cure: allow more time, ask for a shorter answer, or stream: then only pauses are limited.
+    """
 
     error_class = ErrorClass.NETWORK
     default_retryable = True
@@ -317,20 +396,39 @@ class RequestTimeoutError(SDKError, TimeoutError):
 
 
 class ProviderTimeoutError(ProviderError, RequestTimeoutError):
-    """The provider reported a timeout of its own."""
+    """
+    The provider reported a timeout of its own.
+
+    Cause: the answer took the provider too long, often with much thinking or output.
+
+    Cure: retry, ask for less, or stream the answer.
+    """
 
     error_class = ErrorClass.NETWORK
     default_retryable = True
 
 
 class AbortError(SDKError):
-    """The caller cancelled."""
+    """
+    The caller cancelled.
+
+    Cause: an `AbortSignal`, `client.cancel` or the end of a task; `partial` has what had arrived.
+
+    Cure: none is needed; `resume=` goes on with a run.
+    """
 
     error_class = ErrorClass.CANCELLED
 
 
 class NetworkError(SDKError, ConnectionError):
-    """No usable connection."""
+    """
+    No usable connection.
+
+    Cause: no such host, no route, a refused or broken connection, a proxy, or a certificate.
+
+    Cure: check `base_url`, the proxy variables and the certificates; `interlingua doctor --online`
+    tries it.
+    """
 
     error_class = ErrorClass.NETWORK
     default_retryable = True
@@ -340,14 +438,27 @@ class NetworkError(SDKError, ConnectionError):
 
 
 class StreamError(SDKError):
-    """A stream ended before its terminal event, or was malformed."""
+    """
+    A stream ended before its terminal event, or was malformed.
+
+    Cause: the connection broke in the middle, or the server sends something else than its dialect.
+
+    Cure: retry; `partial` has what had arrived. If it repeats, check the server with `interlingua
+    check --endpoint`.
+    """
 
     error_class = ErrorClass.SERVER_ERROR
     default_retryable = True
 
 
 class DecodeError(SDKError):
-    """Bytes that are not JSON, or JSON of the wrong shape."""
+    """
+    Bytes that are not JSON, or JSON of the wrong shape.
+
+    Cause: a server that does not follow its dialect, a proxy's error page, or a damaged document.
+
+    Cure: look at `raw` and `path`; choose the dialect of the server with `dialect=`.
+    """
 
     error_class = ErrorClass.SERVER_ERROR
 
@@ -356,18 +467,38 @@ class DecodeError(SDKError):
 
 
 class MismatchError(DecodeError):
-    """A JSON value does not fit its type."""
+    """
+    A JSON value does not fit its type.
+
+    Cause: a JSON value that is not of the Python type asked for.
+
+    Cure: `problems` lists what differs; widen the type, or describe the fields for the model.
+    """
 
     problems: tuple[Problem, ...] = ()
     """Everything that is wrong with it."""
 
 
 class InvalidToolCallError(SDKError):
-    """The arguments of a tool call do not match what the tool declares."""
+    """
+    The arguments of a tool call do not match what the tool declares.
+
+    Cause: the model wrote arguments that are no JSON, or do not match the schema.
+
+    Cure: the model is told and may correct itself; simplify the schema, or pass
+    `repair_tool_call=`.
+    """
 
 
 class NoObjectGeneratedError(SDKError):
-    """Structured output could not be read or does not fit the schema."""
+    """
+    Structured output could not be read or does not fit the schema.
+
+    Cause: the model wrote no JSON, was cut off, or broke the schema; `problems` says what.
+
+    Cure: raise `max_tokens` or `max_validation_retries`, simplify the schema, or use a model that
+    enforces it.
+    """
 
     text: str = ""
     """The text that should have been the object, as the model wrote it."""
@@ -378,7 +509,14 @@ class NoObjectGeneratedError(SDKError):
 
 
 class BudgetExceededError(SDKError):
-    """A budget that the caller set is used up; the call was not sent."""
+    """
+    A budget that the caller set is used up; the call was not sent.
+
+    Cause: what is spent and reserved leaves too little for the call.
+
+    Cure: wait until `renews_at`, raise the `Budget`, or lower `max_tokens`, which is what is
+    reserved.
+    """
 
     error_class = ErrorClass.RATE_LIMIT
 
@@ -393,15 +531,33 @@ class BudgetExceededError(SDKError):
 
 
 class RunLimitError(SDKError):
-    """A run reached a limit that the caller set, such as a number of steps or a cost."""
+    """
+    A run reached a limit that the caller set, such as a number of steps or a cost.
+
+    Cause: a limit of `RunLimits`: requests, tokens, dollars or tool calls.
+
+    Cure: raise the limit, and go on with `resume=` and the error.
+    """
 
 
 class StoreError(SDKError):
-    """The store that holds limits, caches or sessions cannot be reached, or is damaged."""
+    """
+    The store that holds limits, caches or sessions cannot be reached, or is damaged.
+
+    Cause: a disk that is full, a file of a newer version, or a Redis that does not answer.
+
+    Cure: repair the store; `on_store_failure=` decides what happens to calls meanwhile.
+    """
 
 
 class ConfigurationError(SDKError):
-    """The library was set up or called wrongly."""
+    """
+    The library was set up or called wrongly.
+
+    Cause: an unknown option or model, a value of the wrong type, a missing key or extra.
+
+    Cure: the message names the place and what to write instead.
+    """
 
     error_class = ErrorClass.INVALID_REQUEST
 
@@ -410,8 +566,20 @@ class ConfigurationError(SDKError):
 
 
 class UnsupportedError(ConfigurationError):
-    """The target cannot express this, and the loss policy forbids dropping it."""
+    """
+    The target cannot express this, and the loss policy forbids dropping it.
+
+    Cause: the model or its dialect lacks what the request asks for.
+
+    Cure: use another model, leave it out, or accept the loss with `on_loss="warn"`.
+    """
 
 
 class UnsupportedToolChoiceError(UnsupportedError):
-    """The target does not support this tool choice."""
+    """
+    The target does not support this tool choice.
+
+    Cause: the target cannot be forced to call a tool, for instance while it thinks.
+
+    Cure: use `tool_choice="auto"`, switch thinking off, or accept the loss with `on_loss="warn"`.
+    """

@@ -16,6 +16,7 @@ from interlingua.api.objects import functions as async_objects
 from interlingua.api.run import generate as async_run
 from interlingua.api.run import many as async_many
 from interlingua.api.run import run as default
+from interlingua.api.run.help import list_options
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.many import CONCURRENCY, Item, ItemResult, ProgressCallback
 from interlingua.api.run.options import Prompt
@@ -42,6 +43,7 @@ T = TypeVar("T")
 _NOT_ENDED = "The stream has not ended. Read it to its end first."
 
 
+@list_options
 def generate(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
@@ -49,6 +51,7 @@ def generate(
     return background.run(async_run.generate(model, prompt, **unwrap(options)))
 
 
+@list_options
 def stream(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:
@@ -223,6 +226,7 @@ def generate_object(
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
+@list_options
 def generate_object(
     model: str | None,
     prompt: Prompt = None,
@@ -251,6 +255,7 @@ def stream_object(
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
+@list_options
 def stream_object(
     model: str | None,
     prompt: Prompt = None,

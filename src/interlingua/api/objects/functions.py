@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.run.help import list_options
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import (
     ACCESS,
@@ -67,6 +68,7 @@ async def generate_object(
     schema: JsonSchema,
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
+@list_options
 async def generate_object(
     model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
@@ -108,6 +110,7 @@ def stream_object(
     schema: JsonSchema,
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
+@list_options
 def stream_object(
     model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:

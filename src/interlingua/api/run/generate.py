@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, Unpack
 
+from interlingua.api.run.help import list_options
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.run import Run
@@ -14,6 +15,7 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.response import Response
 
 
+@list_options
 async def generate(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
@@ -29,6 +31,7 @@ async def generate(
     return await Run(model, prompt, options).generate()
 
 
+@list_options
 def stream(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:

@@ -104,9 +104,9 @@ class ImageResult(OperationResult, frozen=True, kw_only=True):
     """
     The images that a model made.
 
-        result.image         the first one, as a part of a message
-        result.images        all of them, as parts
-        result.items         all of them, with their size in pixels
+        result.image  # the first one, as a part of a message
+        result.images  # all of them, as parts
+        result.items  # all of them, with their size in pixels
     """
 
     items: tuple[GeneratedImage, ...] = ()

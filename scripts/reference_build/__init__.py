@@ -1,0 +1,1 @@
+"""What `scripts/reference_tables.py` reads of the source, and how it writes it as Markdown."""

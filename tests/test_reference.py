@@ -1,0 +1,168 @@
+"""The reference has every public name, option, field, warning and error, each with its meaning."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import interlingua
+from interlingua import errors, sync
+from interlingua.spec.warning_help import HELP
+from interlingua.spec.warnings import WARNINGS
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import reference_tables  # noqa: E402
+from reference_build import render, source  # noqa: E402
+
+PLACES = reference_tables.placed()
+DESCRIBED = [
+    (module, name)
+    for module, names in PLACES.items()
+    for name in names
+    if not module.startswith("interlingua.sync")
+]
+TEXTS = reference_tables.texts()
+ROW = re.compile(r"^\| `(\w+)` \| .+ \| .* \| (.*) \|$", re.MULTILINE)
+
+
+def section(module, name):
+    """What the page has about a name."""
+    page, _, anchor = PLACES[module][name].partition("#")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for part in text.split("\n### ")[1:]:
+        heading, _, body = part.partition("\n")
+        if reference_tables.slug(heading) == anchor:
+            return body
+    return None
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_it_is_up_to_date(path):
+    """Run scripts/reference_tables.py after a change of a public name, option, field or warning."""
+    assert path.read_text(encoding="utf-8") == TEXTS[path]
+
+
+def test_every_public_name_is_described():
+    """Each name of a module is in one section of one page."""
+    for module, names in PLACES.items():
+        assert sorted(names) == sorted(source.names_of(module)), module
+    missing = [name for module, name in DESCRIBED if section(module, name) is None]
+    assert missing == []
+    assert len(DESCRIBED) > 400
+
+
+def runtime_fields(value):
+    """The fields of a record, an error or options, as Python knows them."""
+    if isinstance(value, type) and hasattr(value, "__struct_fields__"):
+        return value.__struct_fields__
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return ()
+    for attribute in ("__required_keys__", "__dataclass_fields__", "_fields"):
+        if isinstance(value, type) and hasattr(value, attribute):
+            keys = getattr(value, attribute)
+            return (*keys, *getattr(value, "__optional_keys__", ()))
+    return ()
+
+
+def runtime_parameters(value):
+    """The parameters of a function, or of a class that programs make."""
+    name = getattr(value, "__name__", "")
+    is_made = isinstance(value, type) and not runtime_fields(value)
+    if is_made and (issubclass(value, BaseException) or name in render.MADE_BY_THE_LIBRARY):
+        return ()
+    if is_made and (getattr(value, "_is_protocol", False) or "__init__" not in vars(value)):
+        return ()
+    if not is_made and not inspect.isfunction(value):
+        return ()
+    kinds = (inspect.Parameter.VAR_KEYWORD,)
+    given = inspect.signature(value).parameters.values()
+    return [one.name for one in given if one.kind not in kinds and one.name[0] != "_"]
+
+
+@pytest.mark.parametrize("module", [module for module in PLACES if ".sync" not in module])
+def test_every_option_and_field_has_a_meaning(module):
+    """What Python knows of a record or function is a row, with a type and a meaning."""
+    owner = __import__(module, fromlist=["_"])
+    for name in PLACES[module]:
+        value = getattr(owner, name)
+        rows = dict(ROW.findall(section(module, name)))
+        for field in (*runtime_fields(value), *runtime_parameters(value)):
+            assert rows.get(field), f"{name}.{field}"
+
+
+def test_the_measure_can_fail():
+    """The fields and parameters are really those of Python."""
+    assert "temperature" in runtime_fields(interlingua.GenerateOptions)
+    assert "input_tokens" in runtime_fields(interlingua.Usage)
+    assert "providers" in runtime_parameters(interlingua.Client)
+    assert "voice" in runtime_parameters(interlingua.speak)
+    assert "usd" in runtime_parameters(interlingua.middleware.Budget)
+
+
+FUNCTIONS = ("generate", "stream", "generate_object", "stream_object")
+
+
+@pytest.mark.parametrize("module", [interlingua, sync], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_lists_every_option(module, name):
+    """`help(generate)` has each option of the signature, in one column."""
+    text = inspect.getdoc(getattr(module, name))
+
+    listed = re.findall(r"^- `(\w+)` \((.+?)\): \S", text, re.MULTILINE | re.DOTALL)
+    options = {*runtime_fields(interlingua.GenerateOptions)}
+    assert {option for option, _ in listed} == options
+    assert text.splitlines()[0][0].isupper()
+
+
+# Warnings and errors.
+
+
+def test_every_warning_has_its_cause_and_cure():
+    """On the page, under its kind, with its message."""
+    page = (ROOT / "docs" / "reference" / "warnings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+
+    assert HELP.keys() == WARNINGS.keys()
+    assert sorted(code for code, *_ in rows) == sorted(WARNINGS)
+    for code, row in WARNINGS.items():
+        before = page[: page.index(f"| `{code}` |")]
+        assert re.findall(r"^## Kind `(\w+)`", before, re.MULTILINE)[-1] == row.kind
+        assert all(re.fullmatch(r"[A-Z`].*\.", text) for text in HELP[code])
+
+
+@pytest.mark.parametrize("name", [n for n in errors.__all__ if n not in ("SDKError", "ErrorClass")])
+def test_every_error_has_its_cause_and_cure(name):
+    """In its docstring and on the page, with its class and whether it is retried."""
+    kind, text = getattr(errors, name), section("interlingua.errors", name)
+
+    for word in ("Cause: ", "Cure: "):
+        assert word in inspect.getdoc(kind)
+        assert f"\n{word}" in text
+    retried = "retried" if kind.default_retryable else "not retried"
+    assert f"Class `{kind.error_class.value}`; {retried} by default." in text
+
+
+def test_examples_in_docstrings_compile():
+    """What the reference shows as code is Python."""
+    found = 0
+    for module, name in DESCRIBED:
+        for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", section(module, name), re.MULTILINE):
+            if block.strip():
+                ast.parse("async def example():\n" + block.replace("…", "..."))
+                found += 1
+    assert found > 40
+
+
+def test_the_help_of_warnings_is_not_loaded():
+    """Only those who ask for it pay for it."""
+    asked = "'interlingua.spec.warning_help' in sys.modules"
+    code = f"import sys, interlingua; interlingua.generate; print({asked})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
