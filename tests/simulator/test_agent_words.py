@@ -4,12 +4,22 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
+import openai
 import pytest
 from tests.support.simulator_calls import ask, call, read
 
 from interlingua import Citation, Request, ToolDefinition, dialects
 from interlingua.errors import AccessDeniedError, ContextLengthError, QuotaExceededError
-from interlingua.simulator import Simulator, custom_call, fail, hosted_call, serve_in_thread, text
+from interlingua.simulator import (
+    Simulator,
+    custom_call,
+    fail,
+    hosted_call,
+    serve_in_thread,
+    signed,
+    text,
+    tool_call,
+)
 from interlingua.spec.content import Opaque
 from interlingua.spec.request import BuiltinTool
 
@@ -64,6 +74,61 @@ def test_a_search_for_deferred_tools():
         ("hunt",),
         (),
     ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_search_that_loads_definitions(stream):
+    """OpenAI's own search has the definitions: those of the request, or those of the script."""
+    own = {"name": "trap", "description": "Set a trap.", "parameters": {"type": "object"}}
+    tools = [ToolDefinition(name="hunt", description="Hunt.", parameters={"type": "object"})]
+    request = Request(model="m", messages="Hi.", tools=tools)
+    app = Simulator(hosted_call("tool_search", {"query": "fox"}, ["hunt", own]) + text("Found."))
+    reply = ask(app, "openai_responses", request, stream=stream)
+    response = read("openai_responses", reply, stream=stream)
+
+    called, found, said = response.message.content
+    assert (called.tool, called.input) == ("tool_search", {"arguments": {"query": "fox"}})
+    loaded = {"type": "function", "defer_loading": True}
+    expected = [
+        {**loaded, "name": "hunt", "description": "Hunt.", "parameters": {"type": "object"}}
+    ]
+    assert found.output == [*expected, {**loaded, **own}]
+    assert said.text == "Found."
+
+
+def test_the_vendor_reads_the_search():
+    """Its own types take the items."""
+    app = Simulator(hosted_call("tool_search", {"query": "fox"}, ["hunt"]) + text("Found."))
+    with (
+        serve_in_thread(app) as server,
+        openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0) as client,
+    ):
+        call, output, message = client.responses.create(model="m", input="Hi.").output
+
+    assert (call.type, call.execution, call.arguments) == (
+        "tool_search_call",
+        "server",
+        {"query": "fox"},
+    )
+    assert [(tool.type, tool.name) for tool in output.tools] == [("function", "hunt")]
+    assert message.content[0].text == "Found."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures_on_texts_and_calls(name, stream):
+    """The dialect that signs parts sends them byte-equal; the others send none."""
+    turn = signed(text("Look.") + tool_call("f", a=1) + tool_call("g"), "c2lnbmVk")
+    response = read(name, ask(Simulator(turn), name, HI, stream=stream), stream=stream)
+
+    signatures = [
+        part.extra.get(name, {}).get("thoughtSignature") for part in response.message.content
+    ]
+    expected = "c2lnbmVk" if name == "gemini_generate" else None
+    assert signatures == [expected] * 3
+    assert response.text == "Look."
+    assert [call.name for call in response.tool_calls] == ["f", "g"]
+    assert "" not in {key for part in response.message.content for key in part.extra}
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -18,7 +18,7 @@ import msgspec
 
 from interlingua import dialects
 from interlingua.serving.application import as_error, serve_of
-from interlingua.simulator.dsl import Turn
+from interlingua.simulator.dsl import ANY_DIALECT, Turn
 from interlingua.spec.content import Json, Opaque, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
@@ -38,7 +38,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import ServedModel, ServerFacts
-from interlingua.spec.request import BuiltinTool, Request
+from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from interlingua.spec.response import FinishReason, RateLimitInfo, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.json_text import dump_text
@@ -216,6 +216,7 @@ def make_response(
 ) -> Response:
     """The turn as a response of this vendor; `number` is that of the request."""
     facts = serve_of(dialect).SERVER
+    turn = _with_definitions(turn, request)
     parts = tuple(
         each
         for index, part in enumerate(turn.parts)
@@ -231,6 +232,34 @@ def make_response(
         finish_reason=turn.finish_reason or _finish_reason(parts, facts),
         usage=usage,
     )
+
+
+def _with_definitions(turn: Turn, request: Request) -> Turn:
+    """The turn with the definitions of the tools that a search in it found by their names."""
+    known = {
+        tool.name: {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        }
+        for tool in request.tools
+        if isinstance(tool, ToolDefinition)
+    }
+
+    def defined(part: Part) -> Part:
+        if (
+            not isinstance(part, Opaque)
+            or part.dialect != ANY_DIALECT
+            or part.tool != "tool_search"
+        ):
+            return part
+        found = part.output if isinstance(part.output, list) else []
+        tools = [
+            known.get(each, {"name": each}) if isinstance(each, str) else each for each in found
+        ]
+        return msgspec.structs.replace(part, output=tools)
+
+    return msgspec.structs.replace(turn, parts=tuple(map(defined, turn.parts)))
 
 
 def make_frames(
@@ -272,10 +301,22 @@ def _with_vendor_fields(
     part: Part, dialect: str, facts: ServerFacts, tail: str
 ) -> tuple[Part, ...]:
     """The part with the ids and data that this vendor adds; a hosted call may be two parts."""
-    if isinstance(part, Opaque) and not part.dialect:
+    if isinstance(part, Opaque) and part.dialect == ANY_DIALECT:
         call = msgspec.structs.replace(part, tool_call_id=f"simulated{tail}")
         return () if facts.hosted_parts is None else facts.hosted_parts(call)
-    return (_with_ids(part, dialect, facts, tail),)
+    return (_with_ids(_with_signature(part, dialect), dialect, facts, tail),)
+
+
+def _with_signature(part: Part, dialect: str) -> Part:
+    """The part with its signature where this dialect has it; without it if there is no place."""
+    fields = part.extra.get(ANY_DIALECT)
+    if fields is None:
+        return part
+    place = dialects.get(dialect).FACTS.sealed_field
+    extra = {}
+    if place is not None and place.on_parts:
+        extra = {dialect: {place.name: fields["signature"]}}
+    return msgspec.structs.replace(part, extra=extra)
 
 
 def _with_ids(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:

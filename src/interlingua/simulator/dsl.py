@@ -32,6 +32,8 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.operations import Failure
 from interlingua.spec.response import FinishReason, RateLimitInfo, Reason, Usage
 
+ANY_DIALECT = ""
+"""In a part of a turn: what each dialect writes in its own form."""
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
 
@@ -121,6 +123,18 @@ def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:
     return Turn(parts=(Thinking(text=text, signature=signature),))
 
 
+def signed(turn: Turn, signature: str = SIGNATURE) -> Turn:
+    """
+    The parts of the turn carry this signature of the thought before them.
+
+    Only some dialects sign texts and calls; the others leave it out. That of a thought is an
+    argument of `thinking`.
+    """
+    mark = {ANY_DIALECT: {"signature": signature}}
+    parts = tuple(msgspec.structs.replace(part, extra=mark) for part in turn.parts)
+    return msgspec.structs.replace(turn, parts=parts)
+
+
 def refusal(text: str) -> Turn:
     """The model refuses to answer."""
     return Turn(parts=(Refusal(text=text),))
@@ -157,10 +171,11 @@ def hosted_call(tool: str, input: Mapping[str, Any], output: Json = None) -> Tur
     """
     The provider runs one of its tools, such as `web_search`, and has this result.
 
-    The output is text for `code_execution`, else a list of sources: objects with `url` and
+    The output is text for `code_execution`, a list of names or definitions for `tool_search`
+    (a name has the definition of the request), else a list of sources: objects with `url` and
     `title`. A dialect without the tool leaves it out.
     """
-    return Turn(parts=(Opaque(dialect="", tool=tool, input=dict(input), output=output),))
+    return Turn(parts=(Opaque(dialect=ANY_DIALECT, tool=tool, input=dict(input), output=output),))
 
 
 def finish(reason: Reason) -> Turn:

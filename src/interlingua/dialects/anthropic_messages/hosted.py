@@ -160,7 +160,7 @@ def _content(part: Opaque) -> Json:
         fields = {"type": "web_search_result", "encrypted_content": "c2ltdWxhdGVk"}
         return [{**fields, "page_age": None, **source} for source in sources]
     if part.tool == "tool_search":
-        found = [{"type": "tool_reference", "tool_name": name} for name in sources]
+        found = [{"type": "tool_reference", "tool_name": each["name"]} for each in sources]
         return {"type": "tool_search_tool_search_result", "tool_references": found}
     if part.tool == "url_context":
         source = sources[0] if sources else {}

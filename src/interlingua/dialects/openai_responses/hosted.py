@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.dialects.openai_responses.facts import NAME
+from interlingua.dialects.openai_responses.facts import NAME, SEARCH
 from interlingua.prepare.hosted_tools import (
     HostedForm,
     read_location,
@@ -148,7 +148,9 @@ def _source(source: Json) -> Json:
 
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
-    """The item of a call and its result that a script describes."""
+    """The items of a call and its result that a script describes."""
+    if part.tool == SEARCH:
+        return _search_parts(part)
     called = part.input if isinstance(part.input, dict) else {}
     sources = [each for each in part.output or () if isinstance(each, dict)]
     fields: dict[str, Json]
@@ -169,3 +171,15 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
         return ()
     item_id = f"{prefix}_{part.tool_call_id}"
     return (hosted_use({"id": item_id, "type": kind, "status": "completed", **fields}),)
+
+
+def _search_parts(part: Opaque) -> tuple[Opaque, ...]:
+    """A search for deferred tools, which the server runs, and the definitions that it loads."""
+    state = {"call_id": None, "execution": "server", "status": "completed"}
+    loaded = [{"type": "function", "defer_loading": True, **each} for each in part.output or ()]
+    call = {"type": "tool_search_call", "id": f"tsc_{part.tool_call_id}", **state}
+    output = {"type": "tool_search_output", "id": f"tso_{part.tool_call_id}", **state}
+    return (
+        hosted_use({**call, "arguments": part.input or {}}),
+        hosted_use({**output, "tools": loaded}),
+    )
