@@ -1,0 +1,294 @@
+"""
+Check a wheel: what it contains, how large it is, and whether it works where it is installed.
+
+    python scripts/check_wheel.py WHEEL [--install [--uv PATH]]
+
+With `--install` it is installed into fresh environments (bare, with each extra, with all of them).
+In each, the library answers, and each extra's feature works or names the extra that is missing.
+"""
+
+import argparse
+import configparser
+import importlib.metadata
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+WHEEL_LIMIT = 1_500_000
+"""Bytes of the wheel."""
+
+INSTALLED_LIMIT = 40_000_000
+"""Bytes of a bare installation with all that it depends on."""
+
+PACKAGES_LIMIT = 14
+"""Distributions of a bare installation, ours included."""
+
+MODULES_LIMIT = 3
+"""Modules of ours that `import interlingua` loads."""
+
+COMMANDS = {"interlingua", "il"}
+
+FIRST_CALL = """
+from interlingua import Client, HttpAdapter, sync
+from interlingua.simulator import Simulator, serve_in_thread, text
+
+with serve_in_thread(Simulator(text("It works."))) as server:
+    client = Client({"openai": HttpAdapter("openai", "any-key", base_url=server.url)})
+    assert sync.generate("openai:gpt-5.2", "Hi.", client=client).text == "It works."
+"""
+
+IMPORT = """
+import json, sys
+
+def refuse(event, arguments):
+    if event.startswith(("socket.", "subprocess.", "os.system", "os.putenv", "os.exec")):
+        raise SystemExit(f"import interlingua caused {event} {arguments}")
+    if event == "open" and not str(arguments[0]).endswith((".py", ".pyc")):
+        raise SystemExit(f"import interlingua opened {arguments[0]}")
+
+before = {*sys.modules}
+sys.addaudithook(refuse)
+import interlingua
+names = {*sys.modules} - before
+ours = [name for name in names if name.split(".")[0] == "interlingua"]
+foreign = {name.split(".")[0] for name in names} - {*sys.stdlib_module_names, "interlingua"}
+print(json.dumps([len(ours), sorted(foreign)]))
+"""
+
+EXTRAS = {
+    "cli": """
+import subprocess, sys
+listing = subprocess.run(
+    [sys.executable, "-m", "interlingua", "models", "--json", "--provider", "anthropic"],
+    capture_output=True, text=True,
+)
+assert listing.returncode == 0, listing.stderr
+""",
+    "httpx": """
+from interlingua import Client, HttpAdapter, sync
+from interlingua.simulator import Simulator, serve_in_thread, text
+from interlingua.transport import HttpxTransport
+
+with serve_in_thread(Simulator(text("Over httpx2."))) as server:
+    adapter = HttpAdapter("openai", "any-key", base_url=server.url, transport=HttpxTransport())
+    client = Client({"openai": adapter})
+    assert sync.generate("openai:gpt-5.2", "Hi.", client=client).text == "Over httpx2."
+""",
+    "local": """
+from interlingua.errors import ConfigurationError
+from interlingua.local import local_server
+
+try:
+    with local_server("/no/such/model.gguf"):
+        pass
+except ConfigurationError as error:
+    assert "model.gguf" in str(error), error
+""",
+    "mcp": """
+import asyncio, sys
+from interlingua.errors import SDKError
+from interlingua.mcp import MCPStdioServer, mcp_tools
+
+async def main():
+    try:
+        async with mcp_tools(MCPStdioServer(command=sys.executable, args=["-c", "pass"])):
+            pass
+    except SDKError as error:
+        assert "interlingua[mcp]" not in str(error), error
+
+asyncio.run(main())
+""",
+    "redis": """
+import asyncio
+from interlingua.errors import StoreError
+from interlingua.stores import RedisStore
+
+async def main():
+    try:
+        await RedisStore("redis://127.0.0.1:1").get("key")
+    except StoreError:
+        pass
+
+asyncio.run(main())
+""",
+    "telemetry": """
+from interlingua import Client, HttpAdapter, sync
+from interlingua.middleware import Telemetry
+from interlingua.simulator import Simulator, serve_in_thread, text
+
+with serve_in_thread(Simulator(text("Observed."))) as server:
+    adapter = HttpAdapter("openai", "any-key", base_url=server.url)
+    client = Client({"openai": adapter}, middleware=[Telemetry()])
+    assert sync.generate("openai:gpt-5.2", "Hi.", client=client).text == "Observed."
+""",
+    "vertex": """
+import os
+from interlingua import Client, HttpAdapter, sync
+from interlingua.errors import ConfigurationError
+
+os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = "/no/such/file"
+adapter = HttpAdapter("vertex", places={"project": "none", "location": "global"})
+try:
+    sync.generate("vertex:gemini-3-pro", "Hi.", client=Client({"vertex": adapter}))
+except ConfigurationError as error:
+    assert "found no credentials" in str(error), error
+""",
+}
+"""Of each extra, a program that works with it and fails without it."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--install", action="store_true", help="install and use it, too")
+    parser.add_argument("--uv", default=shutil.which("uv"), help="where uv is")
+    options = parser.parse_args()
+    problems = check_contents(options.wheel)
+    if options.install:
+        if not options.uv:
+            parser.error("uv makes the environments; name it with --uv")
+        problems += check_installed(options.wheel.resolve(), options.uv)
+    for problem in problems:
+        print("FAIL", problem)
+    sys.exit(bool(problems))
+
+
+# What is in it.
+
+
+def check_contents(wheel: Path) -> list[str]:
+    """What is wrong with the files of a wheel, one sentence each."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        info = next(name.split("/")[0] for name in names if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(f"{info}/METADATA"))
+        commands = configparser.ConfigParser()
+        commands.read_string(archive.read(f"{info}/entry_points.txt").decode())
+        version = archive.read("interlingua/version.py").decode()
+    problems = [
+        f"{name} is outside the package"
+        for name in names
+        if name.split("/")[0] not in {"interlingua", info}
+    ]
+    problems += [
+        f"{name} would run code or hide it"
+        for name in names
+        if name.endswith((".pth", ".so", ".pyc", ".pyd", ".dll", ".sh"))
+    ]
+    if "interlingua/py.typed" not in names:
+        problems.append("py.typed is missing")
+    if not any(name.startswith(f"{info}/licenses/") for name in names):
+        problems.append("the licence is missing")
+    if commands.sections() != ["console_scripts"] or {*commands["console_scripts"]} != COMMANDS:
+        problems.append(f"it adds other entry points than the commands {sorted(COMMANDS)}")
+    if f'__version__ = "{metadata["Version"]}"' not in version:
+        problems.append("version.py and the metadata differ")
+    if not {*EXTRAS, "all"} <= {*metadata.get_all("Provides-Extra")}:
+        problems.append("an extra is missing")
+    size = wheel.stat().st_size
+    if size > WHEEL_LIMIT:
+        problems.append(f"it has {size:,} bytes; the limit is {WHEEL_LIMIT:,}")
+    print(f"{wheel.name}: {len(names)} files, {size:,} bytes (limit {WHEEL_LIMIT:,})")
+    return problems
+
+
+# Where it is installed.
+
+
+def check_installed(wheel: Path, uv: str) -> list[str]:
+    """What is wrong when the wheel is installed in fresh environments."""
+    problems: list[str] = []
+    for extras in [(), *((extra,) for extra in EXTRAS), ("all",)]:
+        with tempfile.TemporaryDirectory() as folder:
+            python = install(wheel, extras, Path(folder) / "env", uv)
+            if not extras:
+                problems += check_footprint(python)
+            expected = {*EXTRAS} if extras == ("all",) else {*extras}
+            found = check_features(python, expected)
+            problems += [f"{sentence} (installed: {extras or 'bare'})" for sentence in found]
+            print("installed", ", ".join(extras) or "bare", "FAIL" if found else "ok", flush=True)
+    return problems
+
+
+def install(wheel: Path, extras: tuple[str, ...], environment: Path, uv: str) -> Path:
+    """Make an environment with the wheel; returns its Python."""
+    python = environment / "bin" / "python"
+    target = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+    run([uv, "venv", "--quiet", "--python", sys.executable, str(environment)])
+    run([uv, "pip", "install", "--quiet", "--python", str(python), target])
+    run([uv, "pip", "check", "--quiet", "--python", str(python)])
+    return python
+
+
+def check_footprint(python: Path) -> list[str]:
+    """What is over its budget in a bare installation."""
+    packages = python.parents[1] / "lib"
+    size = sum(file.stat().st_size for file in packages.rglob("*") if file.is_file())
+    folder = next(packages.glob("python*/site-packages"))
+    count = len([*importlib.metadata.distributions(path=[str(folder)])])
+    modules, foreign = json.loads(run([str(python), "-P", "-c", IMPORT]).stdout)
+    hooks = [file.name for file in folder.glob("*.pth") if not file.name.startswith("_virtualenv")]
+    figures = [
+        ("bytes installed", size, INSTALLED_LIMIT),
+        ("distributions", count, PACKAGES_LIMIT),
+        ("modules of ours loaded by the import", modules, MODULES_LIMIT),
+    ]
+    for what, value, limit in figures:
+        print(f"bare: {value:,} {what} (limit {limit:,})")
+    problems = [f"{value:,} {what}" for what, value, limit in figures if value > limit]
+    problems += [f"import interlingua loads {name}" for name in foreign]
+    return problems + [f"{name} runs at every start of Python" for name in hooks]
+
+
+def check_features(python: Path, expected: set[str]) -> list[str]:
+    """What does not work although it is installed, or fails without naming its extra."""
+    problems = []
+    first = use(python, FIRST_CALL)
+    if first.returncode:
+        problems.append(f"the first call fails: {last_line(first.stderr)}")
+    for extra, program in EXTRAS.items():
+        done = use(python, program)
+        if extra in expected and done.returncode:
+            problems.append(f"{extra} does not work: {last_line(done.stderr)}")
+        if extra not in expected and not done.returncode and not is_there(python, extra, expected):
+            problems.append(f"{extra} works although it is not installed")
+        if extra not in expected and done.returncode and f"interlingua[{extra}]" not in done.stderr:
+            problems.append(f"{extra} does not say what to install: {last_line(done.stderr)}")
+    return problems
+
+
+def is_there(python: Path, extra: str, expected: set[str]) -> bool:
+    """Whether another extra brought what this one needs."""
+    module = {
+        "cli": "click",
+        "httpx": "httpx2",
+        "local": "xllamacpp",
+        "telemetry": "opentelemetry",
+        "vertex": "google.auth",
+    }
+    found = use(python, f"import {module.get(extra, extra)}")
+    return bool(expected) and not found.returncode
+
+
+def use(python: Path, program: str) -> "subprocess.CompletedProcess[str]":
+    return run([str(python), "-P", "-c", program], check=False)
+
+
+def run(command: list[str], *, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if check and done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done
+
+
+def last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no output"])[-1]
+
+
+if __name__ == "__main__":
+    main()
