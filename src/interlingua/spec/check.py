@@ -280,16 +280,24 @@ def _check_json(value: Any, place: _Place) -> None:
 
 
 _SURELY_FLAT = 300
+_MAX_DEPTH = 800
+"""Of arrays and objects in each other. Python stops at 1,000 calls, or when its stack is full."""
 
 
 def _is_deep(value: Any) -> bool:
-    try:
-        msgspec.json.encode(value)
-    except RecursionError:
-        return True
-    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number of many digits
-        return False
-    return False
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner: dict[int, Any] = {}  # by identity: a value that occurs twice is looked at once
+        for item in level:
+            values = item.values() if isinstance(item, Mapping) else item
+            inner.update((id(each), each) for each in values if isinstance(each, _CONTAINERS))
+        if not inner:
+            return False
+        level = [*inner.values()]
+    return True
+
+
+_CONTAINERS = (Mapping, list, tuple)
 
 
 def _is_json(value: Any) -> bool:

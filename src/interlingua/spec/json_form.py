@@ -6,7 +6,8 @@ import json
 from array import array
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_origin
 
 import msgspec
 
@@ -215,4 +216,5 @@ def _type(value: Any) -> str:
 
 
 def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", "StreamEvent")
+    is_union = get_origin(kind) in (Union, UnionType)
+    return "StreamEvent" if is_union else kind.__name__

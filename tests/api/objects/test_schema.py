@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, Optional, TypedDict
 
 import msgspec
 import pydantic
@@ -195,6 +195,7 @@ def test_what_only_a_type_finds():
         ({"title": "?"}, "answer"),
         ({"title": "x" * 99}, "x" * 64),
         (int | None, "answer"),
+        (Optional[int], "answer"),  # noqa: UP045 -- the other way to write a union
     ],
 )
 def test_name(schema, name):

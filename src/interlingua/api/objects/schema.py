@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_origin
 
 import msgspec
 
@@ -131,7 +132,8 @@ def _schema_of_content(content: bytes) -> ObjectSchema:
 
 
 def _name(schema: Mapping[str, Json], type_: Any) -> str:
-    title = schema.get("title") or getattr(type_, "__name__", None)
+    is_union = get_origin(type_) in (Union, UnionType)  # whose name depends on Python's version
+    title = schema.get("title") or (None if is_union else getattr(type_, "__name__", None))
     return _unsafe("_", title if isinstance(title, str) else "").strip("_")[:64] or "answer"
 
 
