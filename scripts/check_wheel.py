@@ -43,7 +43,16 @@ with serve_in_thread(Simulator(text("It works."))) as server:
 """
 
 IMPORT = """
-import json, sys
+import json, os, sys
+
+class NoVariables(dict):
+    def __getitem__(self, name):
+        raise SystemExit(f"import interlingua read the variable {name}")
+
+    def get(self, name, default=None):
+        return self[name]
+
+    __contains__ = __getitem__
 
 def refuse(event, arguments):
     if event.startswith(("socket.", "subprocess.", "os.system", "os.putenv", "os.exec")):
@@ -53,6 +62,7 @@ def refuse(event, arguments):
 
 before = {*sys.modules}
 sys.addaudithook(refuse)
+os.environ = NoVariables()
 import interlingua
 names = {*sys.modules} - before
 ours = [name for name in names if name.split(".")[0] == "interlingua"]

@@ -1,0 +1,130 @@
+"""What is built, locked and published is what was reviewed."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+specification = importlib.util.spec_from_file_location(
+    "check_wheel", ROOT / "scripts" / "check_wheel.py"
+)
+check_wheel = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(check_wheel)
+
+
+def build(folder, epoch="1750000000"):
+    """Build the wheel of the working tree; returns its path."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "SOURCE_DATE_EPOCH": epoch},
+        capture_output=True,
+        check=True,
+    )
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel(tmp_path, capsys):
+    """It has the same bytes each time, only the package in it, no `.pth`, and a bounded size."""
+    one, two = build(tmp_path / "one"), build(tmp_path / "two")
+
+    assert one.read_bytes() == two.read_bytes()
+    assert check_wheel.check_contents(one) == []
+    assert "bytes (limit" in capsys.readouterr().out
+
+
+def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
+    """A file that would run code at each start of Python is found, and so is a large wheel."""
+    import zipfile
+
+    wheel = build(tmp_path / "wheel")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("surprise.pth", "import os")
+    monkeypatch.setattr(check_wheel, "WHEEL_LIMIT", 1000)
+
+    problems = " ".join(check_wheel.check_contents(wheel))
+
+    assert "surprise.pth is outside the package" in problems
+    assert "surprise.pth would run code" in problems
+    assert "the limit is 1,000" in problems
+    capsys.readouterr()
+
+
+def test_the_import_does_nothing():
+    """`import interlingua` opens no file but modules, no socket, and reads no variable."""
+    done = subprocess.run(
+        [sys.executable, "-c", check_wheel.IMPORT], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    modules, foreign = json.loads(done.stdout)
+    assert modules <= check_wheel.MODULES_LIMIT
+    assert foreign == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_locks(lock):
+    """Each package has one version and its hashes; no address is named."""
+    text = lock.read_text(encoding="utf-8")
+    entries = re.findall(
+        r"^(\S+?)==\S+(?: ;[^\\\n]*)? \\\n((?: +--hash=sha256:\w{64}.*\n)+)", text, re.MULTILINE
+    )
+
+    assert len(entries) == len(re.findall(r"^\w.*==", text, re.MULTILINE)) > 0
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("name", ["core", "dev"])
+def test_the_locks_are_up_to_date(name):
+    """What pyproject.toml asks for is locked at a fitting version (else: scripts/lock)."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    pairs = re.findall(r"^(\S+?)(?:\[\S+\])?==([^\s;]+)", text, re.MULTILINE)
+    versions: dict[str, set[str]] = {}
+    for package, version in pairs:
+        versions.setdefault(package, set()).add(version)
+    wanted = PROJECT["dependencies"] + (
+        PROJECT["optional-dependencies"]["dev"] if name == "dev" else []
+    )
+    for requirement in map(Requirement, wanted):
+        package = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        found = versions.get(package, set())
+        assert found, f"{package} is not locked; run scripts/lock"
+        assert all(map(requirement.specifier.contains, found)), f"{package}: run scripts/lock"
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows(workflow):
+    """They use actions at fixed commits and no secrets, and may write only an identity token."""
+    text = workflow.read_text(encoding="utf-8")
+    content = yaml.safe_load(text)
+
+    assert content["permissions"] == {"contents": "read"}
+    assert "secrets." not in text
+    for name, job in content["jobs"].items():
+        assert job.get("permissions", {}) == ({"id-token": "write"} if name == "publish" else {})
+        for step in job["steps"]:
+            assert "uses" not in step or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
+
+
+def test_every_promised_python_is_tested():
+    """The versions of the metadata are those of the workflow."""
+    suite = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"][
+        "suite"
+    ]
+    promised = re.findall(r":: (3\.\d+)\n", "\n".join([*PROJECT["classifiers"], ""]))
+
+    assert suite["strategy"]["matrix"]["python"] == promised
