@@ -300,7 +300,9 @@ def find_targets(
 ) -> tuple[list[Target], dict[str, str]]:
     """The models to try, and why other providers are not tried."""
     named = dict(model.split(":", 1) for model in options.model)
-    configured = adapters_from_env(environ)
+    configured = {*adapters_from_env(environ)}
+    for name in options.provider:  # some are used only when they are named
+        configured |= {*adapters_from_env(environ, named=name)}
     targets: list[Target] = []
     reasons: dict[str, str] = {}
     for name, row in providers().items():
@@ -327,8 +329,8 @@ def estimate(target: Target) -> float | None:
     return None if cost is None else cost.high * CALLS
 
 
-def is_allowed(targets: list[Target]) -> bool:
-    """Show what it may cost, and ask."""
+def is_allowed(targets: list[Target], *, is_yes: bool) -> bool:
+    """Show what it may cost, and ask, unless the caller has said yes."""
     print("This will call, and may cost at most:")
     known = 0.0
     for target in targets:
@@ -336,6 +338,8 @@ def is_allowed(targets: list[Target]) -> bool:
         known += cost or 0.0
         shown = "unknown" if cost is None else f"${cost:.2f}"
         print(f"  {f'{target.provider}:{target.model}':60} {shown:>8}")
+    if is_yes:
+        return True
     if not sys.stdin.isatty():
         print("Pass --yes to allow it; there is no terminal to ask.")
         return False
@@ -439,10 +443,10 @@ async def try_all(environ: Mapping[str, str], options: argparse.Namespace) -> in
     async with Client.from_env(environ) as client:
         targets, reasons = find_targets(client, environ, options)
         if not targets:
-            print("No provider is tried: no key is set.")
+            print("No provider was tried: no key is set that belongs to a known model.")
             print_reasons(reasons)
             return 2
-        if not (options.yes or options.simulate or is_allowed(targets)):
+        if not (options.simulate or is_allowed(targets, is_yes=options.yes)):
             print("Nothing was sent.")
             return 2
         chosen = {name: CHECKS[name] for name in options.check or CHECKS}

@@ -23,7 +23,15 @@ from nbclient import NotebookClient
 from werkzeug.serving import make_server
 
 from interlingua import Client, HttpAdapter
-from interlingua.simulator import Simulator, error, latency, serve_in_thread, stall, text
+from interlingua.simulator import (
+    Simulator,
+    error,
+    error_event,
+    latency,
+    serve_in_thread,
+    stall,
+    text,
+)
 from support.servers import free_port
 from test_docs import FENCE, fits
 
@@ -275,11 +283,13 @@ def test_the_model_stops_with_the_browser(server, path, turn):
 
 def test_a_failure_after_the_status():
     """The status was sent, so the page gets the error as an event."""
-    turns = text("Once upon a time. " * 5) + error(500)
-    with upstream(error(401), turns) as (_, client), fastapi_server(client) as port:
-        events = fetch(f"http://127.0.0.1:{port}/ask?prompt=Hi")
+    late = text("Once upon a time. " * 5) + error_event(500)
+    with upstream(error(401), late) as (_, client), fastapi_server(client) as port:
+        early, late = (fetch(f"http://127.0.0.1:{port}/ask?prompt=Hi") for _ in range(2))
 
-    assert events.startswith("event: failed\ndata: ")
+    assert early.startswith("event: failed\ndata: ")
+    assert late.startswith('event: message\ndata: "Once "')
+    assert late.strip().split("\n\n")[-1].startswith("event: failed\ndata: ")
 
 
 def test_a_failure_of_a_blocking_view():

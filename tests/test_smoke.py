@@ -124,7 +124,7 @@ def test_without_keys(capsys):
     assert asyncio.run(smoke.main([])) == 2
 
     printed = capsys.readouterr().out
-    assert "no key is set" in printed
+    assert "No provider was tried: no key is set" in printed
     assert re.search(r"^  anthropic +set ANTHROPIC_API_KEY$", printed, re.MULTILINE)
     assert re.search(
         r"^  cloudflare +set CLOUDFLARE_API_KEY and CLOUDFLARE_ACC", printed, re.MULTILINE
@@ -166,6 +166,8 @@ def test_real_keys(monkeypatch, capsys, arguments):
         assert asyncio.run(smoke.main([*arguments, *model, "--check", "stream"])) == 0
 
     printed = capsys.readouterr().out
+    assert re.search(r"^  gemini:\S+ +\$\d+\.\d\d$", printed, re.MULTILINE)
+    assert re.search(r"^  openai:gpt-mine +unknown$", printed, re.MULTILINE)
     assert re.search(r"^openai:gpt-mine +pass", printed, re.MULTILINE)
     assert re.search(r"^  anthropic +set ANTHROPIC_API_KEY$", printed, re.MULTILINE)
     assert "All checks passed." in printed
@@ -182,6 +184,18 @@ def test_a_failure_is_the_exit_code(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert re.search(r"^FAIL openai:\S+ image: it is red, not 'Blue.'$", printed, re.MULTILINE)
     assert printed.endswith("1 failed\n")
+
+
+def test_a_provider_that_must_be_named(monkeypatch, capsys):
+    """The key of a whole cloud is used only for the provider that the caller names."""
+    cloud = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": KEY, "AWS_REGION": "eu-north-1"}
+    monkeypatch.setattr(smoke.os, "environ", cloud)
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    model = ["--model", "bedrock_invoke:claude"]
+    asyncio.run(smoke.main(model))
+    assert "This will call" not in capsys.readouterr().out
+    asyncio.run(smoke.main([*model, "--provider", "bedrock_invoke"]))
+    assert re.search(r"^  bedrock_invoke:claude +unknown", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
