@@ -401,7 +401,7 @@ class Attempts:
             response = await self._custom(adapter, request).complete()
         else:
             ready = await self._make_ready(adapter, request, attempt, stream=False)
-            response = await adapter.answer(ready, self._step, attempt)
+            response = await adapter.answer(ready)
         return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -429,7 +429,7 @@ class Attempts:
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
-            events = adapter.events(make_ready, scope, self._step, attempt)
+            events = adapter.events(make_ready, scope)
         return events if ids is None else ids.read_events(events, key)
 
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
@@ -451,12 +451,14 @@ class Attempts:
             await self._calls.initialization.ensure(request.provider)
         known = self._ready
         if known is not None and known[0] is request and known[1] is adapter:
-            return self._reuse(known[2], attempt)
+            return known[2].for_attempt(self._step, attempt, partial(self._resent.add, attempt))
         ids = self._calls.call_ids
         sent = request if ids is None else ids.write(request, adapter)
         ready = await adapter.ready(
             sent,
             stream=stream,
+            step=self._step,
+            attempt=attempt,
             logged=self._logged,
             on_resend=partial(self._resent.add, attempt),
             tariffs=self._calls.tariffs,
@@ -464,11 +466,6 @@ class Attempts:
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out
         return ready
-
-    def _reuse(self, ready: Ready, attempt: int) -> Ready:
-        """What an earlier attempt has sent; two attempts may be under way at once."""
-        http = replace(ready.http, on_resend=partial(self._resent.add, attempt))
-        return replace(ready, http=http)
 
     def _resolve(self, request: Request) -> Request:
         """The request with its provider and model looked up again, if a middleware changed it."""

@@ -98,7 +98,8 @@ def conversation_key(request: Request) -> str | None:
     """
     opening: list[Any] = []
     for message in request.messages:
-        opening.append((message.role, [_bare(part) for part in message.content]))
+        parts = message.content
+        opening.append((message.role, [part if not part.extra else _bare(part) for part in parts]))
         if message.role == "user":
             break
     else:

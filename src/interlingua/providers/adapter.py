@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from math import inf
 from time import perf_counter, time
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
@@ -40,7 +40,7 @@ from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
     DryRun,
     Ready,
-    add_request_id,
+    add_attempt_id,
     headers_for,
     with_defaults,
 )
@@ -81,6 +81,7 @@ from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
+OnResend: TypeAlias = Callable[[], object]
 _CATALOG = Tariffs()
 """The prices of adapters that are used without a client."""
 
@@ -162,20 +163,27 @@ class HttpAdapter(OperationCalls):
         request: Request,
         *,
         stream: bool = False,
+        step: int = 0,
+        attempt: int = 0,
         logged: set[str] | None = None,
-        on_resend: Callable[[], object] | None = None,
+        on_resend: OnResend | None = None,
         tariffs: Tariffs | None = None,
         uploads: Uploads | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
-        All attempts of the request send the same bytes. `logged` holds the codes of warnings that
-        were logged for it before. `on_resend`: see `HttpRequest`. `tariffs`: the catalog's if None.
-        `uploads` holds the files of the run, for a request with `upload`.
+        All attempts of the request send the same bytes: `Ready.for_attempt`. `logged` holds the
+        codes of warnings that were logged for it before. `on_resend`: see `HttpRequest`. `tariffs`:
+        the catalog's if None. `uploads` holds the files of the run, for a request with `upload`.
         """
         try:
-            request, scan = await self._gather(request, uploads)
+            if not self._key:
+                self._check_key()
+            scan = HistoryScan(request.messages)
+            if scan.holds_media:
+                request = await self._gather(request, uploads)
+                scan = scan_history(request.messages, scan)
             is_remote = self.server is None
             base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
@@ -199,15 +207,7 @@ class HttpAdapter(OperationCalls):
         warnings = wire.warnings if behaved is None else behaved.add_warnings(wire.warnings)
         if warnings:
             log_warnings(warnings, given, self.name, set() if logged is None else logged)
-        http = HttpRequest(
-            url=join_url(base_url, wire.path),
-            headers={**headers_for(wire, self._headers), **self._signature},
-            body=body,
-            timeouts=self._timeouts,
-            limits=self._limits,
-            keep_alive=self.provider.keep_alive,
-            on_resend=on_resend,
-        )
+        http, id_header = self._address(request, wire, body, base_url, step, attempt, on_resend)
         return Ready(
             request=request,
             profile=profile,
@@ -216,7 +216,34 @@ class HttpAdapter(OperationCalls):
             stream=stream,
             left_out=() if behaved is None else behaved.left_out,
             tariffs=_CATALOG if tariffs is None else tariffs,
+            id_header=id_header,
         )
+
+    def _address(
+        self,
+        request: Request,
+        wire: WireCall,
+        body: bytes,
+        base_url: str,
+        step: int,
+        attempt: int,
+        on_resend: OnResend | None,
+    ) -> tuple[HttpRequest, str | None]:
+        """The HTTP request with its address and key; and the header with the attempt's id."""
+        headers = {**headers_for(wire, self._headers), **self._signature}
+        id_header = self._request_id_header
+        if id_header is not None:
+            id_header = add_attempt_id(headers, id_header, request.request_id, step, attempt)
+        http = HttpRequest(
+            url=join_url(base_url, wire.path),
+            headers=headers,
+            body=body,
+            timeouts=self._timeouts,
+            limits=self._limits,
+            keep_alive=self.provider.keep_alive,
+            on_resend=on_resend,
+        )
+        return http, id_header
 
     async def _encode_in_thread(
         self, request: Request, profile: Profile, scan: HistoryScan, *, stream: bool
@@ -225,13 +252,11 @@ class HttpAdapter(OperationCalls):
         wire = await asyncio.to_thread(encode)
         return wire, await asyncio.to_thread(dumps, wire.body)
 
-    async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
+    async def answer(self, ready: Ready) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
-        began, request, http = perf_counter(), ready.request, ready.http
-        if self._request_id_header is not None:
-            http = add_request_id(ready, self._request_id_header, step, attempt)
+        began, request = perf_counter(), ready.request
         try:
-            async with self._transport.send(http) as reply:
+            async with self._transport.send(ready.http) as reply:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
@@ -266,17 +291,12 @@ class HttpAdapter(OperationCalls):
         self,
         make_ready: Callable[[], Awaitable[Ready]],
         scope: CancelScope,
-        step: int = 0,
-        attempt: int = 0,
     ) -> AsyncGenerator[StreamEvent, None]:
         """Send, read and decode: one attempt at a stream. A failure is raised, without events."""
-        ready = await make_ready()
-        began, http = perf_counter(), ready.http
-        if self._request_id_header is not None:
-            http = add_request_id(ready, self._request_id_header, step, attempt)
+        ready, began = await make_ready(), perf_counter()
         reader: StreamReader | None = None
         try:
-            async with self._transport.send(http) as reply:
+            async with self._transport.send(ready.http) as reply:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 scope.replies = (*scope.replies, reply)
@@ -319,25 +339,13 @@ class HttpAdapter(OperationCalls):
 
     # The steps.
 
-    async def _gather(
-        self, request: Request, uploads: Uploads | None = None
-    ) -> tuple[Request, HistoryScan]:
-        """
-        The request with its large files stored, the others read, and some URLs fetched.
-
-        With it comes the scan of its messages, for the steps that follow.
-        """
-        if not self._key:
-            self._check_key()
-        scan = HistoryScan(request.messages)
-        if scan.holds_media:
-            if uploads is not None:
-                request = await uploads.place(request, self._place())
-            profile = self.profile_for(request.model)
-            request = await gather_media(request, profile, reads_files=self.reads_files)
-            request = mark_lost_files(request, (self.name, self.provider.name), time())
-            scan = scan_history(request.messages, scan)
-        return request, scan
+    async def _gather(self, request: Request, uploads: Uploads | None = None) -> Request:
+        """The request with its large files stored, the others read, and some URLs fetched."""
+        if uploads is not None:
+            request = await uploads.place(request, self._place())
+        profile = self.profile_for(request.model)
+        request = await gather_media(request, profile, reads_files=self.reads_files)
+        return mark_lost_files(request, (self.name, self.provider.name), time())
 
     async def _complete(self, request: Request, uploads: Uploads | None = None) -> Response:
         response = await self.answer(await self.ready(request, uploads=uploads))

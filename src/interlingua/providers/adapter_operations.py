@@ -79,7 +79,7 @@ class OperationCalls(ConfiguredAdapter):
     if TYPE_CHECKING:  # methods of `HttpAdapter`
 
         def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response: ...
-        async def _gather(self, request: Request) -> tuple[Request, HistoryScan]: ...
+        async def _gather(self, request: Request) -> Request: ...
         async def ready(self, request: Request, *, logged: set[str] | None = None) -> Ready: ...
         def _with_options(
             self, request: Request, profile: Profile
@@ -311,7 +311,7 @@ class OperationCalls(ConfiguredAdapter):
         """The value with the bytes of its files and with the adapter's options; and its headers."""
         self._check_key()
         if isinstance(value, Request):
-            value, _ = await self._gather(value)
+            value = await self._gather(value)
             profile = self.profile_for(value.model)
             if self.behaviour is not None:
                 value = behave(value, self.behaviour, profile).request

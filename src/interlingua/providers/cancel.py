@@ -324,7 +324,8 @@ class Scopes:
 
     def remove(self, request_id: str, scope: CancelScope) -> None:
         """Remove a scope."""
-        others = tuple([each for each in self._by_id.get(request_id, ()) if each is not scope])
+        scopes = self._by_id.get(request_id, ())
+        others = () if scopes == (scope,) else tuple(each for each in scopes if each is not scope)
         if others:
             self._by_id[request_id] = others
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -40,6 +40,17 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of the call."""
     left_out: tuple[str, ...] = ()
     """The names of tools that the behaviour of the provider did not send."""
+    id_header: str | None = None
+    """The header with `<request id>-<step>-<attempt>`, if there is one."""
+
+    def for_attempt(
+        self, step: int, attempt: int, on_resend: Callable[[], object] | None = None
+    ) -> Ready:
+        """The same for another attempt; two attempts may be under way at once."""
+        headers = self.http.headers
+        if self.id_header is not None:
+            headers = {**headers, self.id_header: f"{self.request.request_id}-{step}-{attempt}"}
+        return replace(self, http=replace(self.http, headers=headers, on_resend=on_resend))
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,15 +112,17 @@ def join_headers(*layers: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def add_request_id(ready: Ready, header: str, step: int, attempt: int) -> HttpRequest:
-    """The HTTP request of one attempt, with `<request id>-<step>-<attempt>` in this header."""
-    http, request_id = ready.http, ready.request.request_id or ""
+def add_attempt_id(
+    headers: dict[str, str], header: str, request_id: str | None, step: int, attempt: int
+) -> str | None:
+    """Add the header with the id of an attempt; returns its name, None if it cannot be added."""
     # A caller's id may not be valid in a header; a header that the caller has set is kept.
-    is_valid = 0 < len(request_id) <= _MAX_ID and request_id.isascii() and request_id.isprintable()
-    if not is_valid or header in http.headers:
-        return http
-    headers = {**http.headers, header: f"{request_id}-{step}-{attempt}"}
-    return replace(http, headers=headers)
+    known = request_id or ""
+    is_valid = 0 < len(known) <= _MAX_ID and known.isascii() and known.isprintable()
+    if not is_valid or header in headers:
+        return None
+    headers[header] = f"{known}-{step}-{attempt}"
+    return header
 
 
 def operation_request(

@@ -21,5 +21,5 @@ def new_ulid() -> str:
     now = time.time_ns() // 1_000_000
     high, low = now >> 20, now & 0xFFFFF
     timestamp = f"{_PAIRS[high >> 20]}{_PAIRS[high >> 10 & 1023]}{_PAIRS[high & 1023]}"
-    suffix = _random.randbytes(16).translate(_LETTERS).decode()
+    suffix = _random.getrandbits(128).to_bytes(16, "big").translate(_LETTERS).decode()
     return f"{timestamp}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}{suffix}"

@@ -113,7 +113,7 @@ class Message(Record, frozen=True, kw_only=True):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls to run, without those that the provider runs itself."""
-        return tuple(part for part in self.content if type(part) is ToolCall)
+        return tuple([part for part in self.content if type(part) is ToolCall])
 
     @property
     def reasoning(self) -> str | None:

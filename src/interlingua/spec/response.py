@@ -168,6 +168,7 @@ class Cost(Record, frozen=True, kw_only=True):
 
 CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
 """Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
+_COST = Cost.__struct_fields__
 _TINY = 1e-12  # dollars
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
@@ -433,9 +434,9 @@ def label_message(
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if response.cost is not None:
-        amounts = msgspec.structs.asdict(response.cost)
-        amounts = dict(compress(amounts.items(), amounts.values()))  # without those that are 0
-        metadata["cost"] = {"total": response.cost.total, **amounts}
+        amounts = msgspec.structs.astuple(response.cost)
+        shown = compress(zip(_COST, amounts, strict=True), amounts)  # without those that are 0
+        metadata["cost"] = {"total": response.cost.total, **dict(shown)}
     if registry_id is not None:
         metadata["registry_id"] = registry_id
     if because is not None:

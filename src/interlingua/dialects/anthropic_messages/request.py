@@ -85,7 +85,7 @@ def _headers(options: dict[str, Any], profile: Profile, betas: list[str]) -> dic
     """The version and beta headers; removes their options from `options`."""
     version = profile.api_version or VERSION
     headers = {VERSION_HEADER: str(options.pop("version", version))}
-    for name in BETAS:
+    for name in BETAS if options else ():
         flags = options.pop(name, None) or ()
         betas += [flags] if isinstance(flags, str) else map(str, flags)
     if betas:

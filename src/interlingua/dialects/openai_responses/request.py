@@ -68,16 +68,18 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
 
     Then the encrypted thinking comes with the answer, and the history can be sent to any server.
     """
-    if options.get("store") is None and not any(map(options.get, _NEED_STORE)):
+    store = options.get("store")
+    if store is None and not (options and any(map(options.get, _NEED_STORE))):
         options.pop("store", None)
         body["store"] = False
-    asked = options.get("include") or []
-    is_stored = options.get("store") is not False and "store" not in body
+    elif store is not False:
+        return
     # Models that do not think reject it: «Encrypted content is not supported with this model».
-    if is_stored or profile.thinking is False or not isinstance(asked, list):
+    asked = options.get("include")
+    if profile.thinking is False or (asked and not isinstance(asked, list)):
         return
     options.pop("include", None)
-    body["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
+    body["include"] = [*dict.fromkeys((*asked, _ENCRYPTED))] if asked else [_ENCRYPTED]
 
 
 def decode_request(call: WireCall) -> Request:
