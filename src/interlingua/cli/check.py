@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from interlingua.cli.output import FAILED, Output, with_output
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from interlingua.cli.progress import Progress
     from interlingua.conformance.report import Report
 
 _TITLE = "Checking"
@@ -70,12 +72,12 @@ def command(
     elif adapter is not None:
         reports = [_check_adapter(out, adapter, options["model"], options["only"])]
     else:
-        reports = _check_dialects(dialects, cases, options["only"])
+        reports = _check_dialects(out, dialects, cases, options["only"])
     return _show(out, reports, junit)
 
 
 def _check_dialects(
-    chosen: tuple[str, ...], folder: Path | None, only: tuple[str, ...]
+    out: Output, chosen: tuple[str, ...], folder: Path | None, only: tuple[str, ...]
 ) -> list[Report]:
     from interlingua import dialects
     from interlingua.conformance.laws import LAWS, check, read_cases
@@ -88,10 +90,13 @@ def _check_dialects(
     found = [find_dialect(name) for name in chosen or dialects.names()]
     if folder is not None and len(found) > 1:
         raise click.UsageError("--cases are recorded in one dialect: name it")
-    return [
-        check(each, sample_cases(each) if folder is None else read_cases(folder), laws)
-        for each in found
-    ]
+    reports = []
+    with out.progress(_TITLE, len(found)) as progress:
+        for each in found:
+            cases = sample_cases(each) if folder is None else read_cases(folder)
+            reports.append(check(each, cases, laws))
+            progress.step()
+    return reports
 
 
 def _check_adapter(out: Output, name: str, model: str, only: tuple[str, ...]) -> Report:
@@ -109,8 +114,8 @@ def _check_adapter(out: Output, name: str, model: str, only: tuple[str, ...]) ->
         finally:
             await adapter.close()
 
-    with out.progress(_TITLE, len(only or CHECKS)) as done:
-        return asyncio.run(run(_counting(done)))
+    with out.progress(_TITLE, len(only or CHECKS)) as progress:
+        return asyncio.run(run(_counting(progress)))
 
 
 def _check_endpoint(
@@ -130,7 +135,7 @@ def _check_endpoint(
     key = os.environ.get(key_env) if key_env else None
     if key_env and not key:
         raise click.UsageError(f"{key_env} is not set; set it to the key of the server")
-    with out.progress(_TITLE, len(only or CHECKS)) as done:
+    with out.progress(_TITLE, len(only or CHECKS)) as progress:
         checking = check_endpoint(
             url,
             dialect,
@@ -138,14 +143,15 @@ def _check_endpoint(
             key,
             checks=only or None,
             timeout=timeout,
-            on_check=_counting(done),
+            on_check=_counting(progress),
         )
         return asyncio.run(checking)
 
 
-def _counting(done: Callable[[int], None]) -> Callable[[str], None]:
-    count = iter(range(1_000))
-    return lambda _name: done(next(count))
+def _counting(progress: Progress) -> Callable[[str], None]:
+    """Called before each check: so many are done, and this one is running."""
+    count = itertools.count()
+    return lambda name: progress(next(count), title=f"{_TITLE} {name}")
 
 
 def _show(out: Output, reports: list[Report], junit: Path | None) -> int:

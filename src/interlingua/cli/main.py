@@ -29,6 +29,8 @@ COMMANDS: Mapping[str, str] = {
     "image": "Make an image and write it to a file.",
     "speak": "Write a text as an audio file.",
     "transcribe": "Print the text of an audio file.",
+    "video": "Make a video and write it to a file.",
+    "batch": "Send many requests at once, which are answered within a day.",
     "local": "Download, list and run the model on this machine.",
     "completion": "Print the completion script of a shell.",
 }
@@ -47,8 +49,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
-        # Raw docstrings mark their examples with the two characters, click wants the one.
-        command.help = (command.help or "").replace("\\b\n", "\b\n")
+        for each in (command, *getattr(command, "commands", {}).values()):
+            # Raw docstrings mark their examples with the two characters, click wants the one.
+            each.help = (each.help or "").replace("\\b\n", "\b\n")
         return command
 
     def resolve_command(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
@@ -21,6 +21,8 @@ from interlingua.cli.tables import printable as printable  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from interlingua.cli.progress import Progress, Unit
 
 R = TypeVar("R")
 
@@ -141,21 +143,13 @@ class Output:
             self.line("\n".join(map("\t".join, lines)))
         return False
 
-    @contextmanager
-    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """
-        A progress bar on stderr, or a spinner without a total; silent where it is no terminal.
+    def progress(
+        self, title: str, total: float | None = None, unit: Unit = "items"
+    ) -> AbstractContextManager[Progress]:
+        """A progress bar on stderr; silent where it is no terminal."""
+        from interlingua.cli.progress import show_progress
 
-        Yields a function that takes how much is done.
-        """
-        if not is_terminal(sys.stderr):
-            yield lambda _done: None
-            return
-        from rich.progress import Progress
-
-        with Progress(console=console(sys.stderr), transient=True) as display:
-            task = display.add_task(title, total=total)
-            yield lambda done: display.update(task, completed=done)
+        return show_progress(title, total, unit)
 
 
 def with_output(function: Callable[..., R]) -> Callable[..., R]:
@@ -348,7 +342,7 @@ def describe(error: BaseException) -> str:
     if isinstance(error, (click.exceptions.Exit, SystemExit)):
         return ""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return "interrupted"
+        return f"interrupted; {error}" if str(error) else "interrupted"
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror

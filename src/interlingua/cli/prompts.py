@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MAX_STDIN = 50_000_000  # characters
+_MAX_FRAGMENT = 10_000_000  # bytes of a web page
 _TEMPLATE_KEYS = ("prompt", "system", "model", "schema", "options")
 
 
@@ -51,8 +52,9 @@ def prompt_options(function: F) -> F:
             help="An image, PDF, audio or other file, or the URL of an image. Repeatable.",
         ),
         click.option(
-            "-f", "--fragment", multiple=True, metavar="FILE|NAME|-",
-            help="A text file, a file of the folder `fragments`, or stdin, before the prompt.",
+            "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME|-",
+            help="A text before the prompt: a file, a web page, a file of the folder `fragments`, "
+            "or stdin. Repeatable.",
         ),
         click.option("-t", "--template", help="A file of the folder `templates`, or its path."),
         click.option(
@@ -99,14 +101,14 @@ def read_question(
     words = [" ".join(prompt)] if prompt else []
     text = "\n\n".join([*words] if takes_stdin else [*_stdin(), *words])
     text = _fill(template.get("prompt"), text, more["param"])
-    text = "\n\n".join([*map(_read_fragment, fragment), *([text] if text else [])])
+    text = "\n\n".join([*map(read_fragment, fragment), *([text] if text else [])])
     parts = [_read_attachment(each) for each in attachment]
     if not text and not parts:
         raise click.UsageError("there is no prompt; write one, or pipe it in")
     schema = schema or template.get("schema")
     multi = more["schema_multi"]
     shape = several(read_schema(multi)) if multi else _shape(schema)
-    options = {**template.get("options", {}), **dict(map(_read_option, option))}
+    options = {**template.get("options", {}), **dict(map(read_option, option))}
     tools = read_tools(more["tools"], approve=more["yes"])
     return Question(
         content=[*parts, *([Text(text=text)] if text else [])],
@@ -126,11 +128,12 @@ def _stdin() -> list[str]:
     """What is piped in, if anything is."""
     if is_terminal(sys.stdin):
         return []
-    text = _read_stdin()
+    text = read_stdin()
     return [text.rstrip("\n")] if text.strip() else []
 
 
-def _read_stdin() -> str:
+def read_stdin() -> str:
+    """All of stdin, which must be text of a limited size."""
     try:
         text = sys.stdin.read(_MAX_STDIN + 1)
     except UnicodeDecodeError:
@@ -140,9 +143,12 @@ def _read_stdin() -> str:
     return text
 
 
-def _read_fragment(name: str) -> str:
+def read_fragment(name: str) -> str:
+    """The text of a file, of a URL, of a file of the folder `fragments`, or of stdin (`-`)."""
     if name == "-":
-        return _read_stdin().rstrip("\n")
+        return read_stdin().rstrip("\n")
+    if is_web_address(name):
+        return fetch_text(name)
     saved = config_folder() / "fragments" / f"{name}.txt"
     is_saved = "/" not in name and not Path(name).exists() and saved.is_file()
     path = saved if is_saved else Path(name)
@@ -153,12 +159,35 @@ def _read_fragment(name: str) -> str:
         raise click.BadParameter(text, param_hint="-f") from None
 
 
+def is_web_address(name: str) -> bool:
+    """Whether this is a URL and not a file."""
+    return name.lower().startswith(("http://", "https://"))
+
+
+def fetch_text(url: str, **options: Any) -> str:
+    """
+    The text at a public address: at most 10 MB, in 30 seconds, over at most 5 redirects.
+
+    `options` are those of the library's guarded `fetch`.
+    """
+    import asyncio
+
+    from interlingua.transport.media import fetch
+
+    found = asyncio.run(fetch(url, max_bytes=_MAX_FRAGMENT, **options))
+    try:
+        return found.data.decode("utf-8-sig").rstrip("\n")
+    except UnicodeDecodeError:
+        text = f"{url} is {found.media_type or 'not text'}; attach it with -a"
+        raise click.BadParameter(text, param_hint="-f") from None
+
+
 def _read_attachment(name: str) -> Part:
     """The part for a file of this machine, which the user has named, or for a URL."""
     from interlingua import Audio, Document, Image
     from interlingua.wire.media import sniff
 
-    if name.startswith(("http://", "https://")):
+    if is_web_address(name):
         kind = mimetypes.guess_type(name.partition("?")[0])[0] or "image/*"
         return Image(url=name) if kind.startswith("image/") else Document(url=name)
     data = sys.stdin.buffer.read() if name == "-" else None
@@ -172,7 +201,7 @@ def _read_attachment(name: str) -> Part:
     return make(path=name)
 
 
-def _read_option(pair: tuple[str, str]) -> tuple[str, Any]:
+def read_option(pair: tuple[str, str]) -> tuple[str, Any]:
     """An option; its value is JSON, or else text."""
     name, value = pair
     try:

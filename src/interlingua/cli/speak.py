@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from interlingua.cli.output import Output, with_output
+from interlingua.cli.result_files import check_writable, output_option, write_result
 
 
 @click.command("speak")
@@ -15,38 +16,43 @@ from interlingua.cli.output import Output, with_output
 @click.option("-m", "--model", required=True, help="Such as `openai:gpt-4o-mini-tts`.")
 @click.option("-v", "--voice", help="The name of the voice.")
 @click.option("--instructions", help="How to speak.")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write.",
-)
+@click.option("--format", help="Such as `mp3` or `wav`; the ending of the file by default.")
+@click.option("--speed", type=float, help="1 is normal, 2 is twice as fast.")
+@output_option
 @with_output
 def command(
-    out: Output,
-    text: tuple[str, ...],
-    *,
-    model: str,
-    voice: str | None,
-    instructions: str | None,
-    output: Path,
+    out: Output, text: tuple[str, ...], *, model: str, output: Path, **settings: Any
 ) -> None:
     r"""
     Speak TEXT, or stdin, and write the audio to a file.
 
     \b
-    interlingua speak -m openai:gpt-4o-mini-tts -o hello.mp3 "Hello there"
+    interlingua speak -m openai:gpt-4o-mini-tts -v alloy -o hello.mp3 "Hello there"
     """
     from interlingua.cli.clients import open_client
+    from interlingua.cli.conversation import show_warnings
+    from interlingua.cli.prompts import read_stdin
     from interlingua.sync import speak
 
-    spoken = " ".join(text) or sys.stdin.read()
+    check_writable(output)
+    spoken = " ".join(text) or read_stdin().strip()
+    if not spoken:
+        raise click.UsageError("there is no text")
+    settings["format"] = settings["format"] or _format_of(output)
     with open_client() as client, out.progress("Speaking"):
-        result = speak(model, spoken, voice=voice, instructions=instructions, client=client)
-    output.write_bytes(result.data)
+        result = speak(model, spoken, client=client, **settings)
+    show_warnings(out, result.warnings)
+    write_result(output, result.data)
     row = {"path": str(output), "media_type": result.media_type, "bytes": len(result.data)}
     if out.json:
         out.data({**row, "usage": result.usage, "cost": result.cost})
     else:
         out.line(str(output))
+
+
+def _format_of(path: Path) -> str | None:
+    """The format that the name of the file asks for, if it does."""
+    from interlingua.spec.media.speech import MEDIA_TYPES
+
+    ending = path.suffix.removeprefix(".").lower()
+    return ending if ending in MEDIA_TYPES else None

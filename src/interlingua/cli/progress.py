@@ -1,0 +1,79 @@
+"""The progress of everything that takes long: a bar on stderr if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TypeAlias
+
+from interlingua.cli.output import console, is_terminal
+
+Unit: TypeAlias = Literal["items", "bytes", "percent"]
+_WIDTH = 24  # of the bar, so that a line fits into 80 columns
+
+
+class Progress:
+    """
+    What `Output.progress` yields: call it with how much is done.
+
+        with out.progress("Embedding", len(texts)) as progress:
+            progress(10)
+
+    `total` and `title` replace what was given before. It may be called from any thread.
+    """
+
+    def __init__(self, display: Any = None, task: Any = None) -> None:
+        self._display = display
+        self._task = task
+
+    def __call__(
+        self, done: float | None = None, *, total: float | None = None, title: str | None = None
+    ) -> None:
+        if self._display is None:
+            return
+        given = {"completed": done, "total": total, "description": title}
+        known = {name: value for name, value in given.items() if value is not None}
+        self._display.update(self._task, **known)
+
+    def step(self) -> None:
+        """One more is done."""
+        if self._display is not None:
+            self._display.advance(self._task)
+
+
+@contextmanager
+def show_progress(title: str, total: float | None, unit: Unit) -> Iterator[Progress]:
+    """A bar that vanishes at the end; without a total it only moves, with the time elapsed."""
+    if not is_terminal(sys.stderr):
+        yield Progress()
+        return
+    screen = console(sys.stderr)
+    from rich import progress as rich
+
+    class Amount(rich.ProgressColumn):
+        """How much of the total is done, if there is one."""
+
+        def render(self, task: rich.Task) -> str:
+            return _amount(unit, task.completed, task.total)
+
+    display = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(_WIDTH),
+        Amount(),
+        rich.TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+    )
+    with display:
+        yield Progress(display, display.add_task(title, total=total))
+
+
+def _amount(unit: Unit, done: float, total: float | None) -> str:
+    if not total:
+        return ""
+    if unit == "percent":
+        return f"{100 * done / total:.0f} %"
+    if unit == "bytes":
+        return f"{done / 1e6:.1f}/{total / 1e6:.1f} MB"
+    return f"{done:.0f}/{total:.0f}"

@@ -1,0 +1,52 @@
+"""Files that commands write: checked before anything is sent, and not lost if writing fails."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import click
+
+output_option = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write.",
+)
+
+
+def check_writable(path: Path) -> None:
+    """Raise an error if the file could not be written: what is made costs money."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"there is no folder {folder}", param_hint="-o")
+    target = path if path.exists() else folder
+    if not os.access(target, os.W_OK):
+        raise click.BadParameter(f"{target} cannot be written", param_hint="-o")
+
+
+def numbered(path: Path, number: int) -> Path:
+    """The file for one of several results: the first has the name that was given."""
+    return path.with_stem(f"{path.stem}-{number + 1}") if number else path
+
+
+def write_result(path: Path, data: bytes) -> None:
+    """
+    Write what a provider has made.
+
+    If that fails, for instance because the disk is full, it goes to the folder for temporary
+    files, and the error says where.
+    """
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        try:
+            descriptor, other = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+        except OSError:
+            raise error from None
+        text = f"{path}: {error.strerror}; it was written to {other} instead"
+        raise click.ClickException(text) from None
