@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -56,6 +57,31 @@ def test_every_command_has_help(name):
     shown = run(name, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"Usage: interlingua {name}")
+
+
+def leaves():
+    """Every command that does something, with its words."""
+    for name in COMMANDS:
+        command = program.get_command(click.Context(program), name)
+        inner = getattr(command, "commands", {})
+        yield from ((name, word, each) for word, each in inner.items())
+        yield name, "", command
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        pytest.param(f"{name} {word}".strip(), each, id=f"{name} {word}")
+        for name, word, each in leaves()
+    ],
+)
+def test_every_command_has_an_example_and_json(words, command):
+    """The help shows a line to type, and `--json` and `--debug` are everywhere."""
+    text = command.help or ""
+    options = {option for each in command.params for option in each.opts}
+
+    assert re.search(rf"interlingua {words}(?![\w-])", text.partition("\b\n")[2]), text
+    assert isinstance(command, click.Group) or {"--json", "--debug"} <= options
 
 
 def test_an_unknown_command_is_one_line():

@@ -40,13 +40,15 @@ class Program:
         """Start a command."""
         return subprocess.Popen(
             self.command(*arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                **options,
+            },
             text=True,
             env=self.env,
             cwd=self.home,
-            **options,
         )
 
     @staticmethod

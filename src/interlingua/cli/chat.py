@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from interlingua.cli.output import Output, dollars, is_terminal, printable, with_output
+from interlingua.cli.prompts import read_fragment
 from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ _LAST = "last"
 @click.command("chat")
 @click.option("-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`.")
 @click.option("-s", "--system", help="The system prompt.")
+@click.option(
+    "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME",
+    help="A text before the first prompt: a file, a web page, or a name in `fragments`.",
+)  # fmt: skip
 @click.option("-T", "--tools", multiple=True, metavar="FILE.py", help="The model may call these.")
 @click.option("-y", "--yes", is_flag=True, help="Approve all calls of tools.")
 @click.option(
@@ -57,6 +62,9 @@ def command(out: Output, **options: Any) -> None:
     from interlingua.cli.calls_log import announce, is_on
     from interlingua.cli.clients import open_client
 
+    if "-" in options["fragment"]:
+        raise click.BadParameter("stdin has the prompts", param_hint="-f")
+    options["fragment"] = list(map(read_fragment, options["fragment"]))
     is_logged = is_on(wanted=not options["no_log"])
     if is_logged:
         announce(out)
@@ -138,7 +146,9 @@ class Chat:
             if line.startswith("/"):
                 self._command(line)
             else:
-                self._turn(line, line)
+                prompt = "\n\n".join((*self._options["fragment"], line))
+                self._options["fragment"] = []  # they are in the conversation now
+                self._turn(prompt, prompt)
         except KeyboardInterrupt:
             self._out.note("interrupted; what has arrived is part of the conversation")
         except BrokenPipeError as error:

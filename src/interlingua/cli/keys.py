@@ -36,7 +36,12 @@ def command() -> None:
 @click.argument("provider")
 @with_output
 def set_key(out: Output, provider: str) -> None:
-    """Store the key of PROVIDER; it is asked for, or read from stdin."""
+    r"""
+    Store the key of PROVIDER; it is asked for, or read from stdin.
+
+    \b
+    interlingua keys set anthropic
+    """
     variable = _variable(provider)
     if is_terminal(sys.stdin):
         key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
@@ -55,7 +60,12 @@ def set_key(out: Output, provider: str) -> None:
 @command.command("list")
 @with_output
 def list_keys(out: Output) -> None:
-    """List the variables that have a stored key, without the keys."""
+    r"""
+    List the variables that have a stored key, without the keys.
+
+    \b
+    interlingua keys list
+    """
     rows = [
         {
             "variable": name,
@@ -71,7 +81,12 @@ def list_keys(out: Output) -> None:
 @click.argument("provider")
 @with_output
 def remove(out: Output, provider: str) -> None:
-    """Remove the stored key of PROVIDER."""
+    r"""
+    Remove the stored key of PROVIDER.
+
+    \b
+    interlingua keys remove anthropic
+    """
     variable = _variable(provider)
     if not remove_key(variable):
         raise click.UsageError(f"no key is stored for {variable}")

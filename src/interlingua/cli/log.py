@@ -71,7 +71,12 @@ def command(out: Output) -> None:
 @click.option("-n", "--limit", default=20, type=click.IntRange(min=1), help="How many (20).")
 @with_output
 def list_calls(out: Output, limit: int) -> None:
-    """List the last calls, the newest first."""
+    r"""
+    List the last calls, the newest first.
+
+    \b
+    interlingua log list -n 5
+    """
     _print(out, find_calls(limit=limit))
 
 
@@ -80,7 +85,12 @@ def list_calls(out: Output, limit: int) -> None:
 @click.option("-n", "--limit", default=20, type=click.IntRange(min=1), help="How many (20).")
 @with_output
 def search(out: Output, text: str, limit: int) -> None:
-    """List calls with TEXT in the prompt or the answer."""
+    r"""
+    List calls with TEXT in the prompt or the answer.
+
+    \b
+    interlingua log search pelican
+    """
     where = "instr(lower(coalesce(prompt, '') || char(0) || coalesce(answer, '')), lower(?))"
     _print(out, find_calls(where, (text,), limit))
 
@@ -89,7 +99,12 @@ def search(out: Output, text: str, limit: int) -> None:
 @click.argument("number", type=int, required=False)
 @with_output
 def show(out: Output, number: int | None) -> None:
-    """Show the call with this NUMBER in full; without one, the last call."""
+    r"""
+    Show the call with this NUMBER in full; without one, the last call.
+
+    \b
+    interlingua log show 3
+    """
     found = find_calls("1" if number is None else "id = ?", () if number is None else (number,), 1)
     if not found:
         raise click.UsageError("the log has no such call" if number else "the log is empty")
@@ -121,7 +136,12 @@ def _facts(call: dict[str, Any]) -> str:
 @click.option("--days", default=30, type=click.IntRange(min=1), help="How many days back (30).")
 @with_output
 def cost(out: Output, days: int) -> None:
-    """Show calls, tokens and dollars by day and model, with a bar for the dollars."""
+    r"""
+    Show calls, tokens and dollars by day and model, with a bar for the dollars.
+
+    \b
+    interlingua log cost
+    """
     rows = read(_BY_DAY, (f"-{days} days",))
     if not out.json:
         _add_bars(rows)
@@ -147,7 +167,12 @@ def _add_bars(rows: list[dict[str, Any]]) -> None:
 @command.command("path")
 @with_output
 def path(out: Output) -> None:
-    """Print the path of the log."""
+    r"""
+    Print the path of the log.
+
+    \b
+    sqlite3 "$(interlingua log path)" 'SELECT prompt FROM calls'
+    """
     out.data({"path": str(log_path())}) if out.json else out.line(str(log_path()))
 
 

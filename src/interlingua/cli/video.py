@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -56,9 +58,39 @@ def _file_option(*, required: bool, text: str) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-_base_url_option = click.option(
-    "--base-url", metavar="URL", help="The address of the server, for `openai_compatible`."
-)
+def _server_options(function: F) -> F:
+    """The address and key of a server; the command gets them as `server`, for the library."""
+
+    def add_server(*arguments: Any, base_url: str | None, key_env: str | None, **more: Any) -> Any:
+        key = os.environ.get(key_env) if key_env else None
+        if key_env and not key:
+            raise click.UsageError(f"{key_env} is not set; set it to the key of the server")
+        server = {"base_url": base_url, "api_key": key}
+        words = ["--base-url", base_url] if base_url else []
+        words += ["--key-env", key_env] if key_env else []
+        return function(*arguments, server=Server(server, words), **more)
+
+    options = (
+        click.option(
+            "--base-url", metavar="URL", help="The address of the server, for `openai_compatible`."
+        ),
+        click.option("--key-env", metavar="NAME", help="The variable that holds its key."),
+    )
+    wrapped: Any = functools.wraps(function)(add_server)
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return] # it has the parameters of the command
+
+
+class Server(NamedTuple):
+    """The server that the options name, if they do."""
+
+    options: dict[str, Any]
+    """For functions of the library."""
+    words: list[str]
+    """For the command that goes on with a job."""
+
+
 _variant_option = click.option(
     "--variant", type=click.Choice(_VARIANTS), default="video", show_default=True,
     help="What to download; most providers have only the video.",
@@ -81,7 +113,7 @@ _variant_option = click.option(
 @_variant_option
 @poll_option
 @timeout_option
-@_base_url_option
+@_server_options
 @with_output
 def create(
     out: Output,
@@ -93,7 +125,7 @@ def create(
     variant: str,
     poll: float | None,
     timeout: float | None,
-    base_url: str | None,
+    server: Server,
     **settings: Any,
 ) -> None:
     r"""
@@ -114,15 +146,14 @@ def create(
         check_writable(output)
     with open_client() as client:
         with out.progress("Starting"):
-            job = video.create(
-                model, " ".join(prompt), client=client, base_url=base_url, **settings
-            )
+            given = {**settings, **server.options}
+            job = video.create(model, " ".join(prompt), client=client, **given)
         keep_video(job)
         if output is None:
             _show(out, job)
             return
         out.note(f"The job is {job.reference}.")
-        options: Any = {"variant": variant, "poll": poll, "timeout": timeout, "base_url": base_url}
+        options: Any = {"variant": variant, "poll": poll, "timeout": timeout, "server": server}
         _finish(out, client, job, output, **options)
 
 
@@ -132,7 +163,7 @@ def create(
 @_variant_option
 @poll_option
 @timeout_option
-@_base_url_option
+@_server_options
 @with_output
 def get(out: Output, job: str, *, output: Path | None, **options: Any) -> None:
     r"""
@@ -152,16 +183,16 @@ def get(out: Output, job: str, *, output: Path | None, **options: Any) -> None:
         if output is not None:
             _finish(out, client, kept_video(job), output, **options)
             return
-        found = video.retrieve(kept_video(job), client=client, base_url=options["base_url"])
+        found = video.retrieve(kept_video(job), client=client, **options["server"].options)
     _show(out, found)
 
 
 @command.command("remix")
 @click.argument("job")
 @click.argument("prompt", nargs=-1, required=True)
-@_base_url_option
+@_server_options
 @with_output
-def remix(out: Output, job: str, prompt: tuple[str, ...], *, base_url: str | None) -> None:
+def remix(out: Output, job: str, prompt: tuple[str, ...], *, server: Server) -> None:
     r"""
     Start a job that changes the video of JOB as PROMPT says.
 
@@ -172,7 +203,7 @@ def remix(out: Output, job: str, prompt: tuple[str, ...], *, base_url: str | Non
     from interlingua.sync import video
 
     with open_client() as client, out.progress("Starting"):
-        made = video.remix(kept_video(job), " ".join(prompt), client=client, base_url=base_url)
+        made = video.remix(kept_video(job), " ".join(prompt), client=client, **server.options)
     keep_video(made)
     _show(out, made)
 
@@ -180,9 +211,9 @@ def remix(out: Output, job: str, prompt: tuple[str, ...], *, base_url: str | Non
 @command.command("list")
 @click.argument("model")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="How many to fetch at once.")
-@_base_url_option
+@_server_options
 @with_output
-def list_jobs(out: Output, model: str, *, limit: int | None, base_url: str | None) -> None:
+def list_jobs(out: Output, model: str, *, limit: int | None, server: Server) -> None:
     r"""
     List the jobs of a provider, newest first.
 
@@ -195,15 +226,15 @@ def list_jobs(out: Output, model: str, *, limit: int | None, base_url: str | Non
     from interlingua.sync import video
 
     with open_client() as client, out.progress("Listing"):
-        jobs = video.list(model, limit=limit, client=client, base_url=base_url)
+        jobs = video.list(model, limit=limit, client=client, **server.options)
     out.table(_COLUMNS, [_row(job) for job in jobs], empty="There are no jobs.")
 
 
 @command.command("cancel")
 @click.argument("job")
-@_base_url_option
+@_server_options
 @with_output
-def cancel(out: Output, job: str, *, base_url: str | None) -> None:
+def cancel(out: Output, job: str, *, server: Server) -> None:
     r"""
     Cancel JOB, at providers that can.
 
@@ -214,16 +245,16 @@ def cancel(out: Output, job: str, *, base_url: str | None) -> None:
     from interlingua.sync import video
 
     with open_client() as client:
-        found = video.cancel(kept_video(job), client=client, base_url=base_url)
+        found = video.cancel(kept_video(job), client=client, **server.options)
     keep_video(found)
     _show(out, found)
 
 
 @command.command("delete")
 @click.argument("job")
-@_base_url_option
+@_server_options
 @with_output
-def delete(out: Output, job: str, *, base_url: str | None) -> None:
+def delete(out: Output, job: str, *, server: Server) -> None:
     r"""
     Delete JOB, which has ended, and its files, at providers that keep them.
 
@@ -234,7 +265,7 @@ def delete(out: Output, job: str, *, base_url: str | None) -> None:
     from interlingua.sync import video
 
     with open_client() as client:
-        video.delete(kept_video(job), client=client, base_url=base_url)
+        video.delete(kept_video(job), client=client, **server.options)
     forget_video(job)
     if out.json:
         out.data({"job": job, "deleted": True})
@@ -251,15 +282,14 @@ def _finish(
     variant: Any,
     poll: float | None,
     timeout: float | None,
-    base_url: str | None,
+    server: Server,
 ) -> None:
     """Wait for a job and write its videos."""
     from interlingua.cli.conversation import show_warnings
     from interlingua.sync import video
 
     reference = job if isinstance(job, str) else job.reference
-    words = ["interlingua", "video", "get", reference, "-o", str(output)]
-    words += [] if base_url is None else ["--base-url", base_url]
+    words = ["interlingua", "video", "get", reference, "-o", str(output), *server.words]
     with resumable(out, "job", shlex.join(words)):
         with out.progress("Making the video", unit="percent") as progress:
 
@@ -268,7 +298,7 @@ def _finish(
                 total = None if state.progress is None else 100
                 progress(state.progress, total=total, title=title)
 
-            common: Any = {"client": client, "base_url": base_url, "timeout": timeout}
+            common: Any = {"client": client, "timeout": timeout, **server.options}
             done = video.wait(job, poll_interval=poll, on_progress=show, **common)
         keep_video(done)
         files = [numbered(output, number) for number in range(max(1, len(done.files)))]

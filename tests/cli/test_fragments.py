@@ -1,0 +1,109 @@
+"""`-f`: texts before the prompt, from files, web pages, names and stdin."""
+
+import http.server
+import threading
+
+import pytest
+
+from interlingua.cli.prompts import fetch_text, read_fragment
+from interlingua.errors import ConfigurationError
+
+ASK = ("ask", "--no-log", "-m", "openai:gpt-5.2")
+
+
+@pytest.fixture
+def page():
+    """A web server with one page of each kind; its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path == "/moved":
+                self.send_response(302)
+                self.send_header("location", "/text")
+                self.end_headers()
+                return
+            bodies = {"/text": "\ufeffSea → Meer\n".encode(), "/bytes": b"\x89PNG\r\n\x1a\n\xff"}
+            body = bodies.get(self.path, b"x" * 10_000_001 if self.path == "/huge" else b"")
+            self.send_response(200 if body else 404)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Silent."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def fetch(url):
+    """Fetch from any address; the command fetches only from public ones."""
+    return fetch_text(url, allowed=lambda _: True)
+
+
+@pytest.mark.parametrize("path", ["/text", "/moved"])
+def test_a_page_is_fetched(page, path):
+    """Its text comes without a byte order mark and the last line end, also after a redirect."""
+    assert fetch(f"{page}{path}") == "Sea → Meer"
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("/nothing", "HTTP 404"),
+        ("/bytes", "is image/png; attach it with -a"),
+        ("/huge", "larger than 10000000 bytes"),
+    ],
+)
+def test_pages_that_are_no_fragments(page, path, complaint):
+    """The error says why."""
+    with pytest.raises(Exception, match=complaint):
+        fetch(f"{page}{path}")
+
+
+def test_only_public_addresses(page, program):
+    """A page of this machine is not fetched: the URL may come from a stranger."""
+    with pytest.raises(ConfigurationError, match="not a public address"):
+        read_fragment(f"{page}/text")
+    done = program.run(*ASK, "-f", f"{page}/text", "x")
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "not a public address" in done.stderr
+
+
+def test_fragments_come_before_the_prompt(program, tmp_path):
+    """In their order: a file, a name in the folder, and stdin."""
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "fragments").mkdir()
+    (tmp_path / "fragments" / "style.txt").write_text("two")
+    fragments = ("-f", "a.txt", "-f", "style", "-f", "-")
+    done = program.run(*ASK, *fragments, "four", stdin="three\n")
+
+    assert done.stdout.endswith("You said: one\n\ntwo\n\nthree\n\nfour\n")
+
+
+def test_fragments_of_a_chat(program, tmp_path):
+    """They come before the first prompt only; stdin has the prompts."""
+    (tmp_path / "a.txt").write_text("one")
+    chat = ("chat", "-n", "-m", "openai:gpt-5.2", "-f")
+    done = program.run(*chat, "a.txt", stdin="two\nthree\n")
+    wrong = program.run(*chat, "-", stdin="two\n")
+
+    assert "You said: one\n\ntwo\n" in done.stdout
+    assert done.stdout.rstrip("\n").endswith("You said: three")
+    assert wrong.returncode == 2
+    assert "stdin has the prompts" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_fragment_that_is_not_there(program, tmp_path, command):
+    """One line, before anything is sent."""
+    (tmp_path / "x.png").write_bytes(b"\xff\xfe")
+    for name in ("nowhere.txt", "x.png"):
+        done = program.run(command, "-n", "-m", "openai:gpt-5.2", "-f", name, stdin="x")
+        assert done.returncode in (1, 2)
+        assert len(done.stderr.splitlines()) == 1
+        assert name in done.stderr
