@@ -44,6 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "seed": {"seed": 1},
     "frequency_penalty": {"frequency_penalty": 0.5},
     "presence_penalty": {"presence_penalty": 0.5},
+    "logprobs": {"logprobs": 2},
     "reasoning_effort": {"reasoning_effort": "low"},
     "thinking_budget": {"thinking_budget": 2048},
     "include_thinking": {"include_thinking": True},

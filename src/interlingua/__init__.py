@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from interlingua.spec.content import Refusal as Refusal
     from interlingua.spec.content import Text as Text
     from interlingua.spec.content import Thinking as Thinking
+    from interlingua.spec.content import TokenLogprob as TokenLogprob
     from interlingua.spec.content import ToolCall as ToolCall
     from interlingua.spec.content import ToolResult as ToolResult
     from interlingua.spec.contracts import Adapter as Adapter
@@ -143,6 +144,7 @@ _NAMES = {
         "Refusal",
         "Text",
         "Thinking",
+        "TokenLogprob",
         "ToolCall",
         "ToolResult",
     ),
@@ -188,7 +190,7 @@ _UNLISTED = frozenset(
         "Warning",  # it would hide the builtin after `from interlingua import *`
         # Types that programs get as results and name only in annotations:
         *("Explanation", "GenerateOptions", "ObjectStream", "Opaque", "RateLimitInfo", "Role"),
-        *("StepResult", "StreamResult"),
+        *("StepResult", "StreamResult", "TokenLogprob"),
         "FORMAT_VERSION",
     )
 )

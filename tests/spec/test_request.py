@@ -31,6 +31,7 @@ FALSY = {
     "seed": 0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
+    "logprobs": 0,
     "thinking_budget": 0,
     "reasoning_effort": "",
     "verbosity": "",

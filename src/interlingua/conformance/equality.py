@@ -106,7 +106,8 @@ def _join(parts: tuple[Part, ...]) -> list[Part]:
     for part in parts:
         last = joined[-1] if joined else None
         if isinstance(part, Text) and isinstance(last, Text) and last.extra == part.extra == {}:
-            joined[-1] = Text(text=last.text + part.text)
+            tokens = last.logprobs + part.logprobs
+            joined[-1] = Text(text=last.text + part.text, logprobs=tokens)
         elif isinstance(part, ToolCall) and part.type == "function" and part.is_valid:
             joined.append(msgspec.structs.replace(part, raw_arguments=None))
         else:

@@ -145,6 +145,7 @@ _settings: dict[str, st.SearchStrategy[Any]] = {
         "seed": st.integers(0, 2**31),
         "frequency_penalty": st.just(0.0),
         "presence_penalty": st.just(0.5),
+        "logprobs": st.integers(0, 5),
         "reasoning_effort": st.sampled_from(["low", "medium", "high"]),
         "thinking_budget": st.just(2048),
         "verbosity": st.just("low"),

@@ -131,7 +131,7 @@ def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Log probabilities, which are asked for in a dialect's own options."""
+    """Log probabilities; the options of a dialect may ask for them too."""
     if profile.logprobs is not False:
         return request
     return _without_logprobs(request, profile, warnings)
@@ -265,7 +265,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (limit_temperature, frozenset(("temperature",))),
     (choose_version, frozenset(_SAMPLING)),
     (drop_settings, frozenset((*_PENALTIES, "seed", "verbosity"))),
-    (drop_logprobs, _OPTIONS),
+    (drop_logprobs, _OPTIONS | {"logprobs"}),
     (drop_strict, _TOOLS),
     (choice_without_tools, _CHOICE | _PARALLEL),
     (relax_tool_choice, _CHOICE),
@@ -315,11 +315,14 @@ def _without_logprobs(
     request: Request, profile: Profile, warnings: WarningList, when: str = ""
 ) -> Request:
     changed: dict[str, Mapping[str, Any]] = {}
+    was_asked = request.logprobs is not None
+    request = _drop(request, ("logprobs",), warnings, when)
     for owner in (profile.dialect, request.provider or ""):
         options = request.provider_options.get(owner)
         if isinstance(options, Mapping) and (fewer := _other_options(options)) is not options:
             changed[owner] = fewer
-            warnings.setting_dropped("logprobs", when, f"provider_options.{owner}")
+            if not was_asked:  # otherwise there is a warning already
+                warnings.setting_dropped("logprobs", when, f"provider_options.{owner}")
     if not changed:
         return request
     return replace(request, provider_options={**request.provider_options, **changed})

@@ -220,7 +220,9 @@ def make_response(
     parts = tuple(
         each
         for index, part in enumerate(turn.parts)
-        for each in _with_vendor_fields(part, dialect, facts, f"{number:04d}{index:02d}")
+        for each in _with_vendor_fields(
+            _with_asked_tokens(part, request), dialect, facts, f"{number:04d}{index:02d}"
+        )
     )
     usage = turn.usage
     if usage is None:
@@ -260,6 +262,17 @@ def _with_definitions(turn: Turn, request: Request) -> Turn:
         return msgspec.structs.replace(part, output=tools)
 
     return msgspec.structs.replace(turn, parts=tuple(map(defined, turn.parts)))
+
+
+def _with_asked_tokens(part: Part, request: Request) -> Part:
+    """A text with the tokens and alternatives that the request asks for, as vendors send them."""
+    if not isinstance(part, Text) or not part.logprobs:
+        return part
+    number = request.logprobs
+    if number is None:
+        return msgspec.structs.replace(part, logprobs=())
+    tokens = [msgspec.structs.replace(each, top=each.top[:number]) for each in part.logprobs]
+    return msgspec.structs.replace(part, logprobs=tuple(tokens))
 
 
 def make_frames(

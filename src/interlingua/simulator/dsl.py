@@ -26,6 +26,7 @@ from interlingua.spec.content import (
     Refusal,
     Text,
     Thinking,
+    TokenLogprob,
     ToolCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -113,9 +114,12 @@ _LATER_COUNTS = tuple(name for name in _PLAIN if name not in ("parts", "headers"
 # Content.
 
 
-def text(text: str, *, citations: Iterable[Citation] = ()) -> Turn:
-    """The model answers with this text, which rests on these sources."""
-    return Turn(parts=(Text(text=text, citations=tuple(citations)),))
+def text(
+    text: str, *, citations: Iterable[Citation] = (), logprobs: Iterable[TokenLogprob] = ()
+) -> Turn:
+    """The model answers with this text, which rests on these sources and has these tokens."""
+    part = Text(text=text, citations=tuple(citations), logprobs=tuple(logprobs))
+    return Turn(parts=(part,))
 
 
 def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:

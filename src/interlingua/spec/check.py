@@ -55,7 +55,7 @@ class _Row(NamedTuple):
     expected: str
 
 
-_LEAST = {"max_tokens": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0}
+_LEAST = {"max_tokens": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0, "logprobs": 0}
 _ANY_NUMBER = -1.7e308  # less than any number that a program means
 _WORDS: dict[Any, str] = {
     str: "a string",
@@ -148,6 +148,7 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
                 and type(part.text) is str
                 and not part.extra
                 and part.citations == ()
+                and part.logprobs == ()
             ):
                 continue
             if not _is_usual(part, values):

@@ -83,12 +83,34 @@ class Citation(Record, frozen=True, kw_only=True):
     """Where the supported part ends, in characters."""
 
 
+_Bytes: TypeAlias = bytes  # the field of `TokenLogprob` hides the type's own name
+
+
+class TokenLogprob(Record, frozen=True, kw_only=True):
+    """
+    A token of the model, and the logarithm of its probability.
+
+    It is for readers, as a citation is.
+    """
+
+    token: str
+    """Its text."""
+    logprob: float
+    """The natural logarithm of its probability: 0 is certain."""
+    bytes: _Bytes | None = None
+    """The token in UTF-8; one token may be only a part of a character."""
+    top: tuple[TokenLogprob, ...] = ()
+    """The most probable tokens in this place, as many as `Request.logprobs` asked for."""
+
+
 class Text(_TextPart, frozen=True, kw_only=True, tag="text"):
-    """Plain text. Texts of the model may have citations."""
+    """Plain text. Texts of the model may have citations, and the probabilities of its tokens."""
 
     kind: ClassVar[Literal["text"]] = "text"
     citations: tuple[Citation, ...] = ()
     """The sources of a text of the model."""
+    logprobs: tuple[TokenLogprob, ...] = ()
+    """The tokens of the text and their probabilities, if `Request.logprobs` asked for them."""
 
 
 class PathObject(Protocol):
@@ -316,6 +338,8 @@ class Thinking(_ThinkingPart, frozen=True, kw_only=True, tag="thinking"):
     redacted: bool = False
     """Whether the provider has hidden the text; `data` holds it then."""
     data: str | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+    """The tokens of the text and their probabilities, if `Request.logprobs` asked for them."""
 
 
 class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
@@ -324,6 +348,8 @@ class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
     kind: ClassVar[Literal["refusal"]] = "refusal"
     text: str
     """What the model says instead of an answer."""
+    logprobs: tuple[TokenLogprob, ...] = ()
+    """The tokens of the text and their probabilities, if `Request.logprobs` asked for them."""
 
 
 class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):

@@ -38,7 +38,7 @@ Setting: TypeAlias = Literal[
     "verbosity",
     "logprobs",
 ]
-"""A setting that a model may reject; all except `logprobs` are fields of `Request`."""
+"""A setting of a request that a model may reject."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):

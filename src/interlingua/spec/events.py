@@ -22,6 +22,7 @@ from interlingua.spec.content import (
     Record,
     Text,
     Thinking,
+    TokenLogprob,
     ToolCall,
     ToolResult,
     ToolType,
@@ -246,6 +247,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """Fields of the response that are known only at the end, by dialect name."""
     citations: Mapping[int, tuple[Citation, ...]] = {}
     """Citations that are known only at the end, by the index of their text."""
+    logprobs: Mapping[int, tuple[TokenLogprob, ...]] = {}
+    """Probabilities of tokens that are known only at the end, by the index of their part."""
     message_extra: Extra = {}
     """Fields of the message that are known only at the end."""
     raw: Json = None

@@ -275,6 +275,12 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """Penalises tokens in proportion to how often they have appeared."""
     presence_penalty: float | None = None
     """Penalises tokens that have appeared."""
+    logprobs: int | None = None
+    """
+    Asks for the probabilities of the tokens, with this many alternatives to each.
+
+    With 0 the answer has only those of its own tokens. They are in `Text.logprobs`.
+    """
     reasoning_effort: str | None = None
     """How much the model should think, as the provider's value: `low`, `high`, …"""
     thinking_budget: int | None = None
@@ -341,6 +347,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             seed: int | None = None,
             frequency_penalty: float | None = None,
             presence_penalty: float | None = None,
+            logprobs: int | None = None,
             reasoning_effort: str | None = None,
             thinking_budget: int | None = None,
             include_thinking: bool | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Extra, Part, Text, Thinking, ToolCall
+from interlingua.spec.content import Extra, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -147,10 +147,9 @@ class StreamAccumulator:
     def _end(self, finish: Finish) -> None:
         self._check_calls()
         self._finish = finish
-        for index, citations in finish.citations.items():
-            text = self._parts.get(index)
-            if isinstance(text, Text):
-                self._parts[index] = replace(text, citations=citations)
+        for index in (*finish.citations, *finish.logprobs):
+            if index in self._parts:
+                self._parts[index] = _with_late_fields(self._parts[index], index, finish)
 
     def _check_calls(self) -> None:
         """Refuse a call without its end at the end of the stream: it must not be run."""
@@ -186,12 +185,17 @@ class StreamAccumulator:
         )
 
 
-def with_late_citations(texts: Mapping[int, Text], finish: Finish) -> list[Text]:
-    """The texts of a stream in their order, with the citations that came at its end."""
-    return [
-        replace(texts[index], citations=finish.citations.get(index, texts[index].citations))
-        for index in sorted(texts)
-    ]
+def with_late_fields(parts: Mapping[int, Part], finish: Finish) -> list[Part]:
+    """The parts of a stream in their order, with what came only at its end."""
+    return [_with_late_fields(parts[index], index, finish) for index in sorted(parts)]
+
+
+def _with_late_fields(part: Part, index: int, finish: Finish) -> Part:
+    if isinstance(part, Text) and index in finish.citations:
+        part = replace(part, citations=finish.citations[index])
+    if isinstance(part, (Text, Refusal, Thinking)) and index in finish.logprobs:
+        part = replace(part, logprobs=finish.logprobs[index])
+    return part
 
 
 def events_from_response(response: Response) -> list[StreamEvent]:

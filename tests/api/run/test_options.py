@@ -45,6 +45,7 @@ WRONG = {
     "seed": "7",
     "frequency_penalty": [],
     "presence_penalty": float("inf"),
+    "logprobs": -1,
     "reasoning_effort": 1,
     "thinking_budget": "much",
     "include_thinking": "x",

@@ -62,6 +62,7 @@ VARIANTS = {
     "seed": [None, 0, 1],
     "frequency_penalty": [None, 0, 1],
     "presence_penalty": [None, 0, 1],
+    "logprobs": [None, 0, 1],
     "reasoning_effort": [None, "", "low"],
     "thinking_budget": [None, 0, 1],
     "include_thinking": [None, False, True],

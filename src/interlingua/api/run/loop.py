@@ -629,7 +629,9 @@ def join_answers(first: Response, then: Response) -> Response:
         last, following = parts[-1], rest[0]
         if isinstance(last, Text) and isinstance(following, Text):
             extra = merge(last.extra, following.extra)
-            whole = replace(following, text=last.text + following.text, extra=extra)
+            tokens = (*last.logprobs, *following.logprobs)
+            text = last.text + following.text
+            whole = replace(following, text=text, logprobs=tokens, extra=extra)
             parts, rest = parts[:-1], (whole, *rest[1:])
     message = replace(then.message, content=(*parts, *rest))
     # Both parts may have the same warnings.

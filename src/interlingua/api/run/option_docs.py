@@ -30,6 +30,8 @@ Options:
 - `frequency_penalty` (float | None): Penalises tokens in proportion to how often they have
   appeared.
 - `presence_penalty` (float | None): Penalises tokens that have appeared.
+- `logprobs` (int | None): How many alternatives to each token to ask for; see
+  `Request.logprobs`.
 - `reasoning_effort` (str | None): How much the model should think, as the provider's value:
   `low`, `high`, …
 - `thinking_budget` (int | None): How much the model should think, in tokens.

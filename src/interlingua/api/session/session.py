@@ -441,7 +441,7 @@ _SAVED = frozenset(
         *("frequency_penalty", "presence_penalty", "reasoning_effort", "thinking_budget"),
         *("include_thinking", "verbosity", "user", "metadata", "parallel_tool_calls", "provider"),
         *("provider_options", "on_loss", "max_tool_rounds", "max_retries", "on_overflow"),
-        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "keep_raw"),
+        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "keep_raw", "logprobs"),
     )
 )
 """The options that are saved: plain values, none of them a secret or a function."""

@@ -224,11 +224,12 @@ class Shown:
     response is used unless a middleware changed the events: then the events count.
     """
 
-    __slots__ = ("_ends", "_settled")
+    __slots__ = ("_changed", "_ends", "_settled")
 
     def __init__(self) -> None:
         self._settled: list[tuple[Response, tuple[Part, ...] | None]] = []
         self._ends: dict[str, tuple[StreamEvent, str, StreamEvent]] = {}
+        self._changed: set[int] = set()  # the indexes of the parts with another text
 
     async def attach(
         self, events: AsyncIterator[StreamEvent], *, is_first: bool = False
@@ -239,6 +240,8 @@ class Shown:
             async for event in events:
                 if type(event) in ENDS:
                     event = self.revise(event, accumulator, is_first=is_first)  # noqa: PLW2901
+                elif type(event) is Finish and event.logprobs:
+                    event = self._without_old_tokens(event)  # noqa: PLW2901
                 accumulator.feed(event)
                 if type(event) is Finish:
                     response = self.settle(event, accumulator, is_first=is_first)
@@ -256,10 +259,19 @@ class Shown:
             return event  # the accumulator refuses it
         start, text = segment.start(), "".join(segment.pieces)
         before = None if is_first else self._ends.get(segment.id)
+        if before is not None and before[1] != text:
+            self._changed.add(segment.index)
         if before is not None and before[2] == event and before[:2] != (start, text):
             event = segment.end()
         self._ends[segment.id] = (start, text, event)
         return event
+
+    def _without_old_tokens(self, finish: Finish) -> Finish:
+        """The end of a stream without the tokens of texts that a layer changed."""
+        tokens = {
+            index: tokens for index, tokens in finish.logprobs.items() if index not in self._changed
+        }
+        return finish if len(tokens) == len(finish.logprobs) else replace(finish, logprobs=tokens)
 
     def settle(
         self, finish: Finish, accumulator: StreamAccumulator, *, is_first: bool = False

@@ -26,6 +26,7 @@ class ModelSettings(TypedDict, total=False):
     seed: int | None
     frequency_penalty: float | None
     presence_penalty: float | None
+    logprobs: int | None
     reasoning_effort: str | None
     thinking_budget: int | None
     include_thinking: bool | None

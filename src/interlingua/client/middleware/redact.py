@@ -362,7 +362,8 @@ def _edit_part(part: Part, edit: Edit) -> Part:
                 return part
             if isinstance(part, Thinking):  # the signature is that of the other text
                 return Thinking(text=text)
-            return replace(part, text=text, extra={})  # annotations quote the other text
+            # annotations and tokens are those of the other text
+            return replace(part, text=text, logprobs=(), extra={})
         case Document() if part.text is not None:
             text = edit(part.text)
             return part if text == part.text else replace(part, text=text)

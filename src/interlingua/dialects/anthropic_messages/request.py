@@ -39,7 +39,9 @@ _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)|(?<=/model/)[^/]+(?=/invo
 _COUNT = "/count_tokens"
 _sampling = Settings("temperature", "top_p", "top_k")
 _thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
-_unsupported = Settings("seed", "frequency_penalty", "presence_penalty", "verbosity", "metadata")
+_unsupported = Settings(
+    "seed", "frequency_penalty", "presence_penalty", "verbosity", "metadata", "logprobs"
+)
 _DEPRECATED = "~output_format"
 """Our own key in `extra`: the format was in `output_format`, not in `output_config`."""
 _EFFORTS = {"minimal": "low"}  # the API has no `minimal`

@@ -9,6 +9,7 @@ from interlingua.dialects.gemini_generate.citations import read_citations
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
@@ -112,7 +113,9 @@ class Decoder:
         self._feed_frame(to_camel(data, RESPONSE) if "_" in frame.data else data)
         if self._open is not None and self._events and type(self._events[-1]) in _DELTAS:
             match data:
-                case {"candidates": [{"content": {"parts": [{"text": _} as part]}}]}:
+                case {"candidates": [{"content": {"parts": [{"text": _} as part]}, **others}]} if (
+                    LOGPROBS not in others and "logprobs_result" not in others
+                ):
                     self._last = _Last(data, part, self._open)
         return self._events
 
@@ -131,6 +134,8 @@ class Decoder:
         reason = decode_finish(envelope, has_calls=self._has_calls)
         self._close(cut=reason.reason == "length")
         extra = envelope.extra
+        candidate = extra.get("candidate") or {}
+        tokens = read_logprobs(candidate) if LOGPROBS in candidate else ()
         _keep_name(extra, "responseId", self._names[0], envelope.id)
         _keep_name(extra, "modelVersion", self._names[1], envelope.model)
         self._events.append(
@@ -138,7 +143,8 @@ class Decoder:
                 finish_reason=reason,
                 usage=envelope.usage,
                 warnings=tuple(envelope.notes),
-                citations=read_citations(extra.get("candidate") or {}, self._spoken),
+                citations=read_citations(candidate, self._spoken),
+                logprobs={max(self._spoken): tokens} if tokens and self._spoken else {},
                 extra={NAME: extra},
             )
         )

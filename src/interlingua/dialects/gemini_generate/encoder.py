@@ -13,11 +13,11 @@ from interlingua.dialects.gemini_generate.response import (
     write_envelope,
 )
 from interlingua.spec import events
-from interlingua.spec.content import Json, Text
+from interlingua.spec.content import Json, Part, Text
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.streams.accumulate import with_late_citations
+from interlingua.streams.accumulate import with_late_fields
 from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
@@ -50,7 +50,7 @@ class Encoder:
         self._last: dict[str, Json] | None = None  # the fields of the text before
         self._sent = False
         self._failed = False
-        self._spoken: dict[int, Text] = {}  # the texts that have ended, by index
+        self._spoken: dict[int, Part] = {}  # the texts that have ended, by index
         self._places: dict[int, _Text] = {}  # and where they are
         self._count = 0  # the parts that were sent
 
@@ -176,9 +176,10 @@ class Encoder:
         parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
-        spoken = with_late_citations(self._spoken, event)
+        spoken = with_late_fields(self._spoken, event)
         places = [self._places[index].place for index in sorted(self._spoken)]
-        texts = list(zip(places, spoken, strict=True))
+        pairs = zip(places, spoken, strict=True)
+        texts = [(place, part) for place, part in pairs if isinstance(part, Text)]
         frames = [json_frame(ground(write_envelope(envelope, parts), envelope, texts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 

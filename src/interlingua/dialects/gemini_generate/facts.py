@@ -74,7 +74,7 @@ DATA = _PART.names - {"thought", SIGNATURE, "videoMetadata", "mediaResolution"}
 _CONTENT = Shape("role", parts=_PART)
 _GENERATION = Shape(
     *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
-    *("seed", "presencePenalty", "frequencyPenalty"),
+    *("seed", "presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs"),
     *("responseMimeType", "responseSchema", "responseJsonSchema"),
     thinkingConfig=Shape("includeThoughts", "thinkingBudget", "thinkingLevel"),
 )
@@ -88,9 +88,14 @@ REQUEST = Shape(
     toolConfig=Shape(functionCallingConfig=Shape("mode", "allowedFunctionNames")),
     generationConfig=_GENERATION,
 )
+_TOKEN = Shape("logProbability", "tokenId")
 RESPONSE = Shape(
     *("modelVersion", "responseId"),
-    candidates=Shape(FINISH, "finishMessage", "index", content=_CONTENT),
+    candidates=Shape(
+        *(FINISH, "finishMessage", "index"),
+        content=_CONTENT,
+        logprobsResult=Shape(chosenCandidates=_TOKEN, topCandidates=Shape(candidates=_TOKEN)),
+    ),
     promptFeedback=Shape("blockReason", "blockReasonMessage"),
     usageMetadata=Shape(
         *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),

@@ -52,6 +52,7 @@ _OPENAPI = "responseSchema"
 _JSON_SCHEMA = "responseJsonSchema"
 _HIGHEST = "HIGH"
 _ABOVE_HIGHEST = ("xhigh", "max")
+_WITH_LOGPROBS, _LOGPROBS = "responseLogprobs", "logprobs"
 
 
 def encode_request(
@@ -130,6 +131,10 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         config["stopSequences"] = list(request.stop_sequences)
     if request.response_format is not None:
         _encode_format(request.response_format, config, warnings)
+    if request.logprobs is not None:
+        config[_WITH_LOGPROBS] = True
+        if request.logprobs:
+            config[_LOGPROBS] = request.logprobs
     thinking = _encode_thinking(request, warnings)
     if request.include_thinking is not None:
         thinking["includeThoughts"] = request.include_thinking
@@ -151,6 +156,7 @@ def _decode_settings(fields: Fields) -> dict[str, Json]:
         settings[name] = _decode_integer(config, key)
     settings["stop_sequences"] = config.texts("stopSequences")
     settings["response_format"] = _decode_format(config)
+    settings["logprobs"] = _decode_logprobs(config)
     _decode_thinking(config, settings)
     if config.left or was_empty:
         fields.left[_CONFIG] = config.left
@@ -164,6 +170,14 @@ def _decode_integer(config: Fields, key: str) -> int | None:
         config.left[key] = value
         return None
     return None if value is None else int(value)
+
+
+def _decode_logprobs(config: Fields) -> int | None:
+    """The number of alternatives; other values, such as an explicit 0, stay unread."""
+    if config.left.get(_WITH_LOGPROBS) is not True:
+        return None
+    config.take(_WITH_LOGPROBS)
+    return _decode_integer(config, _LOGPROBS) if config.left.get(_LOGPROBS) else 0
 
 
 def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: WarningList) -> None:

@@ -23,6 +23,12 @@ from interlingua.dialects.gemini_generate.facts import (
     take_text,
     to_camel,
 )
+from interlingua.dialects.gemini_generate.logprobs import (
+    LOGPROBS,
+    join_logprobs,
+    set_logprobs,
+    with_logprobs,
+)
 from interlingua.spec.content import Json, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
@@ -99,7 +105,10 @@ def decode_response(
     envelope = read_envelope(whole)
     links = response_links(new_id)
     content = tuple([read_part(part, links) for part in envelope.parts])
-    content = with_citations(envelope.extra.get("candidate") or {}, content)
+    candidate = envelope.extra.get("candidate") or {}
+    content = with_citations(candidate, content)
+    if LOGPROBS in candidate:
+        content = with_logprobs(candidate, content)
     has_calls = ToolCall in map(type, content)
     return Response(
         id=envelope.id,
@@ -136,11 +145,14 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
 def ground(
     body: dict[str, Json], response: Response, texts: Sequence[tuple[int, Text]]
 ) -> dict[str, Json]:
-    """The body with the citations of these texts, unless the answer is this API's own."""
+    """The body with the citations and tokens of these texts, unless it has those of the API."""
     candidates = body.get("candidates")
-    if NAME in response.extra or not candidates or not any(text.citations for _, text in texts):
+    if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
         return body
-    first = {**candidates[0], GROUNDING: write_grounding(texts)}
+    first = dict(candidates[0])
+    if NAME not in response.extra and any(text.citations for _, text in texts):
+        first[GROUNDING] = write_grounding(texts)
+    set_logprobs(first, [text for _, text in texts])
     return {**body, "candidates": [first, *candidates[1:]]}
 
 
@@ -418,9 +430,12 @@ class _Candidate:
         self._fields: dict[str, Json] = {}
         self._content: dict[str, Json] = {}
         self._parts: list[tuple[Json, list[str]]] = []  # each with the pieces of its text
+        self._logprobs: dict[str, Json] = {}
 
     def feed(self, candidate: dict[str, Json], *, with_parts: bool) -> None:
         fold(self._fields, candidate)
+        if LOGPROBS in candidate:
+            join_logprobs(self._logprobs, candidate[LOGPROBS])
         content = candidate.get("content")
         if not isinstance(content, dict):
             return
@@ -440,6 +455,8 @@ class _Candidate:
 
     def whole(self) -> dict[str, Json]:
         candidate = dict(self._fields)
+        if self._logprobs:
+            candidate[LOGPROBS] = self._logprobs
         if self._content or isinstance(candidate.get("content"), dict):
             content = candidate["content"] = dict(self._content)
             if self._parts or isinstance(content.get("parts"), list):

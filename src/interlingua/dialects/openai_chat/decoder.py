@@ -37,6 +37,7 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
     text_of,
 )
+from interlingua.dialects.openai_chat.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
@@ -169,16 +170,16 @@ class Decoder:
             self._finish = finish
         if finish:
             self._has_finish = True
-        else:
+        elif not choice.get(LOGPROBS):  # two equal tokens are two tokens
             self._last_choice = choice
         unread = {name: choice[name] for name in choice if name not in ("index", "finish_reason")}
         if not isinstance(unread.get("usage"), dict):
             unread.pop("usage", None)
-        if isinstance(unread.get("logprobs"), dict):  # each chunk has those of its own tokens
-            before = self._choice.get("logprobs")
-            unread["logprobs"] = dict(before) if isinstance(before, dict) else {}
-            for name, value in choice["logprobs"].items():
-                _grow(unread["logprobs"], name, value)
+        if isinstance(unread.get(LOGPROBS), dict):  # each chunk has those of its own tokens
+            before = self._choice.get(LOGPROBS)
+            unread[LOGPROBS] = dict(before) if isinstance(before, dict) else {}
+            for name, value in choice[LOGPROBS].items():
+                _grow(unread[LOGPROBS], name, value)
         self._choice = merge(self._choice, unread)
         return self._parts.feed(delta)
 
@@ -206,7 +207,8 @@ class Decoder:
         events = [*self._begin(), *parts.finish()]
         body = self._start.get("body")  # a body without a choice, see `carry_body`
         failed = isinstance(body, dict) and bool(body.get("error"))
-        citations, place = read_citations(parts.extra, self._start | self._late), parts.last_text
+        citations = read_citations(parts.extra, self._start | self._late)
+        place = parts.last.get(Text)
         notes = WarningList()
         tier = self._late.get("service_tier") or self._start.get("service_tier")
         finish = Finish(
@@ -220,6 +222,7 @@ class Decoder:
             warnings=tuple(notes.warnings),
             extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
             citations={} if place is None or not citations else {place: citations},
+            logprobs=read_logprobs(self._choice, parts.last),
             message_extra=extra_for(parts.extra),
         )
         return [*events, finish]
@@ -255,8 +258,8 @@ class PartAssembler:
         self.count: int = 0
         """The number of parts so far."""
         self.has_refusal: bool = False
-        self.last_text: int | None = None
-        """The index of the last text."""
+        self.last: dict[type[Part], int] = {}
+        """The index of the last text, thinking and refusal."""
         self._thinking: _Thinking | None = None
         self._calls = CallAssembler(make_id, self._next_index)
         self._tags = TagSplitter() if think_tags else None
@@ -334,8 +337,7 @@ class PartAssembler:
     def _add_whole(self, part: Part) -> list[StreamEvent]:
         self.has_refusal = self.has_refusal or type(part) is Refusal
         closed, index = self._close(), self._next_index()
-        if isinstance(part, Text):
-            self.last_text = index
+        self.last[type(part)] = index
         return [*closed, ProviderEvent(dialect=NAME, part=part, index=index)]
 
     def _close(self) -> list[StreamEvent]:
@@ -353,7 +355,7 @@ class PartAssembler:
         events = self._close()
         if self._is_empty_text and "content" not in self._filled:
             segment = TextSegment(self._next_index())
-            self.last_text = segment.index
+            self.last[Text] = segment.index
             events += [segment.start(), segment.end()]
             self._filled.add("content")
         self._is_empty_text = False
@@ -398,7 +400,7 @@ class PartAssembler:
             return [self.text.delta(text)]
         events = self._close()
         self.text = TextSegment(self._next_index())
-        self.last_text = self.text.index
+        self.last[Text] = self.text.index
         self._filled.add("content")
         return [*events, self.text.start(), self.text.delta(text)]
 
@@ -431,6 +433,7 @@ class PartAssembler:
         if self._thinking is None:
             events += self._close()
             self._thinking = _Thinking(self._next_index(), marks)
+            self.last[Thinking] = self._thinking.segment.index
             events.append(self._thinking.segment.start())
         text = self._thinking.feed(text, marks, details)
         if text:

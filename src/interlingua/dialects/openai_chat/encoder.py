@@ -29,6 +29,7 @@ from interlingua.dialects.openai_chat.facts import (
     TAGS,
     fields_of,
 )
+from interlingua.dialects.openai_chat.logprobs import set_logprobs
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
     encode_finish,
@@ -36,12 +37,12 @@ from interlingua.dialects.openai_chat.response import (
 )
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.accumulate import with_late_citations
+from interlingua.streams.accumulate import with_late_fields
 from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
@@ -68,7 +69,7 @@ class Encoder:
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
         self._wants_usage = request is None or _asks_usage(request)
-        self._spoken: dict[int, Text] = {}  # the texts that have ended, by index
+        self._spoken: dict[int, Part] = {}  # what the model said, by index
         self._plain: set[str] = set()  # open texts without `extra`
         self._thinking: dict[str, _Thinking] = {}
         self._calls: dict[str, _Call] = {}
@@ -120,11 +121,11 @@ class Encoder:
     def _close(
         self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
     ) -> dict[str, Json] | None:
-        if isinstance(event, events.ReasoningEnd):
-            return self._thinking.pop(event.id).end(event.part)
         if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
         self._spoken[event.index] = event.part
+        if isinstance(event, events.ReasoningEnd):
+            return self._thinking.pop(event.id).end(event.part)
         if event.id in self._plain and event.part.text:
             self._plain.remove(event.id)
             return None
@@ -160,6 +161,8 @@ class Encoder:
 
     def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
+            if event.index is not None and isinstance(event.part, (Text, Refusal)):
+                self._spoken[event.index] = event.part
             is_made = MADE in extra_of(event.part, NAME)
             if isinstance(event.part, MEDIA_TYPES) and (is_made or not self._native):
                 image = encode_image(event.part)
@@ -180,7 +183,8 @@ class Encoder:
         frames = [self._other(other) for other in [*self._others, *(others or ())]]
         native = self._native or NAME in event.extra
         message_extra = event.message_extra.get(NAME)
-        texts = with_late_citations(self._spoken, event)
+        spoken = with_late_fields(self._spoken, event)
+        texts = [part for part in spoken if isinstance(part, Text)]
         if not native and any(text.citations for text in texts):
             message_extra = {ANNOTATIONS: write_annotations(texts)}
         ending = {
@@ -189,6 +193,7 @@ class Encoder:
             "delta": fields_of(message_extra) if isinstance(message_extra, dict) else {},
             "finish_reason": encode_finish(event.finish_reason, native=native),
         }
+        set_logprobs(ending, spoken)
         usage = encode_usage(event.usage, native=native) if self._wants_usage else None
         if usage is not None:
             frames += [self._chunk([ending]), self._chunk([], {**extra, "usage": usage})]

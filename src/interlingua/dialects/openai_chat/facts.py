@@ -49,6 +49,8 @@ class ChatQuirks(
     """The field for the seed: Mistral's is `random_seed`."""
     top_k: bool = False
     """It accepts `top_k`, which OpenAI does not know."""
+    logprobs_number: bool = False
+    """Its `logprobs` is the number of alternatives, as at Together."""
     reasoning_object: bool = False
     """It takes effort and budget as `reasoning: {effort, max_tokens}`, as OpenRouter does."""
     thinking_off: Mapping[str, Json] = {}

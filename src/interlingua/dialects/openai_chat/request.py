@@ -38,6 +38,7 @@ _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
 _FIELD_NAMES = "field_names"  # an option beside the body's fields: the names in `_RENAMED`
 _NUMBERS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 _TEXTS = ("verbosity", "user")
+_LOGPROBS, _TOP = "logprobs", "top_logprobs"
 _RENAMED = (  # our name, OpenAI's, and that of other servers
     ("max_tokens", "max_completion_tokens", "max_tokens"),
     ("seed", "seed", "random_seed"),
@@ -65,6 +66,8 @@ def encode_request(
     encode_tools(request, body, quirks, warnings)
     _encode_renamed(request, body, quirks, field_names, warnings)
     _encode_settings(request, body, quirks, warnings)
+    if request.logprobs is not None:
+        body |= _encode_logprobs(request.logprobs, quirks)
     if stream:
         body["stream"] = True
         if quirks.stream_usage:
@@ -132,6 +135,20 @@ def _encode_settings(
         warnings.setting_dropped("thinking_budget")
 
 
+def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, Json]:
+    if quirks.logprobs_number:
+        return {_LOGPROBS: max(1, alternatives)}
+    return {_LOGPROBS: True, _TOP: alternatives} if alternatives else {_LOGPROBS: True}
+
+
+def _decode_logprobs(fields: Fields) -> int | None:
+    """The number of alternatives; other values, such as an explicit 0, stay unread."""
+    if fields.left.get(_LOGPROBS) is not True:
+        return None
+    fields.take(_LOGPROBS)
+    return fields.integer(_TOP) if fields.left.get(_TOP) else 0
+
+
 def _encode_renamed(
     request: Request,
     body: dict[str, Json],
@@ -175,6 +192,7 @@ def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Json
     settings: dict[str, Json] = {name: fields.number(name) for name in _NUMBERS}
     settings |= {name: fields.text(name) for name in _TEXTS}
     settings["metadata"] = fields.object("metadata")
+    settings["logprobs"] = _decode_logprobs(fields)
     if isinstance(fields.left.get("reasoning_effort"), str):  # some servers take other types
         settings["reasoning_effort"] = fields.take("reasoning_effort")
     if isinstance(fields.left.get("stop"), str):

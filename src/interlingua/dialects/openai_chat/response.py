@@ -31,6 +31,7 @@ from interlingua.dialects.openai_chat.facts import (
     take_usual,
     without_none,
 )
+from interlingua.dialects.openai_chat.logprobs import LOGPROBS, set_logprobs, with_logprobs
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
 from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
@@ -102,6 +103,8 @@ def decode_response(
     message = _decode_message(Fields(choice.take("message"), strict=False), new_id, profile)
     if citations:
         message = replace(message, content=with_citations(message.content, citations))
+    if first.get(LOGPROBS):
+        message = replace(message, content=with_logprobs(message.content, first))
     kinds = set(map(type, message.content))
     missing_in_choice = take_usual(choice.left, index=0, finish_reason=None)
     finish_reason = decode_finish(
@@ -178,7 +181,9 @@ def _encode_choice(
     if not native and any(text.citations for text in texts):
         wire[ANNOTATIONS] = write_annotations(texts)
     usual = {"index": 0, "finish_reason": encode_finish(response.finish_reason, native=native)}
-    return drop_absent({**usual, **extra, "message": wire}, extra)
+    choice = {**usual, **extra, "message": wire}
+    set_logprobs(choice, message.content)
+    return drop_absent(choice, extra)
 
 
 def _separate_images(message: Message) -> tuple[Message, list[Json]]:

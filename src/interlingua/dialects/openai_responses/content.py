@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.citations import decode_annotations
+from interlingua.dialects.openai_responses.citations import annotations_of, decode_annotations
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     CALLS,
@@ -25,6 +25,7 @@ from interlingua.dialects.openai_responses.facts import (
     WIRE,
     extra_for,
 )
+from interlingua.dialects.openai_shared.logprobs import read_tokens, write_tokens
 from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
     Audio,
@@ -54,6 +55,7 @@ from interlingua.wire.media import (
 )
 from interlingua.wire.tool_names import flat_name
 
+_LOGPROBS = "logprobs"
 _TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
 _AUDIO_TYPES = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _AUDIO_FORMATS = {media_type: form for form, media_type in _AUDIO_TYPES.items()}
@@ -87,9 +89,15 @@ def decode_part(block: Json, path: str, text_kind: str) -> Part:
         text = fields.need("text")
         annotations = fields.left.get("annotations")
         citations = decode_annotations(annotations) if annotations else ()
+        tokens = fields.left.get(_LOGPROBS)
         if kind != text_kind:
             fields.left["type"] = kind
-        return Text(text=text, citations=citations, extra=extra_for(fields.left))
+        return Text(
+            text=text,
+            citations=citations,
+            logprobs=read_tokens(tokens) if tokens else (),
+            extra=extra_for(fields.left),
+        )
     if kind == "refusal":
         return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left))
     decode = _MEDIA_DECODERS.get(kind) if isinstance(kind, str) else None
@@ -124,6 +132,17 @@ def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, 
             place = "in a message"
             warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
     return None
+
+
+def encode_answer_text(part: Text) -> dict[str, Json]:
+    """The content part for a text in a response, where each has `annotations`."""
+    block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
+    if NAME not in part.extra:
+        block["annotations"] = annotations_of(part)
+    own = block.get(_LOGPROBS)
+    if (part.logprobs or own) and read_tokens(own) != part.logprobs:
+        block[_LOGPROBS] = write_tokens(part.logprobs, with_bytes=True)
+    return block
 
 
 def _restore(block: dict[str, Json], part: Part) -> dict[str, Json]:

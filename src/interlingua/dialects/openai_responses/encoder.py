@@ -11,8 +11,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from interlingua.dialects.openai_responses.citations import annotations_of
-from interlingua.dialects.openai_responses.content import encode_call, encode_part, encode_thinking
+from interlingua.dialects.openai_responses.content import (
+    encode_answer_text,
+    encode_call,
+    encode_part,
+    encode_thinking,
+)
 from interlingua.dialects.openai_responses.errors import error_body
 from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
 from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
@@ -209,9 +213,7 @@ class Encoder(SequentialEncoder):
         return self._text_done(event.part)
 
     def _text_done(self, part: Text) -> list[Frame]:
-        block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
-        if NAME not in part.extra:
-            block["annotations"] = annotations_of(part)
+        block = encode_answer_text(part)
         annotations = block.get("annotations")
         annotations = annotations if isinstance(annotations, list) else []
         added = "response.output_text.annotation.added"

@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.citations import annotations_of
 from interlingua.dialects.openai_responses.content import (
     decode_call,
     decode_content,
     decode_made_image,
     decode_result,
     decode_thinking,
+    encode_answer_text,
     encode_call,
     encode_made_image,
     encode_part,
@@ -250,11 +250,10 @@ class ItemEncoder:
         self.items.append(message_item("assistant", fields or {}, content))
 
     def _content(self, part: Part, text_kind: str) -> dict[str, Json] | None:
-        """The content part; in a response, each text has `annotations`."""
-        block = encode_part(part, text_kind, self._warnings)
-        if block and self._is_response and NAME not in part.extra and "text" in block:
-            block["annotations"] = annotations_of(part) if isinstance(part, Text) else []
-        return block
+        """The content part, of a response or of a request."""
+        if self._is_response and isinstance(part, Text):
+            return encode_answer_text(part)
+        return encode_part(part, text_kind, self._warnings)
 
     def _new_id(self, kind: str, part: Part | None = None) -> str | None:
         """An id for an item of a response, unless the part came from this API."""

@@ -34,6 +34,8 @@ _unsupported = Settings(
 )
 _NEED_STORE = ("previous_response_id", "conversation", "background")
 _ENCRYPTED = "reasoning.encrypted_content"
+_INCLUDE, _TOP_LOGPROBS = "include", "top_logprobs"
+_LOGPROBS = "message.output_text.logprobs"
 
 
 def encode_request(
@@ -49,6 +51,8 @@ def encode_request(
         del body["input"]  # the stored prompt is the whole input
     encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
+    if request.logprobs is not None:
+        _ask_for_logprobs(request.logprobs, body, options)
     if stream:
         body["stream"] = True
     if profile.stateless and path == PATH:
@@ -60,6 +64,24 @@ def encode_request(
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
+
+
+def _ask_for_logprobs(alternatives: int, body: dict[str, Json], options: dict[str, Json]) -> None:
+    if alternatives:
+        body[_TOP_LOGPROBS] = alternatives
+    asked = options.get(_INCLUDE) or []
+    if isinstance(asked, list) and _LOGPROBS not in asked:
+        options[_INCLUDE] = [*asked, _LOGPROBS]
+
+
+def _decode_logprobs(fields: Fields) -> int | None:
+    """The number of alternatives; what else is included stays unread, with the word for them."""
+    included = fields.left.get(_INCLUDE)
+    if not isinstance(included, list) or _LOGPROBS not in included:
+        return None
+    if included == [_LOGPROBS]:
+        fields.take(_INCLUDE)
+    return fields.integer(_TOP_LOGPROBS) if fields.left.get(_TOP_LOGPROBS) else 0
 
 
 def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: Profile) -> None:
@@ -75,11 +97,11 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     elif store is not False:
         return
     # Models that do not think reject it: «Encrypted content is not supported with this model».
-    asked = options.get("include")
+    asked = options.get(_INCLUDE)
     if profile.thinking is False or (asked and not isinstance(asked, list)):
         return
-    options.pop("include", None)
-    body["include"] = [*dict.fromkeys((*asked, _ENCRYPTED))] if asked else [_ENCRYPTED]
+    options.pop(_INCLUDE, None)
+    body[_INCLUDE] = [*dict.fromkeys((*asked, _ENCRYPTED))] if asked else [_ENCRYPTED]
 
 
 def decode_request(call: WireCall) -> Request:
@@ -147,6 +169,7 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
     settings: dict[str, Any] = {
         name: read(fields, wire_name) for name, (wire_name, read) in _SETTINGS.items()
     }
+    settings["logprobs"] = _decode_logprobs(fields)
     text = fields.fields("text")
     if text is not None:
         verbosity, form = text.text("verbosity"), _decode_format(text)
