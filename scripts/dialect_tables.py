@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src")]
+
+from msgspec.structs import replace  # noqa: E402
 
 from interlingua import dialects, errors  # noqa: E402
 from interlingua.spec import content as parts  # noqa: E402
@@ -26,10 +30,12 @@ from interlingua.spec.request import (  # noqa: E402
     ToolChoice,
     ToolDefinition,
 )
+from interlingua.spec.response import FinishReason, Reason, Response, Usage  # noqa: E402
 
 PAGE = ROOT / "docs" / "explanation" / "dialects.md"
 _START = "<!-- Written by scripts/dialect_tables.py from here on. -->\n"
 _SHOWN = ("type", "role", "mode")
+_FINISH = ("finish_reason", "finishReason", "stop_reason", "status", "details.reason")
 _TOOL = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
 _CALL = parts.ToolCall(id="c1", name="f", arguments={"x": 1})
 _SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -91,6 +97,32 @@ TOOLS: dict[str, dict[str, Any]] = {
     "url_context": {"tools": [BuiltinTool.url_context()]},
     "computer": {"tools": [BuiltinTool.computer()]},
 }
+_TOKENS = (parts.TokenLogprob(token="Hi", logprob=-0.5),)  # noqa: S106 -- not a password
+_PAGE = parts.Citation(url="https://a.example", title="A page", start=0, end=2)
+_SHEET = parts.Citation(document=0, title="A sheet", quote="It is so.")
+ANSWERS: dict[str, tuple[parts.Part, ...]] = {
+    "Text": (parts.Text("Bye."),),
+    "citation of a page": (parts.Text("Hi.", citations=(_PAGE,)),),
+    "citation of a document": (parts.Text("Hi.", citations=(_SHEET,)),),
+    "Text.logprobs": (parts.Text("Hi.", logprobs=_TOKENS),),
+    "Thinking": (parts.Thinking("Hm."), parts.Text("Hi.")),
+    "Refusal": (parts.Refusal(text="No."),),
+    "Refusal.logprobs": (parts.Refusal(text="No.", logprobs=_TOKENS),),
+    "ToolCall": (parts.Text("Hi."), _CALL),
+    "Image": (parts.Text("Hi."), parts.Image(b"\x89PNG", media_type="image/png")),
+}
+_USAGE = Usage(input_tokens=90, output_tokens=50)
+USAGE: dict[str, dict[str, int]] = {
+    "input_tokens": {"input_tokens": 91},
+    "output_tokens": {"output_tokens": 51},
+    "reasoning_tokens": {"reasoning_tokens": 7},
+    "cache_read_tokens": {"cache_read_tokens": 7},
+    "cache_write_tokens": {"cache_write_tokens": 7},
+    "input_audio_tokens": {"input_audio_tokens": 7},
+    "input_image_tokens": {"input_image_tokens": 7},
+    "output_audio_tokens": {"output_audio_tokens": 7},
+    "output_image_tokens": {"output_image_tokens": 7},
+}
 ERRORS = (
     *("InvalidRequestError", "AuthenticationError", "AccessDeniedError", "NotFoundError"),
     *("RateLimitError", "QuotaExceededError", "ContextLengthError", "ContentFilterError"),
@@ -119,11 +151,81 @@ def _table(name: str) -> str:
     for title, fields in groups.items():
         rows.append(f"| {title} | {_difference(name, fields)} |")
     rows += [f"| `{each}` | {_error(name, each)} |" for each in ERRORS]
+    rows += ["", f"Answers in `{name}`:", "", "| canonical | wire |", "|---|---|", *_answers(name)]
     return "\n".join(rows) + "\n"
 
 
+def _answers(name: str) -> Iterator[str]:
+    """The rows of what an answer has: parts, finish reasons, usage."""
+    for title, content in ANSWERS.items():
+        base = _answer(content=ANSWERS["Refusal"]) if title == "Refusal.logprobs" else _answer()
+        changed = _changed(name, _answer(content=content), base)
+        yield f"| {_title(title)} | {changed or 'not sent'} |"
+    module = import_module(f"interlingua.dialects.{name}.response")
+    for reason in get_args(Reason):
+        content = (_CALL,) if reason == "tool_calls" else (parts.Text("Hi."),)
+        answer = _answer(content=content, reason=reason)
+        words = ", ".join(f"`{word}`" for word in _words(module, reason))
+        read = f"; read from {words}" if words else ""
+        yield f"| finish reason `{reason}` | sent as {_finish(name, answer)}{read} |"
+    for title, counts in USAGE.items():
+        answer = _answer(usage=replace(_USAGE, **counts))
+        yield f"| `Usage.{title}` | {_changed(name, answer, _answer()) or 'not sent'} |"
+
+
+def _answer(
+    content: tuple[parts.Part, ...] = (parts.Text("Hi."),),
+    reason: Reason = "stop",
+    usage: Usage = _USAGE,
+) -> Response:
+    return Response(
+        id="r",
+        model="m",
+        message=Message(role="assistant", content=content),
+        finish_reason=FinishReason(reason=reason),
+        usage=usage,
+    )
+
+
+def _changed(name: str, answer: Response, other: Response) -> str:
+    """The places of an answer that the other has not, or has with another value."""
+    encode = dialects.get(name).encode_response
+    base = [*_leaves(encode(other), "")]
+    places = [place for place, value in _leaves(encode(answer), "") if (place, value) not in base]
+    groups: dict[str, list[str]] = {}
+    for place in dict.fromkeys(places):
+        path, colon, value = place.partition(": ")
+        parent, _, field = path.rpartition(".")
+        groups.setdefault(parent, []).append(f"{field}{colon}{value}")
+    return ", ".join(f"`{_joined(parent, fields)}`" for parent, fields in groups.items())
+
+
+def _joined(parent: str, fields: list[str]) -> str:
+    """The fields of one object as one place."""
+    inner = fields[0] if len(fields) == 1 else f"{{{', '.join(fields)}}}"
+    return f"{parent}.{inner}" if parent else inner
+
+
+def _finish(name: str, answer: Response) -> str:
+    """The fields that say how an answer ended, with their values."""
+    leaves = _leaves(dialects.get(name).encode_response(answer), "")
+    found = [
+        f"`{place}: {value}`"
+        for place, value in leaves
+        if place.endswith(_FINISH) and not place.startswith("output") and value is not None
+    ]
+    return ", ".join(found)
+
+
+def _words(module: ModuleType, reason: Reason) -> list[str]:
+    """The words of the wire that mean a finish reason, from the tables of the dialect."""
+    tables = [table for table in vars(module).values() if isinstance(table, dict)]
+    read = [table for table in tables if all(each in get_args(Reason) for each in table.values())]
+    return [str(word) for table in read for word, meant in table.items() if meant == reason]
+
+
 def _title(name: str) -> str:
-    return f"`{name}`" if name.isidentifier() else name
+    return f"`{name}`" if name.replace(".", "").isidentifier() else name
 
 
 def _body(name: str, fields: dict[str, Any]) -> list[tuple[str, Any]]:
