@@ -217,13 +217,14 @@ class _Writer:
                 f"{self._value.provider} answers a batch with one model, and this one names "
                 f"{first!r} and {second!r}; submit one batch for each model"
             )
-        self._share_headers(ready.http.headers)
+        self._share_headers(ready)
 
-    def _share_headers(self, headers: Mapping[str, str]) -> None:
+    def _share_headers(self, ready: Ready) -> None:
         """Add the headers that a request needs to those that are sent with the whole batch."""
-        for name, given in join_headers(headers).items():
+        for name, given in join_headers(ready.http.headers).items():
             known = self._headers.get(name)
-            if name in _USUAL or name in self._own_headers or given == known:
+            is_own = name in _USUAL or name in self._own_headers or name == ready.id_header
+            if is_own or given == known:
                 continue
             if known is not None and not name.endswith("-beta"):
                 raise UnsupportedError(
