@@ -56,6 +56,10 @@ WRONG = [
     told({"model": None}, "model must be a string"),
     told({"model": "a\ud800"}, "model contains a lone surrogate"),
     told({"messages": ()}, "messages is empty"),
+    told(
+        {"messages": [Message(role="user", content="?", extra=[5])]},
+        "messages[0].extra must be a mapping",
+    ),
     told({"provider": 5}, "provider must be a string"),
     told({"parallel_tool_calls": 1}, "parallel_tool_calls must be True or False"),
     told({"response_format": "json"}, "response_format must be a ResponseFormat"),
@@ -191,6 +195,34 @@ def test_safe_20_recorded_requests(name):
     for case in corpus.cases(name):
         if case.call is not None and case.status < 400:
             check_request(decode(case.call))
+
+
+def test_safe_20_nulls_and_nans():
+    """Safe 20: a null in arguments or results is right; a NaN beside it is found."""
+    call = ToolCall(id="a", name="f", arguments={"x": None})
+    check_request(Request(model="m", messages=[Message.assistant([call])]))
+    check_request(Request(model="m", messages=[Message.tool_result("a", {"x": None})]))
+    for value in ({"x": [None, NAN]}, NAN):
+        with pytest.raises(ConfigurationError, match=r"messages\[1\]\.content\[0\]\.content"):
+            check_request(
+                Request(
+                    model="m", messages=[Message.assistant([call]), Message.tool_result("a", value)]
+                )
+            )
+
+
+def test_safe_20_types_seen_before():
+    """Safe 20: types that were right once do not make a wrong value right."""
+    thinking = Thinking(text="hm", signature="s")
+    check_request(Request(model="m", messages=[Message.assistant([thinking])]))
+    call = ToolCall(id="a", name="f", type="custom", raw_arguments="x")
+    check_request(Request(model="m", messages=[Message.assistant([call])]))
+    wrong = msgspec.structs.replace(call, type="other")
+    with pytest.raises(ConfigurationError, match=r"messages\[0\]\.content\[1\]\.type must be"):
+        check_request(Request(model="m", messages=[Message.assistant([thinking, wrong])]))
+    wrong = msgspec.structs.replace(thinking, signature=5)
+    with pytest.raises(ConfigurationError, match=r"messages\[0\]\.content\[1\]\.signature"):
+        check_request(Request(model="m", messages=[Message.assistant([thinking, wrong])]))
 
 
 def test_safe_20_deep_values():

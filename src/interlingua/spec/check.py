@@ -109,6 +109,11 @@ _ROWS: dict[type, tuple[_Row, ...]] = {Request: _rows(Request)}
 """The rows of each class; made on first use, because reading annotations takes a millisecond."""
 
 
+_RIGHT_TYPES: dict[tuple[type, ...], tuple[_Row, ...]] = {}
+"""A class and types of its fields that were right, with the rows that ask for more than a type."""
+_MAX_CHECKED = 1024
+
+
 _DEFAULTS = astuple(Request())
 
 _Place: TypeAlias = Any
@@ -140,32 +145,43 @@ def check_request(request: Request) -> None:
 def _check_messages(messages: tuple[Message, ...]) -> None:
     values: list[Json] = []
     for i, message in enumerate(messages):
-        if message.name is not None or message.id is not None or message.metadata:
+        if (
+            message.name is not None
+            or message.id is not None
+            or (message.metadata and type(message.metadata) is not dict)
+            or (message.extra and type(message.extra) is not dict)
+        ):
             _check_fields(message, ("messages", i))
-        for j, part in enumerate(message.content):
-            if (
-                type(part) is Text
-                and type(part.text) is str
-                and not part.extra
-                and part.citations == ()
-                and part.logprobs == ()
-            ):
-                continue
-            if not _is_usual(part, values):
-                _check_part(part, ((("messages", i), "content"), j))
+        for part in message.content:
+            if type(part) is Text:
+                is_usual = type(part.text) is str and not part.extra
+                is_usual = is_usual and part.citations == part.logprobs == ()
+            else:
+                is_usual = _is_usual(part, values)
+            if not is_usual and not _is_right(part):
+                _check_parts(message, i)
     if values and not _are_json(values):
-        _find_wrong_part(messages)
+        for i, message in enumerate(messages):
+            _check_parts(message, i)
 
 
-def _find_wrong_part(messages: tuple[Message, ...]) -> None:
-    for i, message in enumerate(messages):
-        for j, part in enumerate(message.content):
-            _check_part(part, ((("messages", i), "content"), j))
+def _is_right(part: Part) -> bool:
+    try:
+        _check_part(part, None)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _check_parts(message: Message, i: int) -> None:
+    """Raise the error about the first wrong part, with its place."""
+    for j, part in enumerate(message.content):
+        _check_part(part, ((("messages", i), "content"), j))
 
 
 def _is_usual(part: Part, values: list[Json]) -> bool:
     """Whether nothing but the JSON in the part, which is added to `values`, can be wrong."""
-    if part.extra:
+    if type(part.extra) is not dict:
         return False
     if type(part) is ToolCall:
         arguments, raw = part.arguments, part.raw_arguments
@@ -178,20 +194,27 @@ def _is_usual(part: Part, values: list[Json]) -> bool:
             and part.type == "function"
             and part.namespace is None
         )
+    if type(part) is not ToolResult or type(part.content) is tuple:
+        return False
+    if type(part.content) is not str:
+        values.append(part.content)
     return (
-        type(part) is ToolResult
-        and type(part.content) is type(part.tool_call_id) is str
+        type(part.tool_call_id) is str
         and (part.name is None or type(part.name) is str)
         and type(part.is_error) is bool
     )
 
 
 def _are_json(values: list[Json]) -> bool:
-    """Whether all are certainly JSON. NaN is written as null, so a null is looked at again."""
+    """Whether all are JSON. NaN is written as null, so values with a null are looked at."""
     try:
-        return b"null" not in msgspec.json.encode(values)
-    except (TypeError, ValueError, RecursionError):
+        if b"null" in msgspec.json.encode(values):
+            for value in values:
+                if b"null" in msgspec.json.encode(value):
+                    _check_json(value, None)
+    except (TypeError, ValueError, RecursionError, ConfigurationError):
         return False
+    return True
 
 
 def _check_text(text: str, name: str) -> None:
@@ -242,8 +265,12 @@ def _check_fields(value: msgspec.Struct, place: _Place) -> None:
     if rows is None:
         bases = (base for base in type(value).__mro__ if base.__module__.startswith(_ROOM))
         rows = _ROWS[type(value)] = _rows(next(bases))  # of a class of ours, not of a derived one
-    for row in rows:
+    types = (type(value), *map(type, astuple(value)))
+    unsure = _RIGHT_TYPES.get(types)
+    for row in rows if unsure is None else unsure:
         _check_field(row, getattr(value, row.name), place)
+    if unsure is None and len(_RIGHT_TYPES) < _MAX_CHECKED:
+        _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
 
 
 def _check_field(row: _Row, value: Any, place: _Place) -> None:
@@ -351,7 +378,6 @@ def _check_source(part: Image | Audio | Document, place: _Place) -> None:
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 """The names of tools that at least one provider accepts."""
 
-_MAX_CHECKED = 1024
 _checked: dict[int, ToolDefinition] = {}
 """Definitions that were checked, by `id`: a schema is large, and is sent in many requests."""
 
