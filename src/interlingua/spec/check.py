@@ -154,8 +154,8 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
             _check_fields(message, ("messages", i))
         for part in message.content:
             if type(part) is Text:
-                is_usual = type(part.text) is str and not part.extra
-                is_usual = is_usual and part.citations == part.logprobs == ()
+                has_more = part.extra or part.citations != () or part.logprobs != ()
+                is_usual = type(part.text) is str and not has_more
             else:
                 is_usual = _is_usual(part, values)
             if not is_usual and not _is_right(part):
