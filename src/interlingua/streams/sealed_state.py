@@ -5,18 +5,18 @@ Signatures and encrypted thinking must be sent back to the provider that made th
 another dialect cannot do so; but it sends back its own dialect's opaque field unchanged. So
 the state travels in that field, and is restored in the client's next request.
 
-Thinking has the field itself. The state of a text or a call is in a thinking part beside it, where
-the client's dialect has the field only there: before a call, after a text.
+Thinking has the field itself. The state of a text, image or call is in a thinking part beside it,
+where the client's dialect has the field only there: before a call, after a text or an image.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Opaque, Part, Record, Text, Thinking, ToolCall
+from interlingua.spec.content import Image, Opaque, Part, Record, Text, Thinking, ToolCall
 from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import (
@@ -50,7 +50,24 @@ class _State(Record, frozen=True, kw_only=True):
     """The number of parts before it that the client has."""
     fields: dict[str, Any] | None = None
     part: str = ""
-    """The part that has these fields: the id of a call, or the number of a text."""
+    """The part that has these fields: the id of a call, or the number of a text or image."""
+
+
+class Before(NamedTuple):
+    """What comes before a part of an answer."""
+
+    texts: int = 0
+    images: int = 0
+    others: int = 0
+    """The number of parts that the client has too, texts and images included."""
+
+    def after(self, kind: type) -> Before:
+        """What comes before the part that follows one of this kind."""
+        return Before(
+            self.texts + (kind is Text),
+            self.images + (kind is Image),
+            self.others + (kind not in _WHOLE),
+        )
 
 
 class SealedState:
@@ -97,27 +114,22 @@ class SealedState:
         if not self._is_foreign:
             return response
         parts: list[Part] = []
-        texts = others = 0
+        before = Before()
         for part in response.message.content:
-            parts += self.seal_part(part, texts, others)
-            others += type(part) not in _WHOLE
-            texts += isinstance(part, Text)
+            parts += self.seal_part(part, before)
+            before = before.after(type(part))
         return replace(response, message=replace(response.message, content=tuple(parts)))
 
     def encoder(self, encoder: StreamEncoder) -> StreamEncoder:
         """An encoder that seals the state of the events it is given."""
         return _SealingEncoder(encoder, self) if self._is_foreign else encoder
 
-    def seal_part(self, part: Part, texts: int, others: int) -> list[Part]:
-        """
-        The part for the client, and beside it a thinking part with its state if it needs one.
-
-        Before it come so many texts, and so many parts that the client has too.
-        """
+    def seal_part(self, part: Part, before: Before) -> list[Part]:
+        """The part for the client, and beside it a thinking part with its state if needed."""
         if isinstance(part, Thinking):
-            return [self._seal_thinking(part, others)]
+            return [self._seal_thinking(part, before.others)]
         if isinstance(part, Opaque):
-            return self._seal_opaque(part, others)
+            return self._seal_opaque(part, before.others)
         fields = dict(extra_of(part, self._upstream.name)) if part.extra else {}
         if not fields.get(self._upstream.history.signature_field):
             return [part]
@@ -126,7 +138,9 @@ class SealedState:
         if isinstance(part, ToolCall):
             return [*self._carrier(_State(fields=fields, part=f"call {part.id}")), part]
         if isinstance(part, Text):
-            return [part, *self._carrier(_State(fields=fields, part=f"text {texts}"))]
+            return [part, *self._carrier(_State(fields=fields, part=f"text {before.texts}"))]
+        if isinstance(part, Image):
+            return [part, *self._carrier(_State(fields=fields, part=f"image {before.images}"))]
         return [part]
 
     def _seal_thinking(self, part: Thinking, after: int) -> Thinking:
@@ -222,7 +236,7 @@ class SealedState:
     ) -> tuple[Part, ...]:
         """The parts in their order, with their fields."""
         parts: list[Part] = []
-        texts = 0
+        before = Before()
         for i in range(len(rest) + 1):
             for here, first, each in whole:
                 if i == (here if self._field.is_placed else min(first, len(rest))):
@@ -231,9 +245,11 @@ class SealedState:
             if isinstance(part, ToolCall):
                 part = self._with_fields(part, fields.get(f"call {part.id}"))
             elif isinstance(part, Text):
-                part = self._with_fields(part, fields.get(f"text {texts}"))
-                texts += 1
+                part = self._with_fields(part, fields.get(f"text {before.texts}"))
+            elif isinstance(part, Image):
+                part = self._with_fields(part, fields.get(f"image {before.images}"))
             if part is not None:
+                before = before.after(type(part))
                 parts.append(part)
         return tuple(parts)
 
@@ -252,60 +268,72 @@ class SealedState:
         return replace(part, extra={**extra, self._client: own} if own else extra)
 
 
+_KINDS: dict[type, type] = {TextStart: Text, ReasoningStart: Thinking, ToolCallStart: ToolCall}
+
+
 class _SealingEncoder(RewritingEncoder):
     """Gives an encoder the events of the answer with sealed state."""
 
     def __init__(self, encoder: StreamEncoder, state: SealedState) -> None:
         super().__init__(encoder)
         self._state = state
-        self._texts = 0  # parts that have begun
-        self._others = 0
+        self._before = Before()  # parts that have begun
         self._added = 0  # thinking parts that were added
-        self._indexes: dict[str, int] = {}  # of open segments, as they are sent
-        self._places: dict[str, tuple[int, int]] = {}
+        self._sent: dict[int, int] = {}  # the index of each part -> the index that is sent
+        self._places: dict[str, Before] = {}  # what came before each open segment
 
     def _events(self, event: StreamEvent) -> list[StreamEvent]:
         action = RULES[type(event)].action
         if action is Action.DELTA:
-            return [replace(event, index=self._indexes[event.id])]  # type: ignore[union-attr]
+            return [replace(event, index=self._sent[event.index])]  # type: ignore[union-attr, index]
         if action is Action.START:
             return self._start(event)
         if action is Action.END:
             return self._end(event)
         if isinstance(event, ProviderEvent) and event.part is not None:
             return self._whole(event, event.part)
+        if isinstance(event, Finish):
+            event = self._finish(event)
         if isinstance(event, (Finish, ErrorEvent)) and event.response is not None:
             return [replace(event, response=self._state.seal_response(event.response))]
         return [event]
 
+    def _finish(self, event: Finish) -> Finish:
+        """The end, with what belongs to earlier parts by the indexes that they were sent with."""
+        return replace(
+            event,
+            citations={self._sent.get(i, i): each for i, each in event.citations.items()},
+            logprobs={self._sent.get(i, i): each for i, each in event.logprobs.items()},
+        )
+
     def _start(self, event: Any) -> list[StreamEvent]:
         """A start, after the state of a call."""
         added: list[StreamEvent] = []
-        self._places[event.id] = (self._texts, self._others)
+        self._places[event.id] = self._before
         if isinstance(event, ToolCallStart):
             call = ToolCall(id=event.tool_call_id, name=event.name, extra=event.extra)
-            *carriers, sealed = self._state.seal_part(call, self._texts, self._others)
+            *carriers, sealed = self._state.seal_part(call, self._before)
             event = replace(event, extra=sealed.extra)
             added = [self._add(part, event.index) for part in carriers]
-        self._others += not isinstance(event, ReasoningStart)
-        self._texts += isinstance(event, TextStart)
-        self._indexes[event.id] = event.index + self._added
-        return [*added, replace(event, index=self._indexes[event.id])]
+        self._before = self._before.after(_KINDS[type(event)])
+        self._sent[event.index] = event.index + self._added
+        return [*added, replace(event, index=self._sent[event.index])]
 
     def _end(self, event: Any) -> list[StreamEvent]:
         """An end, before the state of a text."""
-        index, (texts, others) = self._indexes.pop(event.id), self._places.pop(event.id)
+        index, before = self._sent[event.index], self._places.pop(event.id)
         if isinstance(event, ToolCallEnd):
-            call = self._state.seal_part(event.tool_call, texts, others)[-1]
+            call = self._state.seal_part(event.tool_call, before)[-1]
             return [replace(event, index=index, tool_call=call)]
-        part, *carriers = self._state.seal_part(event.part, texts, others)
+        part, *carriers = self._state.seal_part(event.part, before)
         end = replace(event, index=index, part=part)
         return [end, *(self._add(carrier, event.index + 1) for carrier in carriers)]
 
     def _whole(self, event: ProviderEvent, part: Part) -> list[StreamEvent]:
         index = (event.index or 0) + self._added
-        parts = self._state.seal_part(part, self._texts, self._others)
-        self._others += type(part) not in _WHOLE
+        self._sent[event.index or 0] = index
+        parts = self._state.seal_part(part, self._before)
+        self._before = self._before.after(type(part))
         self._added += len(parts) - 1
         events: list[StreamEvent] = [replace(event, index=index, part=parts[0])]
         return events + [
