@@ -5,6 +5,7 @@ import json
 import pytest
 from anthropic.types.beta import BetaToolUnionParam
 from google.genai import types as gemini
+from msgspec.structs import replace
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 from tests.support import corpus
@@ -258,3 +259,36 @@ def test_recorded_calls_of_hosted_tools_are_in_the_language(name):
         assert uses(dialects.get(name).decode_response(body)) == uses(response), record["id"]
 
     assert count or name == "openai_chat"
+
+
+DECLARED = {"functionDeclarations": [{"name": "look"}, {"name": "write"}]}
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [{**DECLARED, "googleSearch": {}}],
+        [{**DECLARED, "googleSearch": {}, "codeExecution": {}, "newNextYear": {"a": 1}}],
+        [{**DECLARED, "codeExecution": None}],
+        [{"functionDeclarations": [{"name": "a"}]}, {**DECLARED, "urlContext": {}}],
+        [{"googleSearch": {}}, {**DECLARED, "googleSearch": {}}],
+        [{**DECLARED, "googleSearch": {}}, {"googleSearch": {"timeRangeFilter": {}}}],
+    ],
+)
+def test_a_hosted_tool_beside_declarations_is_a_tool_of_its_own(tools):
+    """Gemini's object may hold both: the tool is known in other dialects, and comes back there."""
+    spoken = dialects.get("gemini_generate")
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}], "tools": tools}
+    request = spoken.decode_request(WireCall(path="/v1beta/models/m:generateContent", body=body))
+    hosted = [tool for tool in request.tools if isinstance(tool, BuiltinTool)]
+    asked = [(key, value) for tool in tools for key, value in tool.items() if key != "newNextYear"]
+
+    assert spoken.encode_request(request).body["tools"] == tools
+    assert [{key: value} for key, value in asked if isinstance(value, dict)] == [
+        tool.data for tool in hosted
+    ]
+    for name in ("anthropic_messages", "openai_responses", "openai_chat"):
+        call = dialects.get(name).encode_request(replace(request, max_tokens=9))
+        lost = [found.code for found in call.warnings if found.code == "builtin_tool_dropped"]
+        assert len(lost) == sum(tool.name not in HAS[name] for tool in hosted)
+        assert len(call.body["tools"]) == len(request.tools) - len(lost)

@@ -10,13 +10,14 @@ from interlingua.spec.content import Json, Opaque
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
 
-_KINDS = {
+KINDS = {
     "googleSearch": "web_search",
     "codeExecution": "code_execution",
     "urlContext": "url_context",
     "fileSearch": "file_search",
     "computerUse": "computer",
 }
+"""The canonical name of each hosted tool."""
 _STORES = {"stores": "fileSearchStoreNames", "max_results": "topK"}
 _BROWSER = "ENVIRONMENT_BROWSER"
 _TYPES = {
@@ -52,7 +53,7 @@ HOSTED: dict[str, HostedForm] = {
 
 def decode_hosted(tool: Json) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it is one alone."""
-    names = [_KINDS[key] for key in tool if key in _KINDS] if isinstance(tool, dict) else []
+    names = [KINDS[key] for key in tool if key in KINDS] if isinstance(tool, dict) else []
     if len(names) != 1 or len(tool) != 1:
         return BuiltinTool(dialect=NAME, data=tool)
     inner = next(iter(tool.values()))

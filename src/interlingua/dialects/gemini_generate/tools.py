@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
-from interlingua.dialects.gemini_generate.hosted import HOSTED, decode_hosted
+from interlingua.dialects.gemini_generate.hosted import HOSTED, KINDS, decode_hosted
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters, from_openapi
 from interlingua.spec.content import Json
@@ -35,6 +35,8 @@ _MODE_NAMES = {"auto": "AUTO", "required": "ANY", "named": "ANY", "none": "NONE"
 _CALLING = "functionCallingConfig"
 _NAMES = "allowedFunctionNames"
 _VALIDATED = "VALIDATED"
+_JOINED = "~with"
+"""Our own key among the other fields of a tool: the hosted tools in the same object."""
 
 
 def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
@@ -78,17 +80,25 @@ def decode_tools(fields: Fields) -> dict[str, Json]:
 def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dict[str, Json]]:
     wire: list[dict[str, Json]] = []
     group: list[dict[str, Json]] | None = None
+    joined: dict[str, dict[str, Json]] = {}  # hosted tools -> the object that they share
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
         if isinstance(tool, BuiltinTool):
             hosted = encode_hosted(tool, NAME, HOSTED, warnings, path)
             if isinstance(hosted, dict):
-                wire.append(hosted)
+                shared = joined.pop("".join(hosted), None) if tool.dialect == NAME else None
+                if shared is None:
+                    wire.append(hosted)
+                else:
+                    shared.update(hosted)
             continue
         other_fields = extra_of(tool, NAME).get(TOOL)
         if group is None or isinstance(other_fields, dict):
             group = []
-            wire.append({_DECLARATIONS: group, **(other_fields or {})})
+            others = dict(other_fields or {})
+            names = others.pop(_JOINED, ())
+            wire.append({_DECLARATIONS: group, **others})
+            joined.update(dict.fromkeys(names, wire[-1]))
         group.append(_encode_declaration(tool, warnings, path))
     return wire
 
@@ -116,11 +126,18 @@ def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
     declarations = fields.array(_DECLARATIONS)
     if not declarations:
         return [decode_hosted(tool)]
+    hosted = [name for name in fields.left if name in KINDS and fields.left[name] is not None]
+    tools = [decode_hosted({name: fields.take(name)}) for name in hosted]
+    if hosted:
+        fields.left[_JOINED] = hosted
     # The first group without other fields needs no mark: encoding starts one group by itself.
     marks = {TOOL: fields.left} if fields.left or after_group else {}
     return [
-        _decode_declaration(item, f"{path}.{_DECLARATIONS}[{i}]", {} if i else marks)
-        for i, item in enumerate(declarations)
+        *(
+            _decode_declaration(item, f"{path}.{_DECLARATIONS}[{i}]", {} if i else marks)
+            for i, item in enumerate(declarations)
+        ),
+        *tools,
     ]
 
 
