@@ -91,7 +91,7 @@ async def with_whole_body(request: HttpRequest) -> HttpRequest:
 
 def sent_headers(request: HttpRequest) -> Mapping[str, str]:
     """The headers of the request, with those that its body and its connection need."""
-    is_sized = request.body_size is not None and not isinstance(request.body, bytes)
+    is_sized = not isinstance(request.body, bytes) and request.body_size is not None
     if request.keep_alive and not is_sized:
         return request.headers
     headers = dict(request.headers)

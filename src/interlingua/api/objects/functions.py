@@ -26,6 +26,7 @@ from interlingua.api.run.options import (
 from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
+from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import (
@@ -140,7 +141,14 @@ def start_object(
         raise ConfigurationError("pass schema= instead of response_format=")
     tools = list_tools(settings.get("tools"))
     client = with_access(settings.get("client") or get_default_client(), model, settings)
-    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
+    if settings.get("request_id") is None:
+        settings["request_id"] = new_ulid()
+    request = Request(
+        model=model or "",
+        provider=settings.get("provider"),
+        tools=tools,
+        request_id=settings["request_id"],
+    )
     if client.registry.tier(request.model)[0]:  # the messages count in the choice of a model
         request = replace(request, messages=_messages(prompt, settings))
     settings = {name: value for name, value in settings.items() if name not in ACCESS}

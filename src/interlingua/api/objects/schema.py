@@ -35,6 +35,7 @@ _MAPS = (*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas")
 _DATA = ("const", "enum", "default", "examples")  # JSON values, where "$ref" is not a reference
 _INDIRECT = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 
+_TREE = 2  # the version of `marshal` in which every value is written where it is
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
@@ -65,11 +66,17 @@ class ObjectSchema:
         self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
+        self._wire_content: bytes | None = None
+        with suppress(ValueError):  # not only JSON
+            self._wire_content = marshal.dumps(self._wire_schema, _TREE)
 
     @property
     def wire_schema(self) -> dict[str, Json]:
         """The schema to send; a new copy each time, because middleware and results get it."""
-        copy: dict[str, Json] = copied(self._wire_schema)
+        content = self._wire_content
+        copy: dict[str, Json] = (
+            copied(self._wire_schema) if content is None else marshal.loads(content)  # noqa: S302 -- ours
+        )
         return copy
 
     def unwrap(self, value: Json, *, has_null: bool = True) -> Json:

@@ -450,7 +450,8 @@ def make_request(
         for name, value in options.items()
         if value is not None and name not in _NOT_FIELDS
     }
-    fields.setdefault("request_id", new_ulid())
+    if "request_id" not in fields:
+        fields["request_id"] = new_ulid()
     # Without a model, the client uses its default.
     request = Request(model=model or "", messages=conversation, tools=tools, **fields)
     check_request(request)

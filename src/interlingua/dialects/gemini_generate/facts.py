@@ -125,10 +125,8 @@ def _is_camel(value: Json, shape: Shape) -> bool:
         return True
     if "_" in "".join(value):
         return False
-    for name, inner in shape.inner.items():
-        item = value.get(name)
-        if item is None:
-            continue
+    for name in shape.inner.keys() & value.keys():
+        item, inner = value[name], shape.inner[name]
         if isinstance(item, list):
             for each in item:  # not by a call with the list: this is read in every response
                 if isinstance(each, dict) and not _is_camel(each, inner):
