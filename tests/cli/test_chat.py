@@ -1,19 +1,13 @@
 """`chat` over a pipe and over a terminal, against the simulator."""
 
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-import time
 
 from interlingua import Session
 from interlingua.simulator import latency, pieces, text, thinking
-from support.cli import MODEL, Program, simulated
+from support.cli import MODEL, Program, Terminal, simulated
 
 OTHER = "anthropic:claude-haiku-4-5"
-PATIENCE = 60.0  # seconds that a test waits for what must come
 
 
 def test_turns(program):
@@ -81,53 +75,6 @@ def test_json(program):
     done = program.run("chat", "-n", "-m", MODEL, "--json", stdin="Hi\n")
 
     assert json.loads(done.stdout)["text"].endswith("You said: Hi")
-
-
-class Terminal:
-    """A pseudo-terminal with the program in it."""
-
-    def __init__(self, program, *arguments):
-        self.fd, child = pty.openpty()
-        self.process = subprocess.Popen(
-            program.command(*arguments),
-            stdin=child,
-            stdout=child,
-            stderr=child,
-            env={**program.env, "TERM": "xterm"},
-            cwd=program.home,
-            start_new_session=True,
-            preexec_fn=take_terminal,  # noqa: PLW1509 -- one thread of ours matters here
-        )
-        os.close(child)
-        self.seen = ""
-
-    def expect(self, wanted):
-        """Read until this text has been printed."""
-        end = time.monotonic() + PATIENCE
-        while wanted not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
-            assert ready, f"{wanted!r} is not in {self.seen!r}"
-            self.seen += os.read(self.fd, 4096).decode()
-        before, _, self.seen = self.seen.partition(wanted)
-        return before
-
-    def type(self, text):
-        """Type a text."""
-        os.write(self.fd, text.encode())
-
-    def close(self):
-        """End it."""
-        code = self.process.wait(timeout=PATIENCE)
-        os.close(self.fd)
-        return code
-
-
-def take_terminal():
-    """Make the pseudo-terminal that of the new session, so that Ctrl-C reaches it."""
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_ctrl_c_keeps_what_has_arrived(tmp_path):

@@ -1,6 +1,13 @@
 """`interlingua compare` asks several models the same."""
 
 import json
+import signal
+import time
+
+import pytest
+
+from interlingua.simulator import Script, latency, pieces, text
+from support.cli import Program, Terminal, simulated
 
 MODELS = ("-m", "openai:gpt-5.2", "-m", "anthropic:claude-haiku-4-5")
 
@@ -42,3 +49,74 @@ def test_no_prompt_is_one_line(program):
 
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("columns", "is_beside"), [(80, True), (60, False), (200, True)])
+def test_on_a_terminal(tmp_path, columns, is_beside):
+    """Answers are beside each other where each has room, else below each other; none is cut."""
+    answer = "A **bold** claim: " + "word " * 40 + "end."
+    with simulated(text(answer)) as server:
+        program = Program(tmp_path, server.url)
+        terminal = Terminal(program, "compare", "-n", *MODELS, "Hi.", columns=columns)
+        assert terminal.close() == 0
+    lines = terminal.text.splitlines()
+
+    assert any(line.count("A bold claim:") == 2 for line in lines) is is_beside
+    assert terminal.text.count("word") == 80
+    assert terminal.text.count(" in · ") == 2
+
+
+def test_plain_on_a_terminal(tmp_path):
+    """With `--plain` the marks of Markdown are shown."""
+    with simulated(text("A **bold** claim.")) as server:
+        program = Program(tmp_path, server.url)
+        terminal = Terminal(program, "compare", "-n", "--plain", *MODELS, "Hi.")
+        assert terminal.close() == 0
+
+    assert terminal.text.count("A **bold** claim.") == 2
+
+
+def test_options_are_sent_and_calls_are_logged(program):
+    """The system prompt and the limit reach the models; the log has a call for each."""
+    done = program.run("compare", *MODELS, "-m", "nobody:x", "-s", "Be brief.", "Hi.")
+    calls = json.loads(program.run("log", "--json").stdout)
+
+    assert done.returncode == 1
+    assert [call["model"] for call in calls] == ["nobody:x", MODELS[3], MODELS[1]]
+    assert {(call["command"], call["system"], call["prompt"]) for call in calls} == {
+        ("compare", "Be brief.", "Hi.")
+    }
+    assert "nobody" in calls[0]["error"]
+    program.run("compare", "-n", *MODELS, "Hi.")
+    assert len(json.loads(program.run("log", "--json").stdout)) == 3
+
+
+def test_limit(tmp_path):
+    """`--max-tokens` is the limit of each answer."""
+    script = Script(text("Yes."))
+    with simulated(script) as server:
+        done = Program(tmp_path, server.url).run("compare", *MODELS, "--max-tokens", "9", "Hi.")
+
+    assert done.returncode == 0, done.stderr
+    assert [each.request.max_tokens for each in script.received] == [9, 9]
+
+
+def test_interrupt(tmp_path):
+    """Ctrl-C prints what has arrived, logs it, and ends with 130."""
+    slow = text("one two three four five six seven eight") + pieces(4) + latency(between=0.5)
+    script = Script(slow)
+    with simulated(script) as server:
+        program = Program(tmp_path, server.url)
+        running = program.start("compare", *MODELS, "Count.")
+        running.stderr.readline()  # that calls are kept
+        while len(script.received) < 2 and running.poll() is None:
+            time.sleep(0.05)
+        time.sleep(2.5)  # about half of the pieces are on their way
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        calls = json.loads(program.run("log", "--json").stdout)
+
+    assert (running.returncode, err.splitlines()) == (130, ["interrupted"])
+    assert out.count("## ") == 2
+    assert {call["error"] for call in calls} == {"interrupted"}
+    assert any(call["answer"].startswith("one") for call in calls)

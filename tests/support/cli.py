@@ -1,14 +1,23 @@
 """The command line as a process of its own, against a simulator on loopback."""
 
+import fcntl
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
+
+import pyte
 
 from interlingua.simulator import Simulator, serve_in_thread
 
 KEY = "sk-planted-key-of-a-test"
 MODEL = "openai:gpt-5.2"
+PATIENCE = 60.0  # seconds that a test waits for what must come
 
 
 class Program:
@@ -60,3 +69,69 @@ class Program:
 def simulated(*answers):
     """A server with these answers, as a context manager."""
     return serve_in_thread(Simulator(*answers, key=KEY))
+
+
+class Terminal:
+    """A pseudo-terminal with the program in it, and what is on its screen."""
+
+    def __init__(self, program, *arguments, columns=80, lines=24, **variables):
+        self.fd, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self._screen = pyte.HistoryScreen(columns, lines, history=10_000, ratio=1)
+        self._stream = pyte.ByteStream(self._screen)
+        self.process = subprocess.Popen(
+            program.command(*arguments),
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            env={**program.env, "TERM": "xterm", **variables},
+            cwd=program.home,
+            start_new_session=True,
+            preexec_fn=take_terminal,  # noqa: PLW1509 -- one thread of ours matters here
+        )
+        os.close(child)
+        self.seen = ""
+
+    def expect(self, wanted):
+        """Read until this text has been printed; returns what was before it."""
+        end = time.monotonic() + PATIENCE
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{wanted!r} is not in {self.seen!r}"
+            self._read()
+        before, _, self.seen = self.seen.partition(wanted)
+        return before
+
+    def type(self, text):
+        """Type a text."""
+        os.write(self.fd, text.encode())
+
+    def close(self):
+        """Read to the end; returns the exit code."""
+        try:
+            while self._read():
+                pass
+        except OSError:  # the program has ended
+            pass
+        code = self.process.wait(timeout=PATIENCE)
+        os.close(self.fd)
+        return code
+
+    @property
+    def text(self):
+        """All lines, from the top of the scrollback, without the empty ones at the end."""
+        rows = [*self._screen.history.top, *map(self._screen.buffer.get, range(self._screen.lines))]
+        columns = range(self._screen.columns)
+        texts = ["".join(row[column].data for column in columns) if row else "" for row in rows]
+        return "\n".join(text.rstrip() for text in texts).rstrip()
+
+    def _read(self):
+        data = os.read(self.fd, 4096)
+        self._stream.feed(data)
+        self.seen += data.decode(errors="replace")
+        return data
+
+
+def take_terminal():
+    """Make the pseudo-terminal that of the new session, so that Ctrl-C reaches it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

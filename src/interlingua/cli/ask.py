@@ -52,13 +52,11 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
 
 
 def _ask(out: Output, question: Question, **options: Any) -> None:
-    from interlingua.cli.calls_log import announce, is_on
+    from interlingua.cli.calls_log import start_log
     from interlingua.cli.clients import open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
 
-    is_logged = is_on(wanted=not options["no_log"])
-    if is_logged:
-        announce(out)
+    is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as client:
         session = _open_session(out, question, client, is_logged=is_logged, **options)
         is_quiet = out.json or options["extract"]

@@ -32,16 +32,24 @@ def log_path() -> Path:
     return data_folder() / "log.db"
 
 
-def is_on(*, wanted: bool) -> bool:
-    """Whether calls are kept."""
-    return wanted and not os.environ.get(OFF)
+def start_log(out: Output, *, wanted: bool) -> bool:
+    """
+    Whether calls are kept. At the first use this is said, with how to switch it off.
 
-
-def announce(out: Output) -> None:
-    """Say at the first use that calls are kept, and how to switch that off."""
-    if not log_path().exists():
-        path = private_file(log_path())
+    A folder that cannot be written is no reason to fail: it is said, and nothing is kept.
+    """
+    if not wanted or os.environ.get(OFF):
+        return False
+    path = log_path()
+    try:
+        is_new = not path.exists()
+        private_file(path)
+    except OSError as error:
+        out.warn(f"calls are not logged: {path}: {error.strerror} ({OFF}=1 hides this)")
+        return False
+    if is_new:
         out.note(_FIRST.format(path=path, off=OFF))
+    return os.access(path, os.W_OK)
 
 
 def add_call(out: Output, values: dict[str, Any]) -> None:

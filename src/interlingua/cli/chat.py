@@ -59,15 +59,13 @@ def command(out: Output, **options: Any) -> None:
     interlingua chat -m anthropic:claude-haiku-4-5
     interlingua chat --resume
     """
-    from interlingua.cli.calls_log import announce, is_on
+    from interlingua.cli.calls_log import start_log
     from interlingua.cli.clients import open_client
 
     if "-" in options["fragment"]:
         raise click.BadParameter("stdin has the prompts", param_hint="-f")
     options["fragment"] = list(map(read_fragment, options["fragment"]))
-    is_logged = is_on(wanted=not options["no_log"])
-    if is_logged:
-        announce(out)
+    is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as client:
         session = _open_session(out, client, is_logged=is_logged, **options)
         Chat(out, client, session, is_logged=is_logged, **options).run()

@@ -88,7 +88,9 @@ class _Table(TableElement):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim")
         head = self.header.row.cells if self.header and self.header.row else []
         for cell in head:
-            table.add_column(cell.content, justify=cell.justify, header_style="bold")
+            table.add_column(
+                cell.content, justify=cell.justify, header_style="bold", overflow="fold"
+            )
         for row in self.body.rows if self.body else []:
             table.add_row(*(cell.content for cell in row.cells))
         yield table
