@@ -17,7 +17,7 @@ from interlingua.simulator import Simulator, serve_in_thread
 
 KEY = "sk-planted-key-of-a-test"
 MODEL = "openai:gpt-5.2"
-PATIENCE = 60.0  # seconds that a test waits for what must come
+PATIENCE = 30.0  # seconds that a test waits for what must come
 
 
 class Program:
@@ -108,12 +108,14 @@ class Terminal:
 
     def close(self):
         """Read to the end; returns the exit code."""
-        try:
-            while self._read():
-                pass
-        except OSError:  # the program has ended
-            pass
-        code = self.process.wait(timeout=PATIENCE)
+        end = time.monotonic() + PATIENCE
+        while select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+            try:
+                if not self._read():
+                    break
+            except OSError:  # the program has ended
+                break
+        code = self.process.wait(timeout=max(1, end - time.monotonic()))
         os.close(self.fd)
         return code
 

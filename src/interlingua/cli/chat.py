@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Output, dollars, is_terminal, printable, with_output
+from interlingua.cli.output import (
+    Output,
+    dollars,
+    exit_code,
+    is_terminal,
+    printable,
+    with_output,
+)
 from interlingua.cli.prompts import read_fragment
 from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
-    from interlingua import Message
+    from interlingua import Explanation, Message
     from interlingua.sync import Client, Session
 
 _HELP = (
@@ -48,12 +56,13 @@ _LAST = "last"
 @click.option("--plain", is_flag=True, help="Print answers as they are, not rendered as Markdown.")
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the calls nor the conversation.")
 @with_output
-def command(out: Output, **options: Any) -> None:
+def command(out: Output, **options: Any) -> int:
     r"""
     Talk with a model. Ctrl-C interrupts an answer and keeps what has arrived.
 
-    A line that ends with \ goes on in the next line. /help lists what can be typed besides
-    prompts: change the model, undo, retry, fork, save, costs.
+    Answers are rendered as Markdown on a terminal. A line that ends with \ goes on in the next
+    line. /help lists what can be typed besides prompts: change the model, undo, retry, fork, save,
+    costs. If prompts are piped in, the exit code is that of the last one.
 
     \b
     interlingua chat -m anthropic:claude-haiku-4-5
@@ -68,7 +77,18 @@ def command(out: Output, **options: Any) -> None:
     is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as client:
         session = _open_session(out, client, is_logged=is_logged, **options)
-        Chat(out, client, session, is_logged=is_logged, **options).run()
+        if session.model is not None:
+            _dry_run(client, session, session.model)  # an unknown model is refused at once
+        return Chat(out, client, session, is_logged=is_logged, **options).run()
+
+
+def _dry_run(client: Client, session: Session, model: str) -> Explanation:
+    """What the conversation would become for a model; raises its error."""
+    from interlingua import Request
+
+    tools = [getattr(tool, "definition", tool) for tool in session.asynchronous.tools]
+    messages = session.messages or "Hello"
+    return client.explain(Request(model=model, messages=messages, tools=tools))
 
 
 def _open_session(out: Output, client: Client, *, is_logged: bool, **options: Any) -> Session:
@@ -110,24 +130,28 @@ class Chat:
         self._session = session
         self._is_logged = is_logged
         self._options = options
+        self._failure: BaseException | None = None  # of the last prompt
+        self._is_interactive = is_terminal(sys.stdin)
 
-    def run(self) -> None:
-        """Read and answer until the input ends."""
+    def run(self) -> int:
+        """Read and answer until the input ends; returns the exit code."""
         from interlingua.cli.line_editor import LineEditor
         from interlingua.cli.places import data_folder
 
         history = data_folder() / "chat-history" if self._is_logged else None
         editor = LineEditor(history, self._complete)
-        if is_terminal(sys.stdin):
+        if self._is_interactive:
             self._out.note(f"{self._session.model} · /help lists commands · Ctrl-D leaves")
         while True:
             try:
                 line = editor.read()
             except EOFError:
-                if is_terminal(sys.stdin):
+                if self._is_interactive:
                     self._out.note("")
                 break
             except KeyboardInterrupt:
+                if not self._is_interactive:
+                    raise
                 self._out.note("\nCtrl-D leaves.")
                 continue
             if line in ("/quit", "/exit"):
@@ -135,11 +159,15 @@ class Chat:
             if line:
                 self._handle(line)
         self._leave()
+        if self._failure is None or self._is_interactive:
+            return 0
+        return exit_code(self._failure)
 
     def _handle(self, line: str) -> None:
         """Do what a line says. An error ends the turn, not the conversation."""
         from interlingua import SDKError
 
+        self._failure = None
         try:
             if line.startswith("/"):
                 self._command(line)
@@ -148,15 +176,15 @@ class Chat:
                 self._options["fragment"] = []  # they are in the conversation now
                 self._turn(prompt, prompt)
         except KeyboardInterrupt:
+            if not self._is_interactive:
+                raise
             self._out.note("interrupted; what has arrived is part of the conversation")
-        except BrokenPipeError as error:
-            if not isinstance(error, SDKError):
-                raise
-            self._out.error(error)
         except (SDKError, click.ClickException, OSError) as error:
-            if self._out.debug:
+            is_pipe = isinstance(error, BrokenPipeError) and not isinstance(error, SDKError)
+            if self._out.debug or is_pipe:
                 raise
             self._out.error(error)
+            self._failure = error
 
     def _turn(self, prompt: Any, text: str) -> None:
         from interlingua.cli.ask import describe_result
@@ -193,12 +221,14 @@ class Chat:
         getattr(self, f"_{name[1:]}")(argument.strip())
 
     def _complete(self, line: str) -> list[str]:
-        if line.startswith("/model "):
+        name, space, argument = line.partition(" ")
+        if name == "/model" and space:
             from interlingua.catalog import list_models
 
-            wanted = line.removeprefix("/model ")
             names = (f"{model.provider}:{model.id}" for model in list_models(kind="chat"))
-            return [f"/model {name}" for name in names if name.startswith(wanted)]
+            return [f"/model {name}" for name in names if name.startswith(argument)]
+        if name in ("/save", "/tools") and space:
+            return [f"{name} {path}" for path in _paths(argument)]
         if not line.startswith("/"):
             return []
         return [usage.partition(" ")[0] for usage, _ in _HELP if usage.startswith(line)]
@@ -209,16 +239,16 @@ class Chat:
 
     def _model(self, name: str) -> None:
         """Change the model, if the conversation can be sent to it."""
-        from interlingua import Request
         from interlingua.cli.conversation import show_warnings
 
         if not name:
-            self._out.note(f"The model is {self._session.model}.")
+            self._out.note(f"The model is {self._session.model}. /model NAME changes it.")
             return
-        messages = self._session.messages or "Hello"
-        explanation = self._client.explain(Request(model=name, messages=messages))
+        explanation = _dry_run(self._client, self._session, name)
         self._session.swap(name)
-        self._out.note(f"The model is now {explanation.provider}:{explanation.model}.")
+        is_unchanged = self._session.messages and not explanation.warnings
+        same = " It gets the conversation unchanged." if is_unchanged else ""
+        self._out.note(f"The model is now {explanation.provider}:{explanation.model}.{same}")
         show_warnings(self._out, explanation.warnings)
 
     def _tools(self, path: str) -> None:
@@ -258,6 +288,16 @@ class Chat:
     def _fork(self, _argument: str) -> None:
         self._session = self._session.fork()
         self._out.note(f"This is now the copy {self._session.session_id}.")
+
+
+def _paths(start: str) -> list[str]:
+    """The files and folders whose paths begin so."""
+    folder, slash, name = start.rpartition("/")
+    place = Path(folder + slash or ".").expanduser()
+    if not place.is_dir():
+        return []
+    found = sorted(each for each in place.iterdir() if each.name.startswith(name))
+    return [f"{folder}{slash}{each.name}{'/' * each.is_dir()}" for each in found]
 
 
 def _first_line(messages: tuple[Message, ...]) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import FAILED, Output, with_output
+from interlingua.cli.output import FAILED, BadInput, Output, fold, paint, with_output
+from interlingua.cli.tables import GREEN, RED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from interlingua.conformance.report import Report
 
 _TITLE = "Checking"
+_match_failed = re.compile(r"  .* passed +[1-9]\d* failed").match
 
 
 @click.command("check")
@@ -90,11 +94,13 @@ def _check_dialects(
     found = [find_dialect(name) for name in chosen or dialects.names()]
     if folder is not None and len(found) > 1:
         raise click.UsageError("--cases are recorded in one dialect: name it")
+    cases = None if folder is None else list(read_cases(folder))
+    if cases is not None and not cases:
+        raise BadInput(f"--cases: there is no recorded exchange in {folder}")
     reports = []
     with out.progress(_TITLE, len(found)) as progress:
         for each in found:
-            cases = sample_cases(each) if folder is None else read_cases(folder)
-            reports.append(check(each, cases, laws))
+            reports.append(check(each, sample_cases(each) if cases is None else cases, laws))
             progress.step()
     return reports
 
@@ -154,13 +160,24 @@ def _counting(progress: Progress) -> Callable[[str], None]:
     return lambda name: progress(next(count), title=f"{_TITLE} {name}")
 
 
+def _painted(text: str) -> str:
+    """The text with counts of failures in red, and the score of 100 % in green."""
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if line.endswith(": 100 %"):
+            lines[index] = paint(sys.stdout, line, GREEN)
+        elif _match_failed(line):
+            lines[index] = paint(sys.stdout, line, RED)
+    return "\n".join(lines)
+
+
 def _show(out: Output, reports: list[Report], junit: Path | None) -> int:
     from interlingua.conformance.report import as_json, as_junit, as_text
 
-    if junit is not None:
-        junit.write_text(as_junit(reports), encoding="utf-8")
     if out.json:
         out.data([as_json(report) for report in reports])
     else:
-        out.line("\n\n".join(map(as_text, reports)))
+        out.line(_painted(fold(sys.stdout, "\n\n".join(map(as_text, reports)))))
+    if junit is not None:
+        junit.write_text(as_junit(reports), encoding="utf-8")
     return FAILED if any(report.violations for report in reports) else 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from interlingua.cli.keystore import stored_keys
@@ -30,6 +31,24 @@ def open_client() -> Client:
     # What the library logs as a warning is part of the result, and printed from there.
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
     return Client.from_env(environment())
+
+
+@contextmanager
+def collected_logs(messages: list[str]) -> Iterator[None]:
+    """Add what the library logs as a warning, where it is not part of a result."""
+    import logging
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(record.getMessage())
+
+    collector = Collector(logging.WARNING)
+    logger = logging.getLogger("interlingua")
+    logger.addHandler(collector)
+    try:
+        yield
+    finally:
+        logger.removeHandler(collector)
 
 
 def choose_model() -> tuple[str, str]:

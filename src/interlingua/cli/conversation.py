@@ -98,7 +98,8 @@ class Turn:
             raise
         finally:
             self._end_line()
-            if self._is_logged:
+            # A full disk is said once, by the error of the session.
+            if self._is_logged and type(problem).__name__ != "StoreError":
                 self._log(text, result, problem)
         return result
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 import asyncio
 import difflib
 import platform
+import sys
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+from msgspec.structs import replace
 
-from interlingua.cli.output import Column, Output, json_text, with_output
-from interlingua.cli.tables import GREEN, RED
+from interlingua.cli.output import (
+    BadInput,
+    Column,
+    Output,
+    json_text,
+    paint,
+    printable,
+    with_output,
+)
+from interlingua.cli.tables import BOLD, DIM, GREEN, RED
 from interlingua.version import __version__
+
+if TYPE_CHECKING:
+    from interlingua import Request
+    from interlingua.dialects import Dialect
+    from interlingua.spec.contracts import Profile
 
 _PACKAGES = (
     *("aiohttp", "msgspec", "jsonschema-rs", "pyyaml", "click", "rich", "httpx2", "xllamacpp"),
@@ -24,39 +39,55 @@ _COLUMNS = (
     Column("state", "state", colors={"ok": GREEN, "key is set": GREEN, "failed": RED}),
     Column("detail", "detail", wraps=True),
 )
-_TIMEOUT = 10.0
 
 
 @click.command("doctor")
 @click.argument("history", type=click.File("rb"), required=False)
 @click.option("--online", is_flag=True, help="Ask each configured provider for its models.")
 @click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds that --online waits for each provider.",
+)
+@click.option(
     "--from", "source", help="The dialect of HISTORY; without it, the library's own form."
 )
-@click.option("--to", "target", help="The dialect that HISTORY would be sent to.")
+@click.option(
+    "--to", "target", help="The model or dialect that HISTORY would be sent to, for a diff."
+)
 @with_output
 def command(
-    out: Output, history: BinaryIO | None, *, online: bool, source: str | None, target: str | None
+    out: Output,
+    history: BinaryIO | None,
+    *,
+    online: bool,
+    timeout: float,
+    source: str | None,
+    target: str | None,
 ) -> int:
     r"""
     Say what is installed and configured; with HISTORY, what a target would refuse.
 
-    HISTORY is a file of messages, as `to_json` writes them, or a request in the dialect of --from.
-    What would be changed for the target of --to is shown as a diff. Keys are never printed.
+    HISTORY is a file of messages, a conversation that /save of `chat` wrote, or a request in the
+    dialect of --from. What would be changed for the model or dialect of --to is shown as a diff,
+    and nothing is sent. With --online, each configured provider is asked for its models. Keys are
+    never printed.
 
     \b
     interlingua doctor --online
-    interlingua doctor history.json --to DIALECT
+    interlingua doctor talk.json --to anthropic:claude-haiku-4-5
     interlingua doctor request.json --from DIALECT --to DIALECT
     """
     if history is None:
         rows = [*_versions(), *_places(), *_keys()]
-        rows += _reach(out, rows) if online else []
+        rows += _reach(out, rows, timeout) if online else []
         out.table(_COLUMNS, rows)
         return 1 if any(row["state"] == "failed" for row in rows) else 0
     if target is None:
-        raise click.UsageError("a history needs --to, the dialect that it would be sent to")
-    return _examine(out, history.read(), source, target)
+        raise click.UsageError("a history needs --to: the model or dialect it would be sent to")
+    return _examine(out, history, source, target)
 
 
 def _row(check: str, state: str, detail: str = "") -> dict[str, Any]:
@@ -110,14 +141,14 @@ def _keys() -> list[dict[str, Any]]:
     return rows or [_row("providers", "no key is set", "`interlingua keys set NAME` stores one")]
 
 
-def _reach(out: Output, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _reach(out: Output, rows: list[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
     prefix = "provider: "
     names = [row["check"].removeprefix(prefix) for row in rows if row["check"].startswith(prefix)]
     with out.progress("Asking the providers"):
-        return asyncio.run(_reach_all(names))
+        return asyncio.run(_reach_all(names, timeout))
 
 
-async def _reach_all(names: list[str]) -> list[dict[str, Any]]:
+async def _reach_all(names: list[str], timeout: float) -> list[dict[str, Any]]:  # noqa: ASYNC109
     from interlingua import Client
     from interlingua.cli.clients import environment
     from interlingua.errors import SDKError, UnsupportedError
@@ -125,11 +156,11 @@ async def _reach_all(names: list[str]) -> list[dict[str, Any]]:
     async def ask(client: Client, name: str) -> dict[str, Any]:
         began = time.perf_counter()
         try:
-            models = await asyncio.wait_for(client.list_models(name), _TIMEOUT)
+            models = await asyncio.wait_for(client.list_models(name), timeout)
         except UnsupportedError:
             return _row(f"reach: {name}", "not tried", "it has no list of models")
         except (SDKError, TimeoutError) as error:
-            return _row(f"reach: {name}", "failed", str(error) or f"no reply in {_TIMEOUT:.0f} s")
+            return _row(f"reach: {name}", "failed", str(error) or f"no reply in {timeout:g} s")
         seconds = time.perf_counter() - began
         return _row(f"reach: {name}", "ok", f"{len(models)} models in {seconds:.2f} s")
 
@@ -137,38 +168,90 @@ async def _reach_all(names: list[str]) -> list[dict[str, Any]]:
         return await asyncio.gather(*(ask(client, name) for name in names))
 
 
-def _examine(out: Output, data: bytes, source: str | None, target: str) -> int:
+# Histories.
+
+
+def _examine(out: Output, file: BinaryIO, source: str | None, target: str) -> int:
+    """Say what the target would refuse or change in the history of a file."""
     from interlingua import to_json
-    from interlingua.history import repair
+    from interlingua.errors import SDKError
+    from interlingua.prepare.prepare import prepare
+    from interlingua.spec.warnings import raising_losses
     from interlingua.wire.json_text import loads
 
-    messages = _read_history(data, source)
-    repaired = repair(messages, target)
+    try:
+        request = _read_history(file.read(), source)
+    except SDKError as error:
+        raise BadInput(f"{file.name} is not a history: {error}") from error
+    dialect, profile, model = _find_target(target)
+    request = replace(request, model=model)
+    prepared = prepare(request, profile, dialect.FACTS)
+    changes = dialect.encode_request(prepared, profile, stream=False).warnings
+    refused = raising_losses(changes, request)
     before, after = (
-        json_text(loads(to_json(list(each)))).splitlines() for each in (messages, repaired.messages)
+        json_text(loads(to_json(list(each.messages)))).splitlines()
+        for each in (request, prepared.request)
     )
-    diff = list(difflib.unified_diff(before, after, "history", target, lineterm=""))
-    changes = [
-        {"path": each.path, "code": each.code, "message": each.message} for each in repaired.changes
+    diff = list(difflib.unified_diff(before, after, file.name, target, lineterm=""))
+    rows = [
+        {"path": each.path, "code": each.code, "message": each.message, "refused": each in refused}
+        for each in changes
     ]
     if out.json:
-        out.data({"target": target, "accepted": not changes, "changes": changes, "diff": diff})
+        out.data({"target": target, "accepted": not rows, "changes": rows, "diff": diff})
     else:
-        for change in changes:
-            out.note(f"{change['path'] or 'history'}: {change['message']} ({change['code']})")
-        out.line("\n".join(diff) if diff else f"{target} accepts this history as it is.")
-    return 1 if changes else 0
+        _show_changes(out, target, rows, diff)
+    return 1 if rows else 0
 
 
-def _read_history(data: bytes, source: str | None) -> tuple[Any, ...]:
-    from interlingua import Message, Request, from_json
+def _show_changes(out: Output, target: str, rows: list[dict[str, Any]], diff: list[str]) -> None:
+    for row in rows:
+        state = "would be refused" if row["refused"] else "would be changed"
+        out.warn(f"{state}: {row['path'] or 'history'}: {row['message']} [{row['code']}]")
+    if not rows:
+        out.line(f"{target} accepts this history as it is.")
+    colors = {"-": RED, "+": GREEN, "@": DIM}
+    for line in diff:
+        text = printable(line)
+        color = colors.get(line[:1], "") if not line.startswith(("---", "+++")) else BOLD
+        out.line(paint(sys.stdout, text, color))
+
+
+def _find_target(target: str) -> tuple[Dialect, Profile, str]:
+    """The dialect, the profile and the model that a target means: a dialect, or a model."""
+    from interlingua import HttpAdapter, dialects
+    from interlingua.providers.provider import find_dialect
+    from interlingua.spec.contracts import NEUTRAL_PROFILE
+
+    provider, colon, model = target.partition(":")
+    if not colon:
+        if target not in dialects.names():
+            names = ", ".join(dialects.names())
+            raise BadInput(
+                f"--to: {target!r} is neither a model, as in anthropic:claude-haiku-4-5, nor a "
+                f"dialect: {names}"
+            )
+        return find_dialect(target), NEUTRAL_PROFILE, ""
+    adapter = HttpAdapter(provider, "not-needed")
+    return find_dialect(adapter.dialect), adapter.profile_for(model), model
+
+
+def _read_history(data: bytes, source: str | None) -> Request:
+    """A request in a dialect, or in our form; messages; or a session that was saved."""
+    from interlingua import Request, from_json
     from interlingua.dialects import WireCall
     from interlingua.providers.provider import find_dialect
+    from interlingua.spec.plain_dicts import to_messages
     from interlingua.wire.json_text import loads
 
     document = loads(data)
     if source is not None:
-        return find_dialect(source).decode_request(WireCall(body=document)).messages
+        return find_dialect(source).decode_request(WireCall(body=document))
     if isinstance(document, list):
-        return tuple(from_json(document, list[Message]))
-    return from_json(document, Request).messages
+        return Request(messages=to_messages(document))
+    if isinstance(document, dict) and "turns" in document:
+        turns = [message for turn in document["turns"] for message in turn]
+        return Request(messages=to_messages(turns))
+    if isinstance(document, dict) and "messages" in document and "model" not in document:
+        return Request(messages=to_messages(document["messages"]))
+    return from_json(document, Request)

@@ -63,7 +63,7 @@ def _read() -> dict[str, str | None]:
     """The keys in the file; None for those in the keyring."""
     try:
         value = json.loads(_path().read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except ValueError:
         value = None

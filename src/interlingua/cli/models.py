@@ -121,10 +121,13 @@ def _row(model: ModelInfo) -> dict[str, Any]:
 
 
 def _served(out: Output, provider: str | None) -> list[dict[str, Any]]:
-    from interlingua.cli.clients import open_client
+    from interlingua.cli.clients import collected_logs, open_client
 
-    with out.progress("Asking the providers"), open_client() as client:
+    failures: list[str] = []
+    with open_client() as client, collected_logs(failures), out.progress("Asking the providers"):
         models = client.list_models(provider)
+    for failure in failures:
+        out.warn(failure)
     return [
         {"name": f"{model.provider}:{model.id}", "title": model.name, "owner": model.owner}
         for model in models

@@ -20,6 +20,8 @@ from interlingua.cli.tables import Column as Column  # noqa: PLC0414 -- for the 
 from interlingua.cli.tables import printable as printable  # noqa: PLC0414
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from interlingua.cli.progress import Progress, Unit
@@ -59,6 +61,9 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 _NAME = "interlingua"
 _ERROR = "error: "
+_NOT_CONFIGURED = (
+    " (`interlingua providers` lists what is configured, `interlingua keys set NAME` stores a key)"
+)
 _WIDTH = 80  # columns of a terminal that does not say how wide it is
 _HEIGHT = 24
 _SHORTEST_COST = 0.01  # dollars; less is printed with more digits
@@ -68,6 +73,12 @@ _PLAIN_SYMBOLS = {
     "▏": "|", "•": "*", "│": "|",
 }  # fmt: skip
 _COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable with which shells ask for completions
+
+
+class BadInput(click.ClickException):
+    """A file or value that the user gave cannot be used; nothing was sent."""
+
+    exit_code = USAGE
 
 
 class Output:
@@ -232,6 +243,16 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, soft_wrap=False)
 
 
+def read_text(path: Path, option: str) -> str:
+    """The text of a file that an option names."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{option}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{option}: {path} is not text in UTF-8") from None
+
+
 def missing_extra(extra: str, package: str) -> NoReturn:
     """Say how to install what a command needs."""
     raise click.ClickException(f"this needs {package}: pip install 'interlingua[{extra}]'")
@@ -324,16 +345,14 @@ def exit_code(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else FAILED
-    if isinstance(error, click.UsageError):
-        return USAGE
+    if isinstance(error, click.ClickException):
+        return error.exit_code
     for base in type(error).__mro__:
         if base.__name__ in EXIT_CODES and hasattr(error, "error_class"):
             return EXIT_CODES[base.__name__]
     if isinstance(error, BrokenPipeError):
         return CLOSED_PIPE
-    is_foreseen = hasattr(error, "error_class") or isinstance(
-        error, (click.ClickException, OSError)
-    )
+    is_foreseen = hasattr(error, "error_class") or isinstance(error, OSError)
     return FAILED if is_foreseen else UNEXPECTED
 
 
@@ -352,6 +371,8 @@ def describe(error: BaseException) -> str:
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f" (see `{error.ctx.command_path} --help`)"
+    elif getattr(error, "error_code", None) == "not_configured":
+        hint = _NOT_CONFIGURED
     return f"{_ERROR}{text}{hint}"
 
 

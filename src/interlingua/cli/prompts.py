@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from interlingua.cli.output import is_terminal
+from interlingua.cli.output import is_terminal, read_text
 from interlingua.cli.places import config_folder
 from interlingua.cli.schemas import read_schema, several
 from interlingua.cli.tool_files import read_tools
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _MAX_STDIN = 50_000_000  # characters
 _MAX_FRAGMENT = 10_000_000  # bytes of a web page
+_OPTIONS = (
+    *("temperature", "top_p", "max_tokens", "stop_sequences", "seed", "reasoning_effort"),
+    *("verbosity", "max_retries", "timeout", "on_loss", "provider_options"),
+)
+"""The options that are used most."""
 _TEMPLATE_KEYS = ("prompt", "system", "model", "schema", "options")
 
 
@@ -96,6 +101,8 @@ def read_question(
     """What the options, stdin and the template ask."""
     from interlingua import Text
 
+    if model is not None and not model.strip():
+        raise click.UsageError("-m is empty; name a model, or leave -m out")
     template = _read_template(more["template"]) if more["template"] else {}
     takes_stdin = "-" in fragment or "-" in attachment
     words = [" ".join(prompt)] if prompt else []
@@ -152,11 +159,7 @@ def read_fragment(name: str) -> str:
     saved = config_folder() / "fragments" / f"{name}.txt"
     is_saved = "/" not in name and not Path(name).exists() and saved.is_file()
     path = saved if is_saved else Path(name)
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\n")
-    except UnicodeDecodeError:
-        text = f"{name} is not text in UTF-8; attach it with -a"
-        raise click.BadParameter(text, param_hint="-f") from None
+    return read_text(path, "-f").rstrip("\n")
 
 
 def is_web_address(name: str) -> bool:
@@ -204,10 +207,23 @@ def _read_attachment(name: str) -> Part:
 def read_option(pair: tuple[str, str]) -> tuple[str, Any]:
     """An option; its value is JSON, or else text."""
     name, value = pair
+    check_option(name)
     try:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def check_option(name: str) -> None:
+    """Refuse a name that is no option of `generate`, with the nearest one."""
+    from interlingua.api.run.options import GenerateOptions
+    from interlingua.spec.names import advice
+
+    known = GenerateOptions.__annotations__
+    if name not in known:
+        shown = advice(name, known)
+        text = shown if shown.count(",") == 0 else f"Some are {', '.join(_OPTIONS)}."
+        raise click.UsageError(f"-o: there is no option {name!r}. {text}")
 
 
 # Templates.
@@ -223,8 +239,8 @@ def _read_template(name: str) -> dict[str, Any]:
             f"there is no template {named} and no file {name}", param_hint="-t"
         )
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        value = yaml.safe_load(read_text(path, "-t"))
+    except yaml.YAMLError as error:
         raise click.BadParameter(f"{path} is not YAML: {error}", param_hint="-t") from None
     value = {"prompt": value} if isinstance(value, str) else value
     if not isinstance(value, dict) or set(value) - set(_TEMPLATE_KEYS):

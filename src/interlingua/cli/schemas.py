@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from interlingua.cli.output import read_text
+
 _TYPES = {
     "str": "string",
     "string": "string",
@@ -28,7 +30,7 @@ def read_schema(value: str) -> dict[str, Any]:
     if text.startswith("{"):
         return _parse(text, "--schema")
     if text.endswith(".json") or "/" in text:
-        return _parse(Path(text).read_text(encoding="utf-8"), text)
+        return _parse(read_text(Path(text), "--schema"), text)
     return short_schema(text)
 
 

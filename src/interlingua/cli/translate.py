@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from interlingua.cli.output import Output, json_text, with_output
+from interlingua.cli.output import BadInput, Output, json_text, with_output
 
 if TYPE_CHECKING:
     from interlingua.dialects import Dialect
@@ -46,17 +46,31 @@ def command(
     \b
     interlingua translate request.json --from DIALECT --to DIALECT
     """
+    from interlingua.errors import SDKError
     from interlingua.providers.provider import find_dialect
 
     data = file.read()
-    made = _translate(data, find_dialect(source), find_dialect(target), kind)
+    ours, theirs = find_dialect(source), find_dialect(target)
+    try:
+        made = _translate(data, ours, theirs, kind)
+    except SDKError as error:
+        raise BadInput(f"{file.name} cannot be translated: {error}") from error
     if out.json:
         out.data({"kind": made.kind, "body": made.body, "losses": made.losses})
     else:
         out.line(made.body.rstrip() if made.kind == "stream" else json_text(made.body))
-        for loss in made.losses:
-            out.note(" ".join(str(value) for value in loss.values() if value))
+        show_losses(out, made.losses)
     return 1 if strict and made.losses else 0
+
+
+def show_losses(out: Output, losses: list[dict[str, Any]]) -> None:
+    """Say what was lost or changed, in a line for each thing."""
+    from interlingua.cli.response_losses import CHANGED, LOST
+
+    for loss in losses:
+        path = f"{loss['path']}: " if loss["path"] else ""
+        code = "" if loss["code"] in (LOST, CHANGED) else f" [{loss['code']}]"
+        out.warn(f"{path}{loss['message']}{code}")
 
 
 def _translate(data: bytes, source: Dialect, target: Dialect, kind: str) -> _Translation:
@@ -79,7 +93,8 @@ def _is_response(body: Any, source: Dialect) -> bool:
         response = source.decode_response(body)
     except SDKError:
         return False
-    return bool(response.message.content) and response.finish_reason.reason != "other"
+    reason = response.finish_reason
+    return bool(reason.raw) or (bool(response.message.content) and reason.reason != "other")
 
 
 def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
@@ -95,19 +110,21 @@ def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
 
 
 def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.conformance.canonical import response_survives
+    from interlingua.cli.response_losses import response_losses
 
     response = source.decode_response(body)
-    losses = [{"message": each} for each in response_survives(target, response)]
-    return _Translation("response", target.encode_response(response), losses)
+    translated = target.encode_response(response)
+    losses = response_losses(response, target.decode_response(translated), target.NAME)
+    return _Translation("response", translated, losses)
 
 
 def _stream(data: bytes, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.conformance.canonical import response_survives
+    from interlingua.cli.response_losses import event_losses, response_losses
     from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
     from interlingua.dialects import encode_sse
 
     events = decode_frames(source, cut_frames([data]))
-    losses = [{"message": each} for each in response_survives(target, fold(events))]
-    text = b"".join(map(encode_sse, encode_events(target, events))).decode()
-    return _Translation("stream", text, losses)
+    translated = b"".join(map(encode_sse, encode_events(target, events)))
+    again = fold(decode_frames(target, cut_frames([translated])))
+    losses = response_losses(fold(events), again, target.NAME)
+    return _Translation("stream", translated.decode(), losses + event_losses(events, target.NAME))
