@@ -1,9 +1,10 @@
 """`interlingua doctor` says what is there, and what a target would refuse."""
 
 import json
+import socket
 
 from interlingua import Message, ToolCall, to_json
-from support.cli import KEY
+from support.cli import KEY, MODEL
 
 HISTORY = [
     Message.user("Weather?"),
@@ -57,6 +58,49 @@ def test_a_history(bare, tmp_path):
     assert document["accepted"] is False
     assert document["changes"][0]["code"] == "call_id_mapped"
     assert (accepted.returncode, "accepts" in accepted.stdout) == (0, True)
+
+
+def test_a_history_for_a_model(bare, tmp_path):
+    """What the model cannot take would be refused; a model needs no key for this."""
+    file = tmp_path / "history.json"
+    file.write_text(
+        json.dumps(
+            [
+                {"role": "user", "content": [
+                    {"type": "text", "text": "What is it?"},
+                    {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+                ]},
+            ]
+        )
+    )  # fmt: skip
+    refused = bare.run("doctor", str(file), "--to", "deepseek:deepseek-chat")
+    accepted = bare.run("doctor", str(file), "--to", "anthropic:claude-haiku-4-5")
+
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("warning: would be refused: messages[0].content[1]: ")
+    assert any(line.startswith("-") and "a.png" in line for line in refused.stdout.splitlines())
+    assert (accepted.returncode, accepted.stderr) == (0, "")
+    assert "anthropic:claude-haiku-4-5 accepts this history as it is." in accepted.stdout
+
+
+def test_a_saved_conversation(program):
+    """What `/save` of `chat` wrote can be examined."""
+    program.run("chat", "-n", "-m", MODEL, stdin="Hi\n/save talk.json\n")
+    done = program.run("doctor", "talk.json", "--to", "gemini:gemini-2.5-flash")
+
+    assert done.returncode == 0, done.stderr
+    assert "accepts" in done.stdout
+
+
+def test_a_provider_that_hangs(program):
+    """It is a failure after the time that `--timeout` says."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        done = program.run("doctor", "--online", "--timeout", "0.2", OPENAI_BASE_URL=url)
+
+    assert done.returncode == 1
+    assert "reach: openai\tfailed\tno reply in 0.2 s" in done.stdout
+    assert KEY not in done.stdout + done.stderr
 
 
 def test_a_history_in_a_dialect(bare):
