@@ -1,14 +1,15 @@
 """
 What a call costs a client over real HTTP on loopback, beside raw aiohttp and the vendors.
 
-    .venv/bin/python benchmarks/client.py [--quick] [--peers] [section ...]
+    .venv/bin/python benchmarks/client.py [--quick] [--peers] [--save FILE] [section ...]
 
 Everything is CPU time of the client's process; the server is another process. Contenders take turns
 batch by batch, and a ratio is the median of the rounds' own ratios: it repeats to about 3 % on a
 machine that is not quiet. Absolute figures (the best of all rounds) are this machine's.
 *Raw* is aiohttp and msgspec and nothing else (`contenders.py` says exactly what); *vendor* is the
 dialect's own asynchronous SDK; *fastest* is the cheapest of all vendors' SDKs in that row's table.
-Beside each ratio stands its limit, and PASS or FAIL.
+Beside each ratio stands its limit, and PASS or FAIL. `--save benchmarks/figures.json` keeps the
+figures, from which `scripts/performance_tables.py` writes the page about performance.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from contenders import (
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
-from report import Measure, compare, judge, judge_costs, ratio, verdict
+from report import Measure, compare, judge, judge_costs, ratio, save, verdict
 
 from interlingua import Client, Message, Request, Response, Text, Usage, dialects
 from interlingua.events import StreamEvent
@@ -517,6 +518,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", default=SECTIONS, metavar="section")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--peers", action="store_true", help="other libraries too, installed")
+    parser.add_argument("--save", type=Path, help="write the figures to this file, as JSON")
     options = parser.parse_args()
 
     async def run() -> None:
@@ -530,6 +532,8 @@ def main() -> None:
             import libraries
 
             libraries.compare(server, MESSAGES)
+    if options.save is not None:
+        save(options.save, is_quick=options.quick)
     print(verdict())
 
 

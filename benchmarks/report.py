@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _SEEN: list[tuple[bool, str]] = []
+_TABLES: list[dict[str, Any]] = []
+_LIMITS: list[dict[str, Any]] = []
+_PACKAGES = ("aiohttp", "msgspec", "openai", "anthropic", "google-genai")
 
 
 class Measure(NamedTuple):
@@ -45,11 +53,24 @@ def compare(measure: Measure, samples: Samples, vendors: Mapping[str, str]) -> N
         f"{'vendor':>22}{'x vendor':>10}{'x fastest':>11} limit"
     )
     fastest = min((samples["vendor", name] for name in names), key=median)
+    rows: list[dict[str, Any]] = []
+    _TABLES.append({"title": measure.title, "unit": measure.unit, "rows": rows})
     for name in names:
         raw, ours, vendor = (samples[who, name] for who in ("raw", "ours", "vendor"))
         shown = [f"{min(cost) * measure.scale:9.1f}" for cost in (raw, ours)]
         theirs = f"{vendors[name]} {min(vendor) * measure.scale:9.1f}"
         by_raw, by_fastest = ratio(ours, raw), ratio(ours, fastest)
+        costs = {"raw": min(raw), "ours": min(ours), "vendor": min(vendor)}
+        rows.append(
+            {
+                "dialect": name,
+                "vendor_name": vendors[name],
+                **{who: round(cost * measure.scale, 2) for who, cost in costs.items()},
+                "x_raw": round(by_raw, 3),
+                "x_vendor": round(ratio(ours, vendor), 3),
+                "x_fastest": round(by_fastest, 3),
+            }
+        )
         print(
             f"  {name:20}{''.join(shown)}{by_raw:8.2f} "
             f"{judge(f'{measure.title}, {name}, x raw', by_raw, measure.raw):<12}"
@@ -74,6 +95,7 @@ def judge(what: str, ratio: float, limit: float | None) -> str:
         return "-"
     is_within = ratio <= limit
     _SEEN.append((is_within, f"{what}: {ratio:.2f}, limit {limit:g}"))
+    _LIMITS.append({"what": what, "figure": round(ratio, 3), "limit": limit, "kept": is_within})
     return f"{limit:<5g}{'PASS' if is_within else 'FAIL'}"
 
 
@@ -84,3 +106,23 @@ def verdict() -> str:
     if not failed:
         return f"\nPASS: {kept}"
     return "\n  ".join([f"\nFAIL: {kept}; over their limit are", *failed])
+
+
+def save(path: Path, *, is_quick: bool) -> None:
+    """Write all tables and limits of this run, for scripts/performance_tables.py."""
+    about = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "quick": is_quick,
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+    }
+    saved = {"about": about, "tables": _TABLES, "limits": _LIMITS}
+    path.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -62,11 +62,12 @@ _HEAD = """# Providers
 
 <!-- Written by scripts/provider_tables.py from the rows. -->
 
-A provider is a row: `HttpAdapter("groq")`, or `groq:model` in any function. The name in the first
-column comes before the colon; other names for it are in brackets. *Dialects*: the first one is
-the default, `dialect=` chooses another. *Variables*: the key first, then those of the address;
-`|` separates names of which the first that is set is used. *Operations*: what it has besides
-chat; "not listed" means that each operation of its dialect is tried. The clouds are explained in
+All providers with their dialects, operations, variables and addresses. Each is a row of data:
+`HttpAdapter("groq")`, or `groq:model` in any function. The name in the first column comes before
+the colon; other names for it are in brackets. *Dialects*: the first one is the default, `dialect=`
+chooses another. *Variables*: the key first, then those of the address; `|` separates names of
+which the first that is set is used. *Operations*: what it has besides chat; "not listed" means
+that each operation of its dialect is tried. The clouds are explained in
 [clouds.md](howto/clouds.md).
 
 *Tested*: every row is used over HTTP against the simulator, whole and streamed, with a tool call,

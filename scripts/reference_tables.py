@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +33,8 @@ MARK = re.compile(
     r"<!-- reference: (?:(names) of )?([\w.]+)(?:: ([\w, ]+))? -->\n.*?<!-- end of reference -->\n",
     re.DOTALL,
 )
+
+OPTIONS = re.compile(r"are those of `(\w+)`")
 
 
 def page_text(path: Path) -> str:
@@ -54,8 +57,17 @@ def _filled(mark: re.Match[str]) -> str:
             for name in _listed(names) or source.names_of(subject)
             if subject == "interlingua" or not _is_shared(subject, name)
         ]
-        body = "\n\n".join(sections)
+        body = OPTIONS.sub(_linked, "\n\n".join(sections))
     return f"{head}\n\n{body}\n\n<!-- end of reference -->\n"
+
+
+def _linked(options: re.Match[str]) -> str:
+    """A link to the table of the options, if it is on a page."""
+    for module in ("interlingua", "interlingua.media", "interlingua.batch"):
+        place = placed().get(module, {}).get(options[1])
+        if place is not None:
+            return f"are those of [`{options[1]}`]({place.removeprefix('reference/')})"
+    return options[0]
 
 
 def _listed(names: str | None) -> list[str]:
@@ -90,6 +102,7 @@ def _sentence(template: str) -> str:
 # The index.
 
 
+@cache
 def placed() -> dict[str, dict[str, str]]:
     """Where each name is described, by module."""
     places: dict[str, dict[str, str]] = {}

@@ -47,7 +47,7 @@ def _function(found: Definition) -> list[str]:
         _code(prefix + source.signature(node, found.name, found.module)),
         found.doc,
         _parameters(found, node, found.doc),
-        _options(node),
+        _options(found, node),
     ]
 
 
@@ -65,9 +65,16 @@ def _class(found: Definition) -> list[str]:
             node, doc = constructor
             call = source.signature(node, found.name, found.module, result=False)
             parts.insert(0, _code(call))
-            parts += [_parameters(found, node, doc), _options(node)]
+            parts.append(_parameters(found, node, doc))
+            if _is_named_adapter(found):
+                return [*parts, "Its settings and methods are those of `HttpAdapter`."]
+            parts.append(_options(found, node))
         parts.append(table("attribute", source.fields_of(found)))
     return [*parts, _methods(found)]
+
+
+def _is_named_adapter(found: Definition) -> bool:
+    return found.name != "HttpAdapter" and source.has_base(found, "HttpAdapter")
 
 
 def _error(found: Definition) -> list[str]:
@@ -170,9 +177,30 @@ def names_table(module: str) -> str:
     return "\n".join(("| name | |", "|---|---|", *rows))
 
 
-def _options(node: source.Callable_) -> str:
+def _options(found: Definition, node: source.Callable_) -> str:
+    """Which options it takes as keywords: a reference to their table, or the table."""
     name = source.options_of(node)
-    return f"`**options` are those of `{name}`." if name else ""
+    if name is None or node.args.kwarg is None:
+        return ""
+    word = f"`**{node.args.kwarg.arg}`"
+    if any(name in source.names_of(module) for module in _WITH_OPTIONS):
+        return f"{word} are those of `{name}`."
+    owners = source.lineage(found) if isinstance(found.node, ast.ClassDef) else [found]
+    options = next(filter(None, (source.find(owner.module, name) for owner in owners)), None)
+    shared = source.find("interlingua", "GenerateOptions")
+    assert options is not None  # noqa: S101
+    assert shared is not None  # noqa: S101
+    known = {entry.name for entry in options_of(shared)}
+    entries = {entry.name: entry for entry in options_of(options)}
+    missing = sorted(known - entries.keys())
+    if len(missing) > 3:
+        return f"{word}:\n\n{table('option', entries.values())}"
+    without = f", without {', '.join(f'`{each}`' for each in missing)}" if missing else ""
+    more = table("option", [entries[each] for each in entries if each not in known])
+    return f"{word} are those of `GenerateOptions`{without}.\n\n{more}".strip()
+
+
+_WITH_OPTIONS = ("interlingua", "interlingua.media", "interlingua.batch")
 
 
 # Text.

@@ -38,33 +38,52 @@ class AdapterSettings(TypedDict, total=False):
     """The settings of every adapter besides the key; None means the default."""
 
     base_url: str | None
+    """The address. Defaults to that of the row, or of its variable."""
     places: Mapping[str, str] | None
     """The values of the places in its base URL, such as `{"region": "us-east-1"}`."""
     api_version: str | None
+    """The version of the API, for providers that have several, such as Azure."""
     dialect: str | None
+    """The name of the dialect. Defaults to the first one of the row."""
     default_headers: Mapping[str, str]
+    """Headers of every call."""
     organization: str | None
+    """The id of the organization that pays, at OpenAI."""
     project: str | None
+    """The id of the project that pays, at OpenAI."""
     timeout: float | Timeouts | None
+    """Seconds for a whole call, also of a stream, or a `Timeouts`."""
     limits: Limits | None
+    """The maximum sizes of a reply."""
     max_retries: int
+    """How often the client retries calls of this adapter. Defaults to 0."""
     options: Mapping[str, Any]
+    """Fields of the body that a request does not set."""
     profile: Mapping[str, Any] | None
+    """Fields of `Profile` to override."""
     model_profiles: Mapping[str, Mapping[str, Any]]
+    """The same, by model."""
     read_files: bool
+    """Whether files and URLs of parts are read. Defaults to True."""
     behaviour: Behaviour | None
+    """What is changed in requests before they are sent."""
     strict: bool
     """Short for `on_loss="strict"`."""
     on_loss: OnLoss | None
+    """Which losses raise. Defaults to `content`."""
     transport: Transport | None
+    """How requests are sent. Defaults to the transport that adapters share."""
     name: str | None
+    """Its name in responses and errors. Defaults to that of the row."""
 
 
 class RowSettings(AdapterSettings, total=False):
     """The settings of an adapter for any provider; the last two are only for `local`."""
 
     gguf: str | Path | None
+    """The model of `local`: a name, or the path of a GGUF file."""
     server: LocalServer | None
+    """A server of `local` that is running already."""
 
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
