@@ -93,7 +93,8 @@ def test_every_option_and_field_has_a_meaning(module):
         value = getattr(owner, name)
         rows = dict(ROW.findall(section(module, name)))
         for field in (*runtime_fields(value), *runtime_parameters(value)):
-            assert rows.get(field), f"{name}.{field}"
+            advice = "write of it in the docstring, or in scripts/reference_build/words.py"
+            assert rows.get(field), f"{name}.{field} has no meaning: {advice}"
 
 
 def test_the_measure_can_fail():
