@@ -77,6 +77,12 @@ CODEX = {
             {"type": "custom", "name": "apply_patch", "description": "Patch."},
             {"type": "web_search", "external_web_access": False},
             {"type": "tool_search", "execution": "client", "parameters": {"type": "object"}},
+            {
+                "type": "namespace",
+                "name": "mail",
+                "description": "Mail.",
+                "tools": [{**FUNCTION, "name": "send"}],
+            },
         ],
         include=["reasoning.encrypted_content"],
         reasoning={"effort": "medium", "summary": "auto"},

@@ -8,7 +8,9 @@ from openai.types.responses import Response as OpenAIResponse
 from tests.support import corpus
 
 from interlingua import dialects
+from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
 from interlingua.dialects import StreamAccumulator, events_from_response
+from interlingua.errors import SDKError
 from interlingua.spec.content import Citation, Text
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
@@ -117,6 +119,29 @@ def test_recorded_citations_are_in_the_language(name):
         count += 1
 
     assert count
+
+
+@here
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_streams_have_their_citations(name):
+    """As whole answers have; and they come back in a stream of the same dialect."""
+    dialect, count = dialects.get(name), 0
+    for case in corpus.cases(name):
+        word = WORDS[name].encode()
+        if case.stream is None or word not in case.stream.replace(b'": ', b'":'):
+            continue
+        try:
+            events = decode_frames(dialect, cut_frames([case.stream], case.framing))
+        except SDKError:  # some recordings end early
+            continue
+        response = fold(events)
+        again = fold(decode_frames(dialect, encode_events(dialect, events)))
+
+        assert any(cited(response)), case.name
+        assert cited(again) == cited(response), case.name
+        count += 1
+
+    assert count or name == "openai_chat"
 
 
 @here

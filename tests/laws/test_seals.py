@@ -178,6 +178,27 @@ def test_another_model_gets_no_state(upstream, client):
     assert MARK not in str(request.messages)
 
 
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_a_damaged_seal_is_dropped_with_a_warning(upstream, client):
+    """A change anywhere in it: nothing of the state is restored, and nothing is sent."""
+    _, response = min(answers(upstream), key=lambda each: len(str(each[1].message)))
+    _, _, body = restored(upstream, client, response)
+    text = json.dumps(body)
+    start = min(at for at in (text.find(MARK), text.find(MARK.replace("+", "-"))) if at >= 0)
+    end = text.index('"', start)
+    for place in range(start + len(MARK), end, max(1, (end - start) // 40)):
+        other = "B" if text[place] == "A" else "A"
+        damaged = json.loads(text[:place] + other + text[place + 1 :])
+        state = state_between(upstream, client)
+        request, warnings = state.unseal_request(next_request(client, damaged))
+        asked = Request(model="m", messages=(*request.messages, Message.user("And now?")))
+        sent = json.dumps(dialects.get(upstream).encode_request(asked).body)
+
+        assert [warning.code for warning in warnings] == ["seal_dropped"]
+        assert MARK not in sent
+        assert MARK.replace("+", "-") not in sent
+
+
 SIGNED = {"candidates": [{"content": {"role": "model", "parts": [
     {"text": "Here are two."},
     {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}, "thoughtSignature": "AAEC"},

@@ -6,9 +6,10 @@ from urllib.parse import urlsplit
 
 import openai
 import pytest
+from msgspec.structs import replace
 from tests.support.simulator_calls import ask, call, read
 
-from interlingua import Citation, Request, ToolDefinition, dialects
+from interlingua import Citation, Request, TokenLogprob, ToolDefinition, dialects
 from interlingua.errors import AccessDeniedError, ContextLengthError, QuotaExceededError
 from interlingua.simulator import (
     Simulator,
@@ -154,6 +155,20 @@ def test_citations(name, stream):
     response = read(name, ask(app, name, HI, stream=stream), stream=stream)
 
     assert response.message.content[0].citations[0].url == source.url
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "anthropic_messages"])
+def test_tokens_are_sent_if_they_are_asked_for(name, stream):
+    """As many alternatives as the request asks for, and none without the question."""
+    token = TokenLogprob(token="Hi", logprob=-0.5)
+    app = Simulator(text("Hi", logprobs=[replace(token, top=(token, token, token))]))
+    for number, alternatives in ((None, []), (0, [0]), (2, [2])):
+        asked = replace(HI, logprobs=number)
+        response = read(name, ask(app, name, asked, stream=stream), stream=stream)
+        (part,) = response.message.content
+
+        assert [len(each.top) for each in part.logprobs] == alternatives
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -69,8 +69,10 @@ def _declare(response: Response, tools: dict[str, ToolDefinition]) -> Response:
 def _find(
     call: ToolCall | ToolCallStart, tools: dict[str, ToolDefinition]
 ) -> ToolDefinition | None:
+    """The tool that was called as a function, or, if it is custom, by the name that was sent."""
+    tool = tools.get(call.name) if call.namespace is None else None
     tool_type = call.type if isinstance(call, ToolCall) else call.tool_type
-    return tools.get(call.name) if tool_type == "function" and call.namespace is None else None
+    return tool if tool is not None and tool_type in ("function", tool.type) else None
 
 
 def _declared(
@@ -80,8 +82,9 @@ def _declared(
     tool = _find(call, tools)
     if tool is None:
         return call
+    was_custom = call.type == "custom"
     call = replace(call, name=tool.name, namespace=tool.namespace, type=tool.type)
-    if tool.type != "custom":
+    if tool.type != "custom" or was_custom:
         return call
     return replace(call, arguments={}, raw_arguments=text_argument(call) if text is None else text)
 
@@ -113,7 +116,7 @@ class _DeclaredEncoder(RewritingEncoder):
         tool = _find(event, self._tools)
         if tool is None:
             return event
-        if tool.type == "custom":
+        if tool.type == "custom" and event.tool_type != "custom":
             self._texts[event.id] = TextArgument()
         return replace(event, name=tool.name, namespace=tool.namespace, tool_type=tool.type)
 
