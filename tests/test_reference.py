@@ -11,6 +11,7 @@ import pytest
 
 import interlingua
 from interlingua import errors, sync
+from interlingua.api.run.help import list_options
 from interlingua.spec.warning_help import HELP
 from interlingua.spec.warnings import WARNINGS
 
@@ -119,6 +120,20 @@ def test_help_lists_every_option(module, name):
     options = {*runtime_fields(interlingua.GenerateOptions)}
     assert {option for option, _ in listed} == options
     assert text.splitlines()[0][0].isupper()
+
+
+def test_help_is_in_one_column_in_every_python():
+    """Newer versions remove the indent of docstrings, older ones keep it."""
+    for text in ("\n    Ask.\n\n    More.\n    ", "\nAsk.\n\nMore.\n", "Ask."):
+
+        def function():
+            pass
+
+        function.__doc__ = text
+        lines = inspect.getdoc(list_options(function)).splitlines()
+        assert lines[0] == "Ask."
+        assert "Options:" in lines
+        assert not any(line.startswith("    ") for line in lines)
 
 
 # Warnings and errors.

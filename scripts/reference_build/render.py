@@ -10,7 +10,7 @@ from reference_build import source
 from reference_build.source import Definition, Entry
 from reference_build.words import MADE_BY_THE_LIBRARY, MEANINGS
 
-DEFAULTS_TO = re.compile(r"\s*(?:Defaults to|By default) ([^.]+(?:\.\d+[^.]*)?)\.")
+DEFAULTS_TO = re.compile(r"\s*Defaults to ([^.]+(?:\.\d+[^.]*)?)\.")
 
 
 def heading(module: str, name: str) -> str:
