@@ -22,6 +22,7 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
 @click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
+@click.option("--plain", is_flag=True, help="Print the answer as it is, not rendered as Markdown.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
 @click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
 @click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time on stderr.")
@@ -32,8 +33,9 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
     r"""
     Ask a model one question. The answer goes to stdout, everything else to stderr.
 
-    What is piped in comes before PROMPT. Without -m, the model of INTERLINGUA_MODEL answers, or
-    one of the first provider with a key, or a small model on this machine.
+    On a terminal the answer is rendered as Markdown; elsewhere it is printed as it is. What is
+    piped in comes before PROMPT. Without -m, the model of INTERLINGUA_MODEL answers, or one of the
+    first provider with a key, or a small model on this machine.
 
     \b
     interlingua ask "Ten names for a pet pelican"
@@ -60,7 +62,8 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
     with open_client() as client:
         session = _open_session(out, question, client, is_logged=is_logged, **options)
         is_quiet = out.json or options["extract"]
-        turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet)
+        is_plain = options["plain"] or question.schema is not None
+        turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
         turn.hides_reasoning = options["hide_reasoning"]
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]
