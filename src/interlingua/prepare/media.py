@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    NO_MEDIA,
     Audio,
     Document,
     Image,
@@ -38,6 +39,8 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
     messages = list(request.messages)
     for i, message in enumerate(messages):
+        if NO_MEDIA.issuperset(map(type, message.content)):
+            continue
         warnings.message = i
         content = _supported_parts(message.content, accepted, most, warnings)
         if content is not message.content:

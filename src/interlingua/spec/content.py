@@ -396,6 +396,8 @@ PART_TYPES = (
     Opaque,
 )
 MEDIA_TYPES = (Image, Audio, Document)
+NO_MEDIA = frozenset((Text, ToolCall, Thinking, Refusal, Opaque))
+"""The types of parts that neither are media nor hold any."""
 _KINDS = tuple(
     part.kind for part in PART_TYPES
 )  # a tuple: in hostile JSON `kind` may be unhashable

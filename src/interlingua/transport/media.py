@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    NO_MEDIA,
     Audio,
     Document,
     FilePath,
@@ -38,7 +39,6 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport.timeouts import address_of
 from interlingua.version import USER_AGENT
@@ -197,14 +197,15 @@ def replace_media(
     request: Request, wanted: Callable[[Media], bool], change: Callable[[Media, str], Media]
 ) -> Request:
     """The request with each wanted media part changed; the same object if nothing changed."""
-    messages: list[Message] = []
-    for index, message in enumerate(request.messages):
+    messages, is_changed = list(request.messages), False
+    for index, message in enumerate(messages):
+        if NO_MEDIA.issuperset(map(type, message.content)):
+            continue
         content = _in_parts(message.content, wanted, change, f"messages[{index}].content")
-        same = content is message.content
-        messages.append(message if same else replace(message, content=content))
-    if all(new is old for new, old in zip(messages, request.messages, strict=True)):
-        return request
-    return replace(request, messages=tuple(messages))
+        if content is not message.content:
+            messages[index] = replace(message, content=content)
+            is_changed = True
+    return replace(request, messages=tuple(messages)) if is_changed else request
 
 
 def _in_parts(

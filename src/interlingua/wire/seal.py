@@ -79,10 +79,14 @@ def without_seal(part: Part) -> Part | None:
 def _holds_seal(fields: Json) -> bool:
     if not isinstance(fields, dict):
         return False
-    values = list(fields.values())
-    items = [item for value in values if isinstance(value, list) for item in value]
-    values += [item.get("data") for item in items if isinstance(item, dict)]
-    return any(isinstance(value, str) and is_seal(value) for value in values)
+    for value in fields.values():
+        if isinstance(value, list):
+            texts = [item.get("data") for item in value if isinstance(item, dict)]
+        else:
+            texts = [value]
+        if any(isinstance(text, str) and is_seal(text) for text in texts):
+            return True
+    return False
 
 
 def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = None) -> str | None:

@@ -34,6 +34,7 @@ from interlingua.wire.tool_names import flat_name
 NO_RESULT = "No result was recorded for this call."
 _OURS = "interlingua"  # a key of `extra` that no dialect reads
 _NAMELESS = "unnamed_tool"
+_CALLS = frozenset((ToolCall,))
 _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
@@ -49,7 +50,7 @@ def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits)
 
 def drop_aborted_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls of a turn that was cut short, unless they arrived whole and have a real result."""
-    aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
+    aborted = [i for i, message in enumerate(messages) if message.metadata and is_aborted(message)]
     if not (target.paired_calls and aborted):
         return messages
     result_of = pairs_of(messages, target, edits).result_of
@@ -208,7 +209,7 @@ def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Me
                 changes |= {"arguments": input_object(part), "raw_arguments": None}
         return with_fields(part, edits, **changes) if changes else part
 
-    return edit_parts(messages, change, edits)
+    return edit_parts(messages, change, edits, _CALLS)
 
 
 def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -229,7 +230,7 @@ def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
         edits.change("tool_name_mapped", part, name=part.name[:80], sent=name)
         return with_fields(part, edits, name=name)
 
-    return edit_parts(messages, rename, edits)
+    return edit_parts(messages, rename, edits, _CALLS)
 
 
 def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -246,7 +247,7 @@ def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Me
         arguments = part.arguments or {"input": part.raw_arguments}
         return with_fields(part, edits, arguments=arguments, raw_arguments=None)
 
-    return edit_parts(messages, wrap, edits)
+    return edit_parts(messages, wrap, edits, _CALLS)
 
 
 def _is_object(call: ToolCall) -> bool:
@@ -267,7 +268,7 @@ def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Me
         edits.change("calls_put_last", message)
         return with_parts(message, parts, edits)
 
-    return edit(messages, put_last)
+    return edit(messages, put_last, _CALLS)
 
 
 # The mapping of call ids.

@@ -143,18 +143,38 @@ def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
     return len(edited) == len(original) and all(map(is_, edited, original))
 
 
-def edit(messages: Messages, change: Callable[[Message], Message | None]) -> Messages:
-    """Each message changed, or dropped where `change` returns None."""
-    edited = [change(message) for message in messages]
+def edit(
+    messages: Messages,
+    change: Callable[[Message], Message | None],
+    holding: frozenset[type[Part]] | None = None,
+) -> Messages:
+    """
+    Each message changed, or dropped where `change` returns None.
+
+    With `holding`, only messages that hold a part of these types.
+    """
+    edited: list[Message | None] = []
+    for message in messages:
+        if holding is None or not holding.isdisjoint(map(type, message.content)):
+            edited.append(change(message))
+        else:
+            edited.append(message)
     if is_unchanged(edited, messages):
         return messages
     return tuple(message for message in edited if message is not None)
 
 
 def edit_parts(
-    messages: Messages, change: Callable[[Part, Message], Part | None], edits: Edits
+    messages: Messages,
+    change: Callable[[Part, Message], Part | None],
+    edits: Edits,
+    holding: frozenset[type[Part]] | None = None,
 ) -> Messages:
-    """Each part changed, or dropped on None; a message left empty is dropped too."""
+    """
+    Each part changed, or dropped on None; a message left empty is dropped too.
+
+    `holding`: as in `edit`.
+    """
 
     def edit_message(message: Message) -> Message | None:
         edited = [change(part, message) for part in message.content]
@@ -163,7 +183,7 @@ def edit_parts(
         parts = [part for part in edited if part is not None]
         return with_parts(message, parts, edits) if parts else None
 
-    return edit(messages, edit_message)
+    return edit(messages, edit_message, holding)
 
 
 def with_parts(message: Message, parts: Iterable[Part], edits: Edits) -> Message:

@@ -29,6 +29,7 @@ from interlingua.wire.json_text import dump_text
 PLACEHOLDER = "(no content)"
 CONTINUE = "Continue your last message exactly where it ends."
 _USERS = ("user", "tool")
+_DOCUMENTS = frozenset((Document,))
 _pairs = re.compile("[\ud800-\udbff][\udc00-\udfff]").sub
 _halves = re.compile("[\ud800-\udfff]").sub
 
@@ -262,7 +263,7 @@ def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) 
         _warn_of_placeholder(message, "text beside a document", edits)
         return with_parts(message, [*message.content, Text(text=PLACEHOLDER)], edits)
 
-    return edit(messages, accompany)
+    return edit(messages, accompany, _DOCUMENTS)
 
 
 def drop_foreign_blocks(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

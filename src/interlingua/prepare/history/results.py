@@ -35,6 +35,8 @@ from interlingua.spec.messages import Message
 from interlingua.spec.warnings import MEDIA_DROPPED
 
 _KINDS = (ToolCall, ToolResult, Opaque)
+_RESULTS = frozenset((ToolResult,))
+_MEDIA_HOLDERS = frozenset((*MEDIA_TYPES, ToolResult))
 _RESULT_IDS = ("tool_use_id", "tool_call_id")
 
 
@@ -181,7 +183,7 @@ def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) ->
         named = tuple(map(name, parts))
         return part if is_unchanged(named, parts) else with_fields(part, edits, content=named)
 
-    return edit_parts(messages, change, edits)
+    return edit_parts(messages, change, edits, _RESULTS)
 
 
 def place_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -250,7 +252,7 @@ def put_results_first(messages: Messages, target: HistoryRules, edits: Edits) ->
         edits.change("results_put_first", message)
         return with_parts(message, parts, edits)
 
-    return edit(messages, put_first)
+    return edit(messages, put_first, _RESULTS)
 
 
 def gather_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -358,7 +360,7 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
         same = is_unchanged(parts, message.content)
         return message if same else with_parts(message, parts, edits)
 
-    return edit(messages, drop)
+    return edit(messages, drop, _MEDIA_HOLDERS)
 
 
 def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -369,7 +371,7 @@ def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     edited: list[Message] = []
     moved: list[Part] = []
     for message in messages:
-        parts = list(message.content)
+        parts = message.content
         if message.role not in target.media_roles:
             media = [part for part in parts if _moves(part, target)]
             for part in media:
@@ -377,10 +379,11 @@ def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
                 place = f"{part.kind} in a message of the role {message.role}"
                 edits.change(code, part, part=part.kind, media=place)
             moved += media if is_moved else []
-            parts = [part for part in parts if not _moves(part, target)]
+            if media:
+                parts = tuple(part for part in parts if not _moves(part, target))
         elif moved and message.role == "user":
-            parts, moved = [*moved, *parts], []
-        same = is_unchanged(parts, message.content)
+            parts, moved = (*moved, *parts), []
+        same = parts is message.content
         edited.append(message if same else with_parts(message, parts, edits))
     if moved:
         edited.append(Message(role="user", content=tuple(moved)))

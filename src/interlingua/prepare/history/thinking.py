@@ -33,6 +33,7 @@ from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.seal import has_seal, without_seal
 
+_THINKING = frozenset((Thinking,))
 _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
@@ -111,7 +112,7 @@ def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits
         reason = loss if message.role == "assistant" else of_others
         return _settle(message, reason, target, edits)
 
-    return edit(messages, settle)
+    return edit(messages, settle, _THINKING)
 
 
 def is_native(part: Thinking, target: HistoryRules) -> bool:
@@ -139,7 +140,7 @@ def drop_unsigned_thinking(messages: Messages, target: HistoryRules, edits: Edit
         f"{edits.target} requires signed thinking, and this has no signature",
         lambda part: not (part.redacted or part.signature),
     )
-    return edit(messages, lambda message: _settle(message, loss, target, edits))
+    return edit(messages, lambda message: _settle(message, loss, target, edits), _THINKING)
 
 
 def drop_bare_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
@@ -153,7 +154,7 @@ def drop_bare_thinking(messages: Messages, target: HistoryRules, edits: Edits) -
 
     why = f"{edits.target} stores no answers, and this thinking is without its content"
     loss = _Loss(_UNSIGNED, why, is_bare)
-    return edit(messages, lambda message: _settle(message, loss, target, edits))
+    return edit(messages, lambda message: _settle(message, loss, target, edits), _THINKING)
 
 
 def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -> Message | None:
@@ -233,7 +234,7 @@ def drop_thinking_only(messages: Messages, target: HistoryRules, edits: Edits) -
         edits.change("thinking_only_dropped", message)
         return None
 
-    return edit(messages, drop)
+    return edit(messages, drop, _THINKING)
 
 
 def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
