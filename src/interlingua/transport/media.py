@@ -199,13 +199,25 @@ def replace_media(
     """The request with each wanted media part changed; the same object if nothing changed."""
     messages, is_changed = list(request.messages), False
     for index, message in enumerate(messages):
-        if NO_MEDIA.issuperset(map(type, message.content)):
+        if not _has_wanted(message.content, wanted):
             continue
         content = _in_parts(message.content, wanted, change, f"messages[{index}].content")
         if content is not message.content:
             messages[index] = replace(message, content=content)
             is_changed = True
     return replace(request, messages=tuple(messages)) if is_changed else request
+
+
+def _has_wanted(parts: tuple[Part, ...], wanted: Callable[[Media], bool]) -> bool:
+    for part in parts:
+        if type(part) in NO_MEDIA:
+            continue
+        if isinstance(part, MEDIA_TYPES):
+            if wanted(part):
+                return True
+        elif isinstance(part, ToolResult) and part.parts and _has_wanted(part.parts, wanted):
+            return True
+    return False
 
 
 def _in_parts(

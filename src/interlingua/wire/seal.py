@@ -80,12 +80,13 @@ def _holds_seal(fields: Json) -> bool:
     if not isinstance(fields, dict):
         return False
     for value in fields.values():
-        if isinstance(value, list):
+        if isinstance(value, str):
+            if value.startswith(MARK):
+                return True
+        elif isinstance(value, list):
             texts = [item.get("data") for item in value if isinstance(item, dict)]
-        else:
-            texts = [value]
-        if any(isinstance(text, str) and is_seal(text) for text in texts):
-            return True
+            if any(isinstance(text, str) and is_seal(text) for text in texts):
+                return True
     return False
 
 

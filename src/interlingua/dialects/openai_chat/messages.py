@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.calls import (
@@ -62,8 +60,6 @@ from interlingua.wire.json_text import dump_text
 
 _CALL_FIELDS = frozenset(("tool_calls", LEGACY))
 _NO_CONTENT = frozenset(("role", "name", "content"))
-_ONLY_RESULTS = frozenset((ToolResult,))
-_extra_of = attrgetter("extra")
 
 
 class _Ids:
@@ -238,18 +234,15 @@ class _Writer:
         self._moved: list[Json] = []  # media moved out of results
 
     def feed(self, message: Message) -> None:
-        content = message.content
-        if message.role == "assistant":
+        is_model = message.role == "assistant"
+        if is_model:
             self._assistant(message)
-        kinds = set(map(type, content))
-        if ToolResult in kinds:
-            for i, part in enumerate(content):
-                if type(part) is ToolResult:
-                    self._warnings.part = i
-                    self._result(part, message)
-        if message.role == "assistant" or kinds == _ONLY_RESULTS:
-            return
-        if content or message.role != "tool":
+        others = len(message.content)
+        for part in message.content:
+            if type(part) is ToolResult:
+                others -= self._results(message)
+                break
+        if not is_model and (others or (not message.content and message.role != "tool")):
             self._other(message)
 
     def whole(self) -> list[Json]:
@@ -263,18 +256,28 @@ class _Writer:
         self._wire.append({"role": "user", "content": self._moved})
         self._moved = []
 
-    def _result(self, result: ToolResult, message: Message) -> None:
-        content = result.content
-        if result.is_error or type(content) is not str:
-            content = self._result_content(result)
-        wire = encode_result(result, content)
-        self._wire.append(complete(wire, message) if message.extra else wire)
+    def _results(self, message: Message) -> int:
+        """Write the results of a message; how many there are."""
+        count = 0
+        for self._warnings.part, result in enumerate(message.content):
+            if type(result) is not ToolResult:
+                continue
+            count += 1
+            content = result.content
+            if result.is_error or type(content) is not str:
+                content = self._result_content(result)
+            wire = encode_result(result, content)
+            self._wire.append(complete(wire, message) if message.extra else wire)
+        return count
 
     def _assistant(self, message: Message) -> None:
         if self._moved:
             self._flush()
-        if not self._quirks.message_images and any(map(_extra_of, message.content)):
-            message = self._move_images(message)
+        if not self._quirks.message_images:
+            for part in message.content:
+                if part.extra and mark_of(part, MADE):
+                    message = self._move_images(message)
+                    break
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= _NO_CONTENT
         if not is_empty or not message.content or NAME in message.extra:
@@ -284,13 +287,10 @@ class _Writer:
 
     def _move_images(self, message: Message) -> Message:
         """The message without the images that a model made; a user message follows with them."""
-        made = [part for part in message.content if mark_of(part, MADE)]
         for self._warnings.part, part in enumerate(message.content):
             if mark_of(part, MADE) and isinstance(part, Image):
                 self._warnings.add_here("media_moved", media="image in a message of the model")
                 self._moved.append(encode_image(part))
-        if not made:
-            return message
         content = tuple(part for part in message.content if not mark_of(part, MADE))
         return replace(message, content=content)
 

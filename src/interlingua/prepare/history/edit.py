@@ -146,7 +146,7 @@ def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
 def edit(
     messages: Messages,
     change: Callable[[Message], Message | None],
-    holding: frozenset[type[Part]] | None = None,
+    holding: frozenset[type] | None = None,
 ) -> Messages:
     """
     Each message changed, or dropped where `change` returns None.
@@ -168,7 +168,7 @@ def edit_parts(
     messages: Messages,
     change: Callable[[Part, Message], Part | None],
     edits: Edits,
-    holding: frozenset[type[Part]] | None = None,
+    holding: frozenset[type] | None = None,
 ) -> Messages:
     """
     Each part changed, or dropped on None; a message left empty is dropped too.

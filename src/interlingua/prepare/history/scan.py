@@ -116,8 +116,8 @@ class HistoryScan:
         triggers |= {type(part) for part in self.others}
         if self.texts:
             triggers.add(Text)
-        may_be_sealed: list[Part] = [part for part in self.others if type(part) is Thinking]
-        may_be_sealed += [part for part in self.parts if part.extra]
+        may_be_sealed = [part for part in self.parts if part.extra]
+        may_be_sealed += [p for p in self.others if type(p) is Thinking and not p.extra]
         if any(map(has_seal, may_be_sealed)):
             triggers.add("sealed")
         values = self._values(triggers)
