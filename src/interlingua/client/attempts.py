@@ -108,7 +108,7 @@ class Attempts:
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[Outcome] = []  # of async subscribers
         self._ready: tuple[Request, Adapter, Ready] | None = None
-        self._shown: Shown | None = None  # only set if there is middleware
+        self._shown: Shown | None = None  # only set if middleware sees the events
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
         self._accumulator: StreamAccumulator | None = None  # of a stream
@@ -170,16 +170,17 @@ class Attempts:
             accumulator=self._accumulator,
             finish=self.finish,
             settle=self._settle_partial,
-            revise=self._revise if self._calls.has_layers else None,
+            revise=self._revise if self._calls.sees_answers else None,
         )
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
         """The events of the answer, through all middleware, before they are folded."""
         self._scope = scope
-        if not self._calls.has_layers:
-            return self.stream(self.request)
-        self._shown = Shown()
         outer = self._calls.outer
+        if self._calls.sees_answers:
+            self._shown = Shown()
+        elif outer.is_empty:
+            return self.stream(self.request)
         return outer.wrap_stream(self.stream, self._shown, self._info(outer))(self.request)
 
     def _info(self, layers: CallLayers, attempt: int | None = None) -> CallInfo:
@@ -374,7 +375,7 @@ class Attempts:
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
             return delay
-        if self._calls.has_layers:
+        if self._calls.sees_answers:
             error.drop_partial()  # no layer has seen it
         advice = None if policy is None else policy.explain(error, retries)
         error.add_facts(attempts=self.records, advice=advice)
@@ -406,10 +407,10 @@ class Attempts:
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
-        if self._shown is None:
+        inner = self._calls.inner
+        if self._shown is None and inner.is_empty:
             return self._send_stream(request, attempt)
         send = partial(self._send_stream, attempt=attempt)
-        inner = self._calls.inner
         info = self._info(inner, attempt)
         return inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 

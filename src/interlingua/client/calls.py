@@ -65,7 +65,8 @@ class Calls:
         """The ids of the registry file, by provider and model."""
         self.tariffs: Tariffs = tariffs
         """The prices of the calls."""
-        self.has_layers: bool = not (outer.is_empty and inner.is_empty)
+        self.sees_answers: bool = outer.sees_answers or inner.sees_answers
+        """Whether a layer gets the answers or their events."""
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
@@ -83,7 +84,7 @@ class Calls:
         twin = copy(self)
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
-        twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
+        twin.sees_answers = twin.outer.sees_answers or twin.inner.sees_answers
         return twin
 
     def with_prices(self, prices: Prices) -> Self:

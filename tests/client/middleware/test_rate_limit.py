@@ -283,7 +283,7 @@ def test_the_average_output_is_learned():
         client = client_of(adapter, limit)
         for _ in range(60):
             await call(client, "complete")
-        expected = limit._find_learned(SCOPE).average_output
+        expected = limit._learned[SCOPE].average_output
         assert 5 <= expected < 10 < ASSUMED_OUTPUT
         assert await limit.used(SCOPE) == {"output_tokens": 300.0}
 
@@ -413,7 +413,7 @@ def test_a_429_over_http_is_learned(way):
             response = await call(client, way, request, retry=FAST)
             assert response.text == "Hello."
             assert time.monotonic() - began >= 0.2
-            share = limit._find_learned("model=openai:gpt-5.2").share
+            share = limit._learned["model=openai:gpt-5.2"].share
             assert share == pytest.approx(0.51)
             await client.close()
 
@@ -425,7 +425,7 @@ def test_aimd():
 
     async def main():
         limit = RateLimit(requests_per_minute=100)
-        learned = limit._find_learned("k")
+        learned = limit._make_learned("k")
         error = RateLimitError("no", status_code=429)
         shares = []
         for _ in range(6):

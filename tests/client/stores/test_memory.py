@@ -44,7 +44,7 @@ def test_it_does_not_grow_without_leases():
         clock.advance(1)
         limits = [Limit(key=f"{number}", maximum=1, period=60)]
         limits.append(Limit(key=f"{number} held", maximum=1, mode="hold"))
-        store.settle_now(store.reserve_now(LimitGroup(limits), [1, 1]), [None, None])
+        store.settle_now(store.reserve_now(LimitGroup(limits), [1, 1]), [1, 0])
 
     assert store._size() < 3_000
 
@@ -124,7 +124,8 @@ def test_without_leases_the_decisions_are_the_same(limits, is_mixed, steps):  # 
         if isinstance(taken, Reservation):
             await stores[1].settle(taken, real)
         else:
-            stores[1].settle_now(taken, list(real.values()))
+            held = {limit.key: 0.0 for limit in limits if limit.mode == "hold"}
+            stores[1].settle_now(taken, list({**real, **held}.values()))
 
     async def reserve(amounts, number):
         wanted = groups[0].with_amounts(amounts)
@@ -190,5 +191,5 @@ def test_all_limits_that_fit_only_at_a_second_look_are_taken():
     assert asyncio.run(store.used("places")) == 3
     assert asyncio.run(store.used("tokens", 60)) == 10
     assert asyncio.run(store.used("money", 60)) == 10
-    store.settle_now(held, [None, 6, 0])
+    store.settle_now(held, [0, 6, 0])
     assert asyncio.run(store.used("places")) == 2

@@ -7,9 +7,10 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -18,19 +19,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlingua.client.metering import seller_of
-from interlingua.client.middleware.layers import (
-    NO_CALL,
-    CallInfo,
-    CompleteNext,
-    OperationCall,
-    PerformNext,
-    StreamNext,
-)
+from interlingua.client.middleware.begin_end import BeginEnd
+from interlingua.client.middleware.layers import NO_CALL, CallInfo, OperationCall, PerformNext
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import (
-    StreamMeter,
-    estimate_input,
-    failed_usage,
+from interlingua.client.middleware.meter import estimate_input
+from interlingua.client.middleware.operation_meter import (
     possible_usages,
     request_of,
     result_usage,
@@ -38,9 +31,8 @@ from interlingua.client.middleware.meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
+from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.cost import Tariff, price_usage
-from interlingua.providers.fold import ClosedStream
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Seller, Tariffs
@@ -54,11 +46,10 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.spec.events import StreamEvent
 from interlingua.spec.media.batch import BATCH_TIER, BatchInput
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Response, Usage
+from interlingua.spec.response import Cost, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
 from interlingua.wire.classify import was_refused
 
@@ -69,6 +60,7 @@ PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
 
 ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
+_SURE = 1 + ESTIMATE_ERROR
 _UNLIMITED = 1e15
 _CATALOG = Tariffs()
 _FREE = frozenset(
@@ -85,7 +77,7 @@ _KEPT = {"day": 2 * _DAY, "month": 62 * _DAY}  # seconds; old days need not be k
 _MAX_SCOPES = 10_000
 
 
-class Budget:
+class Budget(BeginEnd["_Tally"]):
     """
     Refuses a call with `BudgetExceededError` before it is sent if it may cost too much.
 
@@ -99,7 +91,6 @@ class Budget:
     """
 
     guard: ClassVar[bool] = True
-    transparent: ClassVar[bool] = True
     takes_call: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all but one by name
@@ -157,49 +148,37 @@ class Budget:
         (limit,) = self._group(name_scope(self._key, name)).limits
         return await self._leases.store.used(limit.key, limit.period)
 
-    # Layers.
+    # Calls.
 
-    async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
-    ) -> Response:
-        """Reserve, call, settle."""
+    def begin(
+        self, request: Request, call: CallInfo
+    ) -> _Tally | Coroutine[Any, Any, _Tally] | None:
+        """Reserve what a call may cost, at once if the store is in this process."""
         scope = self._fixed or self._scope(request)
         if scope is None:
-            return await call_next(request)
+            return None
         amount, local = self.estimate(request, call), self._leases.local
+        tally = _Tally(request.request_id or "", request, scope, call, amount)
         if local is None:
-            hold = await self._reserve(scope, amount, request)
-        else:
-            outcome = local.reserve_now(self._group(scope), (amount,))
-            if isinstance(outcome, Refused):
-                raise self._refusal(scope, amount, request, outcome)
-            hold = outcome
-        tally = _Tally(request.request_id or "", request, scope, call, [hold], amount)
-        if self.tallies.setdefault(tally.id, tally) is not tally:
-            tally = self._join(tally)
-        try:
-            return await call_next(request)
-        finally:
-            first = tally.holds[0]
-            if local is None or tally.calls > 1 or tally.holds[1:] or not isinstance(first, Taken):
-                await self._close(tally)
-            else:
-                tally.calls = 0
-                del self.tallies[tally.id]
-                local.settle_now(first, (tally.spent,))
+            return self._open(tally)
+        outcome = local.reserve_now(self._group(scope), (amount,))
+        if isinstance(outcome, Refused):
+            raise self._refusal(scope, amount, request, outcome)
+        return self._join(tally, outcome)
 
-    async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Reserve, pass the events on, and settle where they end."""
-        tally = await self._open(request, call)
-        try:
-            async with ClosedStream(call_next(request)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            if tally is not None:
-                await self._close(tally)
+    def end(self, tally: _Tally, *_: object) -> Awaitable[object] | None:
+        """Settle what the attempts of a call have cost."""
+        tally.calls -= 1
+        if tally.calls:
+            return None
+        del self.tallies[tally.id]
+        spent, waiting = tally.spent, []
+        for hold in tally.holds:
+            settling = None if hold is None else self._leases.settle(hold, (spent,))
+            if settling is not None:
+                waiting.append(settling)
+            spent = 0.0
+        return asyncio.gather(*waiting) if waiting else None
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
@@ -278,16 +257,11 @@ class Budget:
 
     # Reserving.
 
-    async def _open(self, request: Request, call: CallInfo) -> _Tally | None:
-        scope = self._scope(request)
-        if scope is None:
-            return None
-        amount = self.estimate(request, call)
-        hold = await self._reserve(scope, amount, request)
-        request_id = request.request_id or ""
-        return self._join(_Tally(request_id, request, scope, call, [hold], amount))
+    async def _open(self, tally: _Tally) -> _Tally:
+        hold = await self._reserve(tally.scope, tally.reserved, tally.request)
+        return self._join(tally, hold)
 
-    def _join(self, tally: _Tally) -> _Tally:
+    def _join(self, tally: _Tally, hold: Hold | None) -> _Tally:
         """
         The tally of a call that begins; that of another call with this id if there is one.
 
@@ -298,22 +272,13 @@ class Budget:
         if known is not tally:
             known.calls += 1
             known.reserved += tally.reserved
-            known.holds += tally.holds
+        known.holds.append(hold)
         return known
 
-    async def _close(self, tally: _Tally) -> None:
-        tally.calls -= 1
-        if tally.calls:
-            return
-        self.tallies.pop(tally.id, None)
-        spent = tally.spent
-        for hold in tally.holds:
-            await self._settle(hold, spent)
-            spent = 0.0
-
     async def _settle(self, hold: Hold | None, spent: float) -> None:
-        if hold is not None:
-            await self._leases.settle(hold, (spent,))
+        settling = None if hold is None else self._leases.settle(hold, (spent,))
+        if settling is not None:
+            await settling
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
         """
@@ -322,8 +287,6 @@ class Budget:
         So a retry after attempts that were billed, a second attempt at the same time, and another
         model are not sent either if the budget is used up.
         """
-        if request is tally.request and not tally.spent and not tally.running:
-            return tally.reserved
         amount = self.estimate(request, tally.call)
         missing = tally.spent + tally.running + amount - tally.reserved
         if missing > 0:
@@ -347,9 +310,10 @@ class Budget:
     def _group(self, scope: str) -> LimitGroup:
         """The limit of a scope, in this day."""
         known = self._known
-        now = self._clock() if self._is_calendar else 0.0
         group = known.groups.get(scope)
-        if group is None or known.usd != self.usd or known.day != now // _DAY:
+        now = self._clock() if self._is_calendar else 0.0
+        is_same_day = known.day == (now // _DAY if self._is_calendar else 0.0)
+        if group is None or known.usd != self.usd or not is_same_day:
             return self._make_group(scope, now)
         return group
 
@@ -411,7 +375,9 @@ class Budget:
         """The most that one attempt should cost."""
         tokens, output = self._expected_tokens(request)
         if self._cost is None:
-            tariffs = _CATALOG if call.tariffs is None else call.tariffs
+            tariffs = call.tariffs
+            if tariffs is None:
+                tariffs = _CATALOG
             tariff = self._find_tariff(request, tariffs, call)
             if tariff is not None:
                 amount = tariff.price_tokens(tokens, output, tariffs.clock)
@@ -424,7 +390,7 @@ class Budget:
         output = request.max_tokens
         if output is None:
             output = self._max_tokens + (request.thinking_budget or 0)
-        return int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1, output
+        return int(estimate_input(request) * _SURE) + 1, output
 
     def cost_of(
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
@@ -525,79 +491,57 @@ class _Tally(Struct):
     request: Request
     scope: str
     call: CallInfo
-    holds: list[Hold | None]
     reserved: float
+    holds: list[Hold | None] = []
     running: float = 0.0
     """The estimates of the attempts that are under way."""
     spent: float = 0.0
     calls: int = 1
 
-    def end_attempt(self, amount: float, spent: float) -> bool:
-        """Add what an attempt has cost, if its call has not ended; `amount` was its estimate."""
-        self.running -= amount
-        if self.calls:
-            self.spent += spent
-        return self.calls > 0
+
+_Attempt: TypeAlias = tuple[_Tally, Request, float]
+"""The call of an attempt, its request, and what it may cost."""
 
 
-class _Meter:
+class _Meter(BeginEnd[_Attempt]):
     """The layer inside of the attempts: adds up their costs."""
-
-    transparent: ClassVar[bool] = True
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
 
-    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
-        budget = self._budget
-        tally = budget.tallies.get(request.request_id or "")
+    def begin(
+        self, request: Request, _: CallInfo
+    ) -> _Attempt | Coroutine[Any, Any, _Attempt] | None:
+        tally = self._budget.tallies.get(request.request_id or "")
         if tally is None:
-            return await call_next(request)
-        amount = tally.reserved
+            return None
         if request is not tally.request or tally.spent or tally.running:
-            amount = await budget.reserve_more(tally, request)
-        tally.running += amount
-        spent = 0.0
-        try:
-            response = await call_next(request)
-            cost = response.cost
-            if cost is not None and budget.counts_reported:
-                spent = cost.total
-            else:
-                spent = budget.cost_of(request, response.usage, cost, tally.call)
-        except BaseException as error:
-            spent = budget.cost_of(request, failed_usage(error, request), None, tally.call)
-            raise
-        else:
-            return response
-        finally:
-            if not tally.end_attempt(amount, spent):
-                await budget.count_late(tally, spent)
+            return self._begin_another(tally, request)
+        tally.running = tally.reserved
+        return tally, request, tally.reserved
 
-    async def stream(
-        self, request: Request, call_next: StreamNext
-    ) -> AsyncGenerator[StreamEvent, None]:
-        budget = self._budget
-        tally, meter = budget.tallies.get(request.request_id or ""), StreamMeter()
-        amount = 0.0
-        if tally is not None:
-            amount = await budget.reserve_more(tally, request)
-            tally.running += amount
-        failure: BaseException | None = None
-        try:
-            async with ClosedStream(call_next(request)) as events:
-                async for event in events:
-                    meter.feed(event)
-                    yield event
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            if tally is not None:
-                usage = meter.usage(request, failure)
-                spent = budget.cost_of(request, usage, meter.cost, tally.call)
-                if not tally.end_attempt(amount, spent):
-                    await budget.count_late(tally, spent)
+    async def _begin_another(self, tally: _Tally, request: Request) -> _Attempt:
+        amount = await self._budget.reserve_more(tally, request)
+        tally.running += amount
+        return tally, request, amount
+
+    def end(
+        self,
+        attempt: _Attempt,
+        usage: Usage | None,
+        cost: Cost | None,
+        _: BaseException | None,
+    ) -> Awaitable[None] | None:
+        tally, request, amount = attempt
+        if cost is not None and self._budget.counts_reported:
+            spent = cost.total
+        else:
+            spent = self._budget.cost_of(request, usage, cost, tally.call)
+        tally.running -= amount
+        if not tally.calls:  # its call has ended
+            return self._budget.count_late(tally, spent)
+        tally.spent += spent
+        return None
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}

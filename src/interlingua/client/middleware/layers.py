@@ -24,6 +24,8 @@ events as they are; it is not checked for changes, which saves time.
 
 An object with `takes_call = True` has `complete` and `stream`, and gets one more argument,
 `call: CallInfo`.
+
+The layers that only count (`RateLimit`, `Budget`) have a shape of their own: `begin_end.py`.
 """
 
 from __future__ import annotations
@@ -36,15 +38,18 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
+    Iterator,
     Mapping,
 )
 from functools import partial
+from itertools import groupby
 from types import CoroutineType, MethodType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.client.middleware.begin_end import BeginEnd, BeginEndGroup
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
 from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
@@ -163,57 +168,93 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "has_other_models", "is_empty", "is_transparent", "takes_call")
+    __slots__ = (
+        "_layers",
+        "has_other_models",
+        "is_empty",
+        "is_transparent",
+        "sees_answers",
+        "takes_call",
+    )
 
-    def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
-        layers = [(layer, _hooks(layer)) for layer in middleware]
+    def __init__(self, middleware: Iterable[Middleware | BeginEnd[Any]] = ()) -> None:
+        layers = tuple(middleware)
         # The innermost is first, as they are wrapped.
-        self._layers = tuple(
-            (*hooks, layer if getattr(layer, "takes_call", False) else None)
-            for layer, hooks in reversed(layers)
-            if hooks is not None
-        )
+        self._layers = tuple(_wrappers(reversed(layers)))
         self.is_empty: bool = not self._layers
-        self.is_transparent: bool = all(
-            getattr(layer, "transparent", False) for layer, hooks in layers if hooks is not None
-        )
+        self.sees_answers: bool = not all(each.only_counts for each in self._layers)
+        """Whether a layer gets the answer or its events."""
+        self.is_transparent: bool = all(each.is_transparent for each in self._layers)
         """Whether all layers return what the last of them gets."""
-        self.takes_call: bool = any(taker is not None for *_, taker in self._layers)
+        self.takes_call: bool = any(getattr(layer, "takes_call", False) for layer in layers)
         """Whether a layer is told about the call."""
         self.has_other_models: bool = any(
-            getattr(layer, "has_other_models", False) for layer, _ in layers
+            getattr(layer, "has_other_models", False) for layer in layers
         )
         """Whether a layer asks another model after a failure."""
 
     def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
         """The call, wrapped in every layer."""
         # A bound method is made and called faster than a `partial`.
-        for complete, _, taker in self._layers:
-            if taker is None:
-                call = MethodType(complete, call)
-            elif getattr(taker, "transparent", False):
-                call = MethodType(complete, (call, info))
+        for layer in self._layers:
+            if layer.is_told:
+                call = MethodType(layer.complete, (call, info))
+            elif layer.taker is None:
+                call = MethodType(layer.complete, call)
             else:
-                call = MethodType(_hooks_with_call(taker, info)[0], call)
+                call = MethodType(_hooks_with_call(layer.taker, info)[0], call)
         return call
 
     def wrap_stream(
-        self, call: StreamNext, shown: Shown, info: CallInfo, *, is_first: bool = False
+        self, call: StreamNext, shown: Shown | None, info: CallInfo, *, is_first: bool = False
     ) -> StreamNext:
         """
         The streaming call, wrapped in every layer; each one gets a `Finish` with the response.
 
         With `is_first`, the call is an attempt. Its `Finish` gets the response even if there is no
-        layer.
+        layer. `shown` is None if no layer sees the events.
         """
-        if is_first and self.is_empty:
-            return partial(_attached, call, shown, is_first)
-        for _, stream, taker in self._layers:
-            if taker is not None:
-                stream = _hooks_with_call(taker, info)[1]  # noqa: PLW2901
+        for layer in self._layers:
+            stream = layer.stream
+            if layer.only_counts or shown is None:
+                call = partial(stream, call, info)
+                continue
+            if layer.taker is not None:
+                stream = _hooks_with_call(layer.taker, info)[1]
             call = partial(stream, shown, partial(_attached, call, shown, is_first))
             is_first = False
+        if is_first and shown is not None:
+            call = partial(_attached, call, shown, is_first)
         return call
+
+
+class _Wrapper(msgspec.Struct, frozen=True):
+    """Wraps calls in one layer, or in neighbouring layers that only count."""
+
+    complete: Callable[..., Any]
+    stream: Callable[..., Any]
+    is_transparent: bool
+    taker: Any = None
+    """An object whose functions are made for each call."""
+    is_told: bool = False
+    """Whether `complete` gets the next layer and the call as a pair."""
+    only_counts: bool = False
+
+
+def _wrappers(layers: Iterable[Any]) -> Iterator[_Wrapper]:
+    """Of these layers, the innermost first."""
+    for only_counts, each in groupby(layers, lambda layer: isinstance(layer, BeginEnd)):
+        if only_counts:
+            group = BeginEndGroup(reversed([*each]))
+            yield _Wrapper(group.complete, group.stream, True, None, True, True)
+            continue
+        for layer in each:
+            hooks = _hooks(layer)
+            if hooks is not None:
+                is_transparent = bool(getattr(layer, "transparent", False))
+                taker = layer if getattr(layer, "takes_call", False) else None
+                is_told = is_transparent and taker is not None
+                yield _Wrapper(*hooks, is_transparent, taker, is_told)
 
 
 class Shown:

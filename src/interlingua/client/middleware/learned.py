@@ -42,8 +42,8 @@ class Learned:
         """0 if there is no pause."""
         self.share: float = 1.0
         self.average_output: float = float(ASSUMED_OUTPUT)
-        self.group: tuple[float, LimitGroup] | None = None
-        """A share, and the limits of this key for it."""
+        self.group: LimitGroup | None = None
+        """The limits of this key with this share, if they were made already."""
 
     def wait(self) -> float:
         """The seconds of the pause that are left."""
@@ -73,7 +73,7 @@ class Learned:
     def succeed(self, output_tokens: int) -> None:
         """An attempt succeeded; its output tokens are for the average."""
         if self.share < 1.0:
-            self.share = min(1.0, self.share + self._step)
+            self._set_share(min(1.0, self.share + self._step))
         if output_tokens:
             self.average_output += _WEIGHT * (output_tokens - self.average_output)
 
@@ -87,11 +87,14 @@ class Learned:
             return
         if began >= self._decreased_at:
             self._decreased_at = monotonic()
-            self.share = max(_FLOOR, self.share * _DECREASE)
+            self._set_share(max(_FLOOR, self.share * _DECREASE))
         if error.retry_after:
             self._pause(error.retry_after)
         else:
             self.read(error.rate_limit)
+
+    def _set_share(self, share: float) -> None:
+        self.share, self.group = share, None
 
     def _pause(self, seconds: float | None) -> None:
         if seconds is not None and seconds > 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
@@ -48,6 +48,15 @@ class Leases:
         is_local = type(store) is MemoryStore and not is_paced
         self.local: MemoryStore | None = store if is_local else None  # type: ignore[assignment]
         """The store, if no other process uses it."""
+        self.settle: Callable[[Any, Sequence[float]], asyncio.Future[None] | None] = (
+            self._settle_lease if self.local is None else self.local.settle_now
+        )
+        """
+        Settle a `Hold`, even if the task of the call is cancelled meanwhile. It never fails.
+
+        The amounts are the real ones, in the order of the limits, 0 for what was only held. What
+        is returned has to be awaited.
+        """
         self.seconds: float = seconds
         self._owner = owner
         self._on_failure = on_failure
@@ -80,19 +89,13 @@ class Leases:
             self._start(self._settle_rest())  # a cancellation here would lose the outcome
         return outcome if isinstance(outcome, Refused) else Lease(self, outcome, renew=renew)
 
-    async def settle(self, hold: Hold, amounts: Sequence[float | None]) -> None:
-        """
-        Settle, even if the task of the call is cancelled meanwhile; never raises.
-
-        `amounts` are the real ones, in the order of the limits; None: as taken.
-        """
-        if isinstance(hold, Lease):
-            hold.stop()
-            pairs = zip(hold.reservation.limits, amounts, strict=True)
-            real = {limit.key: amount for limit, amount in pairs if amount is not None}
-            await asyncio.shield(self._start(self._settle(hold.reservation, real)))
-        elif self.local is not None:
-            self.local.settle_now(hold, amounts)
+    def _settle_lease(self, hold: Hold, amounts: Sequence[float]) -> asyncio.Future[None] | None:
+        if not isinstance(hold, Lease):
+            return None
+        hold.stop()
+        keys = (limit.key for limit in hold.reservation.limits)
+        real = dict(zip(keys, amounts, strict=True))
+        return asyncio.shield(self._start(self._settle(hold.reservation, real)))
 
     async def renew(self, lease: Lease) -> None:
         """Extend a lease, and plan the next time."""

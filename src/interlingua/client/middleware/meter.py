@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
-from math import ceil
-from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import OperationCall
-from interlingua.prepare.images import ANYTHING, AUTO, THOUSAND, in_pixels, parse_pixels
 from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
-from interlingua.spec.media.images import ImageInput
-from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
-from interlingua.tokens.estimate import estimate_request, estimate_tokens
-from interlingua.tokens.rates import IMAGE_TOKENS, MOST_IMAGE_TOKENS
+from interlingua.tokens.estimate import estimate_request
 
 _CHARACTERS = 4  # of a token, in short or unfinished text
 _FOREIGN = 1.3  # characters of a token, where they are not ASCII
@@ -117,83 +108,3 @@ def failed_usage(error: BaseException, request: Request) -> Usage | None:
     if is_cut or (isinstance(error, RequestTimeoutError) and error.phase != "connect"):
         return Usage(input_tokens=estimate_input(request), estimated=True)
     return None
-
-
-def request_of(operation: OperationCall, value: Any) -> Request:
-    """A request that names what an operation is for, so that keys can be read from it."""
-    request = value
-    if not isinstance(request, Request):
-        request = Request(
-            model=_read(value, "model") or "",
-            user=_read(value, "user"),
-            session_id=_read(value, "session_id"),
-            context=_read(value, "context"),
-        )
-    return replace(request, provider=operation.provider, request_id=operation.request_id)
-
-
-_TEXTS = ("input", "inputs", "texts", "prompt", "query", "documents")
-"""The fields of values of operations that may have texts."""
-
-
-def estimate_operation(operation: OperationCall, value: Any) -> int:
-    """An estimate of the input tokens of an operation, as far as its value shows texts."""
-    if isinstance(value, Request):
-        return estimate_request(value, operation.provider)
-    texts = (_read(value, name) for name in _TEXTS)
-    return sum(_count(each, operation.provider) for each in texts)
-
-
-def possible_usages(operation: OperationCall, value: Any) -> tuple[Usage, ...]:
-    """What an operation uses at most, in each unit in which it may be paid for."""
-    expected = value.expected_usage if isinstance(value, OperationInput) else None
-    if expected is not None:
-        return (expected,)
-    tokens = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
-    if not isinstance(value, ImageInput):
-        return (tokens,)
-    count = value.count or 1
-    size = parse_pixels(in_pixels(value, ANYTHING).size)
-    area = THOUSAND**2 if size is None else size.width * size.height
-    most = IMAGE_TOKENS["high"] if value.quality in (None, AUTO) else MOST_IMAGE_TOKENS
-    drawn = ceil(count * IMAGE_TOKENS.get(value.quality or "", most) * area / THOUSAND**2)
-    made = replace(tokens, output_tokens=drawn, output_image_tokens=drawn)
-    sized = None if size is None else str(size)
-    by_image = Usage(images=count, media_size=sized, media_quality=value.quality, estimated=True)
-    return by_image, made
-
-
-async def watch_items(
-    items: AsyncGenerator[Any, None], at_end: Callable[[Any], Awaitable[object]]
-) -> AsyncGenerator[Any, None]:
-    """The items of a streamed operation; `at_end` gets its result, or None if it did not end."""
-    result: Any = None
-    try:
-        async with aclosing(items):
-            async for item in items:
-                result = item if isinstance(item, OperationResult) else None
-                yield item
-    finally:
-        await at_end(result)
-
-
-def result_usage(result: Any) -> Usage | None:
-    """The usage that the result of an operation shows; None if it shows none."""
-    usage = getattr(result, "usage", None)
-    return usage if isinstance(usage, Usage) else None
-
-
-def _read(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-def _count(texts: Any, family: str) -> int:
-    if isinstance(texts, str):
-        return estimate_tokens(texts, family)
-    if isinstance(texts, Text):
-        return estimate_tokens(texts.text, family)
-    if not isinstance(texts, (list, tuple)):
-        return 0
-    if texts and type(texts[0]) is int:  # the ids of tokens
-        return len(texts)
-    return sum(_count(text, family) for text in texts)

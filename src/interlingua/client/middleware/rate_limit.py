@@ -8,33 +8,29 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from math import inf
+from operator import itemgetter
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
 
+from interlingua.client.middleware.begin_end import BeginEnd
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
-from interlingua.client.middleware.layers import (
-    CompleteNext,
-    OperationCall,
-    PerformNext,
-    StreamNext,
-)
+from interlingua.client.middleware.layers import CallInfo, OperationCall, PerformNext
 from interlingua.client.middleware.learned import Learned
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import (
-    StreamMeter,
-    estimate_input,
+from interlingua.client.middleware.meter import estimate_input
+from interlingua.client.middleware.operation_meter import (
     estimate_operation,
-    failed_usage,
     request_of,
     result_usage,
 )
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
-from interlingua.providers.fold import ClosedStream
+from interlingua.providers.callbacks import settle
 from interlingua.spec.errors import (
     BudgetExceededError,
     CircuitOpenError,
@@ -42,9 +38,8 @@ from interlingua.spec.errors import (
     RateLimitError,
     StoreError,
 )
-from interlingua.spec.events import StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage
+from interlingua.spec.response import Cost, RateLimitInfo, Usage
 
 LOCAL_LIMIT = "local_rate_limit"
 """The `error_code` of an attempt that was not sent because of a limit of the program's own."""
@@ -52,7 +47,7 @@ _UNSENT = (BudgetExceededError, CircuitOpenError, ConfigurationError, StoreError
 _MAX_KEYS = 10_000
 
 
-class RateLimit:
+class RateLimit(BeginEnd["_Permit"]):
     """
     Delays attempts so that none is sent above the limits.
 
@@ -67,7 +62,6 @@ class RateLimit:
     """
 
     guard: ClassVar[bool] = True
-    transparent: ClassVar[bool] = True
     per_attempt: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all by name
@@ -96,7 +90,9 @@ class RateLimit:
         _check(self._limits, period, max_wait)
         self._requests = requests_per_minute
         self._input = input_tokens_per_minute
+        self._most_input = inf if input_tokens_per_minute is None else input_tokens_per_minute
         self._output = output_tokens_per_minute
+        self._most_output = inf if output_tokens_per_minute is None else output_tokens_per_minute
         self._concurrency = concurrency
         self._scope = scope_reader(key)
         self._max_wait = max_wait
@@ -105,13 +101,7 @@ class RateLimit:
         self._learns = learn
         self._name = name
         self._is_limited = any(limit is not None for limit in self._limits.values())
-        names = [name for name, limit in self._limits.items() if limit is not None]
-        self._ones: list[float] = [1.0] * len(names)
-        self._nones: list[float | None] = [None] * len(names)
-        self._input_at = names.index("input_tokens") if "input_tokens" in names else 0
-        self._output_at = names.index("output_tokens") if "output_tokens" in names else 0
-        # What counts for requests is known when they begin.
-        self._is_corrected = any(limit is not None for limit in [*self._limits.values()][1:])
+        self._pick = _picker([limit is not None for limit in self._limits.values()])
         self._step = 1.0 / (requests_per_minute or concurrency or 100)
         self._leases = Leases(
             MemoryStore() if store is None else store,
@@ -137,51 +127,38 @@ class RateLimit:
                 amounts[kind] = await self._leases.store.used(key, period)
         return amounts
 
-    # Layers.
+    # Attempts.
 
-    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
-        """Wait for room, send the attempt, count what it used."""
+    def begin(self, request: Request, _: CallInfo) -> _Permit | Coroutine[Any, Any, _Permit] | None:
+        """Take what an attempt needs, at once if there is room in this process and no queue."""
         scope = self._scope(request)
         if scope is None:
-            return await call_next(request)
-        permit = self._take_now(scope, request)
-        if permit is None:
-            permit = await self._admit(scope, request, self._tokens(request))
-        try:
-            response = await call_next(request)
-        except BaseException as error:
-            await self._fail(permit, error, failed_usage(error, request))
-            raise
-        if response.rate_limit is not None:
-            permit.learned.read(response.rate_limit)
-        if type(permit.hold) is Taken:
-            self._succeed_now(permit, permit.hold, response.usage)
-        else:
-            await self._succeed(permit, response.usage)
-        return response
+            return None
+        learned = self._learned.get(scope) or self._make_learned(scope)
+        tokens = 0 if self._input is None else estimate_input(request)
+        permit, local = _Permit(scope, learned, tokens, request.max_tokens), self._leases.local
+        is_free = self._lines.is_empty and not learned.paused_until
+        if local is not None and is_free and tokens <= self._most_input:
+            group = learned.group or self._make_group(scope, learned)
+            outcome = local.reserve_now(group, self._amounts(permit))
+            if type(outcome) is Taken:
+                permit.hold, permit.began = outcome, monotonic()
+                return permit
+        return self._admit(permit, request)
 
-    async def stream(
-        self, request: Request, call_next: StreamNext
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Wait for room, pass the events on, and count what was used where they end."""
-        scope = self._scope(request)
-        permit = None
-        if scope is not None:
-            permit = await self._admit(scope, request, self._tokens(request))
-        meter, failure = StreamMeter(), None
-        try:
-            async with ClosedStream(call_next(request)) as events:
-                async for event in events:
-                    meter.feed(event)
-                    if type(event) is StreamStart and permit is not None:
-                        permit.learned.read(event.rate_limit)
-                    yield event
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            if permit is not None:
-                await self._end_stream(permit, meter, request, failure)
+    def learn(self, permit: _Permit, limit: RateLimitInfo) -> None:
+        """Obey what the provider reports."""
+        permit.learned.read(limit)
+
+    def end(
+        self, permit: _Permit, usage: Usage | None, _: Cost | None, error: BaseException | None
+    ) -> Awaitable[None] | None:
+        """Count what an attempt used."""
+        if error is not None or usage is None:
+            return self._fail(permit, error, usage)
+        output = usage.output_tokens
+        permit.learned.succeed(output)
+        return self._settle(permit, 1.0, usage.input_tokens, output)
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Wait for room for an operation; tokens count as far as its value or result shows them."""
@@ -189,53 +166,24 @@ class RateLimit:
         scope = self._scope(request)
         if scope is None:
             return await call_next(value)
-        tokens = (0, 0) if isinstance(value, Request) else self._operation(operation, value)
-        permit = await self._admit(scope, request, tokens)
+        is_counted = self._input is not None and not isinstance(value, Request)
+        tokens = estimate_operation(operation, value) if is_counted else 0
+        learned = self._learned.get(scope) or self._make_learned(scope)
+        permit = await self._admit(_Permit(scope, learned, tokens, 0), request)
         try:
             result = await call_next(value)
         except BaseException as error:
-            await self._fail(permit, error, None)
+            await settle(self.end(permit, None, None, error))
             raise
-        await self._succeed(permit, result_usage(result))
+        await settle(self.end(permit, result_usage(result), None, None))
         return result
 
     # Before an attempt.
 
-    def _tokens(self, request: Request) -> tuple[int, int | None]:
-        """The estimated input and output tokens; None: what answers had on the average."""
-        return 0 if self._input is None else estimate_input(request), request.max_tokens
-
-    def _operation(self, operation: OperationCall, value: Any) -> tuple[int, int]:
-        return 0 if self._input is None else estimate_operation(operation, value), 0
-
-    def _take_now(self, scope: str, request: Request) -> _Permit | None:
-        """Fast path: take what an attempt needs in this process, if there is room and no queue."""
-        local = self._leases.local
-        if local is None or not self._is_limited or not self._lines.is_empty:
-            return None
-        learned = self._learned.get(scope)
-        if learned is None or learned.paused_until:
-            return None
-        share, known, tokens = learned.share, learned.group, 0
-        if known is None or known[0] != share:
-            return None  # the slow path makes it
-        amounts, output = self._ones.copy(), request.max_tokens  # as `_amounts`, without a call
-        if self._input is not None:
-            tokens = estimate_input(request)
-            if tokens > self._input * share:
-                return None  # the slow path refuses or shortens it
-            amounts[self._input_at] = tokens
-        if self._output is not None:
-            expected = learned.average_output if output is None else output
-            amounts[self._output_at] = min(expected, self._output * share)
-        outcome = local.reserve_now(known[1], amounts)
-        if type(outcome) is not Taken:
-            return None
-        return _Permit(scope, learned, (tokens, output), outcome, monotonic())
-
-    async def _admit(self, scope: str, request: Request, tokens: tuple[int, int | None]) -> _Permit:
-        permit = _Permit(scope, self._find_learned(scope), tokens)
-        if self._input is not None and tokens[0] > self._input:
+    async def _admit(self, permit: _Permit, request: Request) -> _Permit:
+        """Wait for room."""
+        scope = permit.scope
+        if permit.tokens > self._most_input:
             raise self._too_large(permit, request)
         line = self._lines.find(scope)
         if line is None:
@@ -260,11 +208,9 @@ class RateLimit:
         permit.began = monotonic()
         if not self._is_limited:
             return None
-        outcome = await self._leases.reserve(
-            self._group(permit.scope, learned),
-            self._amounts(learned, permit.tokens),
-            renew=self._concurrency is not None,
-        )
+        group = learned.group or self._make_group(permit.scope, learned)
+        amounts, renews = self._amounts(permit), self._concurrency is not None
+        outcome = await self._leases.reserve(group, amounts, renew=renews)
         if isinstance(outcome, Refused):
             is_held = outcome.key.startswith(f"{self._name}:concurrency:")
             # The end of a lease is not when an attempt ends.
@@ -273,13 +219,9 @@ class RateLimit:
         permit.hold = outcome
         return None
 
-    def _group(self, scope: str, learned: Learned) -> LimitGroup:
-        """The limits of a scope."""
-        known = learned.group
-        if known is None or known[0] != learned.share:
-            limits = self._make_limits(scope, learned.share)
-            known = learned.group = (learned.share, LimitGroup(limits))
-        return known[1]
+    def _make_group(self, scope: str, learned: Learned) -> LimitGroup:
+        group = learned.group = LimitGroup(self._make_limits(scope, learned.share))
+        return group
 
     def _make_limits(self, scope: str, share: float) -> Iterator[Limit]:
         name, period = self._name, self._period
@@ -297,94 +239,57 @@ class RateLimit:
             most = max(1.0, self._concurrency * share // 1)
             yield Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold")
 
-    def _amounts(self, learned: Learned, tokens: tuple[int, int | None]) -> list[float]:
+    def _amounts(self, permit: _Permit) -> tuple[float, ...]:
         """What an attempt takes of each limit; an estimate takes at most all of it."""
-        amounts = self._ones.copy()
-        if self._input is not None:
-            most = self._input * learned.share
-            amounts[self._input_at] = min(tokens[0], most)
-        if self._output is not None:
-            most, output = self._output * learned.share, tokens[1]
-            expected = learned.average_output if output is None else output
-            amounts[self._output_at] = min(expected, most)
-        return amounts
+        learned, tokens, output = permit.learned, permit.tokens, permit.output
+        expected = learned.average_output if output is None else output
+        most_input, most_output = self._most_input, self._most_output
+        if learned.share != 1.0:
+            most_input, most_output = most_input * learned.share, most_output * learned.share
+        return self._pick(
+            (
+                1.0,
+                most_input if tokens > most_input else tokens,  # noqa: FURB136 -- `min` is slow
+                most_output if expected > most_output else expected,  # noqa: FURB136
+                1.0,
+            )
+        )
 
-    def _real_amounts(self, usage: Usage | None) -> list[float | None]:
-        """What an attempt has taken of each limit; None: as much as was expected."""
-        amounts: list[float | None] = self._nones.copy()
-        if usage is not None:
-            if self._input is not None:
-                amounts[self._input_at] = usage.input_tokens
-            if self._output is not None:
-                amounts[self._output_at] = usage.output_tokens
-        return amounts
-
-    def _find_learned(self, scope: str) -> Learned:
-        learned = self._learned.get(scope)
-        if learned is None:
-            if len(self._learned) >= _MAX_KEYS:  # callers may choose the names
-                self._learned = {
-                    key: each for key, each in self._learned.items() if not each.is_idle()
-                }
-            learned = self._learned[scope] = Learned(self._step, is_active=self._learns)
+    def _make_learned(self, scope: str) -> Learned:
+        if len(self._learned) >= _MAX_KEYS:  # callers may choose the names
+            self._learned = {key: each for key, each in self._learned.items() if not each.is_idle()}
+        learned = self._learned[scope] = Learned(self._step, is_active=self._learns)
         return learned
 
     # After an attempt.
 
-    async def _succeed(self, permit: _Permit, usage: Usage | None) -> None:
-        permit.learned.succeed(0 if usage is None else usage.output_tokens)
-        await self._settle(permit, usage)
-
-    def _succeed_now(self, permit: _Permit, hold: Taken, usage: Usage) -> None:
-        """The same for what was taken in this process."""
-        permit.learned.succeed(usage.output_tokens)
-        local = self._leases.local
-        if self._is_corrected and local is not None:
-            amounts: list[float | None] = self._nones.copy()
-            if self._input is not None:
-                amounts[self._input_at] = usage.input_tokens
-            if self._output is not None:
-                amounts[self._output_at] = usage.output_tokens
-            local.settle_now(hold, amounts)
-        if not self._lines.is_empty:
-            self._lines.wake(permit.scope)
-
-    async def _fail(self, permit: _Permit, error: BaseException, usage: Usage | None) -> None:
+    def _fail(
+        self, permit: _Permit, error: BaseException | None, usage: Usage | None
+    ) -> Awaitable[None] | None:
         if isinstance(error, _UNSENT) or _is_local(error):
-            await self._give_back(permit)
-            return
+            return self._settle(permit, 0.0, 0, 0)
         if isinstance(error, RateLimitError):
             permit.learned.fail(error, permit.began)
-        # A provider may have counted the input of an attempt that failed.
-        await self._settle(permit, usage or Usage(input_tokens=permit.tokens[0]))
+        if usage is None:  # a provider may have counted the input
+            return self._settle(permit, 1.0, permit.tokens, 0)
+        return self._settle(permit, 1.0, usage.input_tokens, usage.output_tokens)
 
-    async def _end_stream(
-        self,
-        permit: _Permit,
-        meter: StreamMeter,
-        request: Request,
-        failure: BaseException | None,
-    ) -> None:
-        usage = meter.usage(request, failure)
-        if meter.finish is not None:
-            await self._succeed(permit, usage)
-        elif failure is not None:
-            await self._fail(permit, failure, usage)
-        else:
-            await self._settle(permit, usage)
-
-    async def _settle(self, permit: _Permit, usage: Usage | None) -> None:
-        """Count the real tokens, and let the next caller ask."""
+    def _settle(
+        self, permit: _Permit, requests: float, tokens: int, output: int
+    ) -> Awaitable[None] | None:
+        """Count what was used, and let the next caller ask."""
+        waiting = None
         if permit.hold is not None:
-            await self._leases.settle(permit.hold, self._real_amounts(usage))
-        self._lines.wake(permit.scope)
+            waiting = self._leases.settle(permit.hold, self._pick((requests, tokens, output, 0.0)))
+        if waiting is not None:
+            return self._wake_after(waiting, permit.scope)
+        if not self._lines.is_empty:
+            self._lines.wake(permit.scope)
+        return None
 
-    async def _give_back(self, permit: _Permit) -> None:
-        """Nothing was sent: nothing counts."""
-        if permit.hold is not None:
-            amounts = [0.0] * len(self._ones)
-            await self._leases.settle(permit.hold, amounts)
-        self._lines.wake(permit.scope)
+    async def _wake_after(self, waiting: Awaitable[None], scope: str) -> None:
+        await waiting
+        self._lines.wake(scope)
 
     # Errors.
 
@@ -400,7 +305,7 @@ class RateLimit:
 
     def _too_large(self, permit: _Permit, request: Request) -> RateLimitError:
         return _error(
-            f"The call was not sent: its input is about {permit.tokens[0]} tokens, and {self!r} "
+            f"The call was not sent: its input is about {permit.tokens} tokens, and {self!r} "
             f"of {permit.scope} never admits so many. Shorten the input, or raise the limit.",
             request,
             None,
@@ -412,14 +317,28 @@ class _Permit(Struct):
 
     scope: str
     learned: Learned
-    tokens: tuple[int, int | None]
+    tokens: int
+    """The estimated input tokens."""
+    output: int | None
     hold: Hold | None = None
     began: float = 0.0
     expected: float | None = None
     """The seconds until there may be room, as far as that is known."""
 
 
-def _is_local(error: BaseException) -> bool:
+_Amounts: TypeAlias = tuple[float, float, float, float]
+"""Of requests, input tokens, output tokens and concurrency."""
+
+
+def _picker(is_limited: Sequence[bool]) -> Callable[[_Amounts], tuple[float, ...]]:
+    """A function that leaves only the amounts that are limited."""
+    places = [place for place, is_one in enumerate(is_limited) if is_one]
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda amounts: tuple(amounts[place] for place in places)
+
+
+def _is_local(error: BaseException | None) -> bool:
     """Whether another limit of the program refused the attempt."""
     return isinstance(error, RateLimitError) and error.error_code == LOCAL_LIMIT
 

@@ -18,7 +18,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.client.middleware.meter import watch_items
+from interlingua.client.middleware.operation_meter import watch_items
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream

@@ -30,7 +30,8 @@ from interlingua.client.stores.contract import (
 )
 
 Value = TypeVar("Value")
-_ROUNDING = 1e-9  # what sums of fractions may leave over
+_DIGITS = 12  # after the point; sums of fractions are not exact
+_ROUNDING = 1e-9  # what they may leave over
 _SWEEP = 1_024
 """How many entries there are at least before ended ones are looked for."""
 
@@ -47,15 +48,43 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
 
 
 class _MemoryBucket(Bucket):
-    __slots__ = ("direct", "open", "total")
+    """
+    A bucket from which amounts are also taken without leases.
+
+    What is counted then is in `fresh`, until something may end: that takes less time than slots.
+    """
+
+    __slots__ = ("current", "direct", "fresh", "open", "total")
 
     def __init__(self, period: float | None) -> None:
         super().__init__(period)
         self.open: dict[str, tuple[int, float]] = {}
+        self.current = 0
+        """The slot of the last `refresh`."""
+        self.fresh = 0.0
+        """What was counted in the current slot since then."""
         self.direct = 0.0
         """What is held without a lease."""
         self.total = 0.0
-        """What `used` returned when a `LimitGroup` was refreshed, and what was taken since."""
+        """What `used` returned at the last `refresh`, and what was taken since."""
+
+    def refresh(self, now: int) -> None:
+        """Drop what has ended, and add up what counts."""
+        self.drop_ended(now)
+        self.current = self.slot(now)
+        if self.width is not None:
+            self.slots.setdefault(self.current, 0.0)  # in order, also if it is corrected later
+        self.total = self.used()
+
+    def drop_ended(self, now: int) -> None:
+        if self.fresh:
+            self.correct(self.current, self.fresh)
+            self.fresh = 0.0
+        super().drop_ended(now)
+
+    def correct(self, slot: int, amount: float) -> None:
+        """Add to what was counted in a slot."""
+        self.slots[slot] = max(0.0, round(self.slots.get(slot, 0.0) + amount, _DIGITS))
 
     def used(self) -> float:
         return sum(self.slots.values()) + self.held + self.direct
@@ -87,12 +116,12 @@ class _MemoryBucket(Bucket):
         self.first_end = min((ends for ends, _ in self.open.values()), default=inf)
 
 
-_Part: TypeAlias = tuple[_MemoryBucket, int, float, int]
-"""The bucket of a limit, the slot, the ceiling, and what happens to an amount (see below)."""
-_SPENT, _HELD, _COUNTED, _TIMED = range(4)
+_Part: TypeAlias = tuple[_MemoryBucket, float, int]
+"""The bucket of a limit, the ceiling, and what happens to an amount (see below)."""
+_COUNTED, _HELD, _TIMED = range(3)
 """
-Counts at once; counts until it is settled; the real amount counts from then on, without a time of
-its own, or with one.
+What happens to an amount: it counts, and is corrected when it is settled; it counts until it is
+settled; it counts until then, and the real amount for some time from then on.
 """
 
 
@@ -216,7 +245,7 @@ class MemoryStore:
             ):
                 self._refresh(group)
             number = 0
-            for bucket, slot, ceiling, kind in group.parts:
+            for bucket, ceiling, kind in group.parts:
                 amount = amounts[number]
                 total = bucket.total + amount
                 if not (total <= ceiling and amount >= 0):
@@ -228,47 +257,54 @@ class MemoryStore:
                 if kind:
                     bucket.direct += amount
                 else:
-                    slots = bucket.slots
-                    slots[slot] = slots.get(slot, 0.0) + amount
+                    bucket.fresh += amount
                 number += 1  # noqa: SIM113 -- `enumerate` and `zip` take longer
             return Taken(group, amounts, group.slots)
         finally:
             self._release()
 
-    def settle_now(self, taken: Taken, amounts: Sequence[float | None]) -> None:
-        """Replace what was taken by the real amounts, None: as taken; once for each."""
+    def settle_now(self, taken: Taken, amounts: Sequence[float]) -> None:
+        """Replace what was taken by the real amounts, 0 for what was only held; once for each."""
         group, expected = taken.group, taken.amounts
         self._acquire()
         try:
             if group.version != self._version:
                 self._refresh(group)
             number = 0
-            for bucket, _, _, kind in group.parts:
+            for bucket, _, kind in group.parts:
                 amount, real = expected[number], amounts[number]
                 if kind:
                     left = bucket.direct - amount
                     bucket.direct = left if left > amount * _ROUNDING else 0.0
                     bucket.total -= amount
-                    if kind == _COUNTED:
-                        counted, slots = amount if real is None else real, bucket.slots
-                        slots[0] = slots.get(0, 0.0) + counted
-                        bucket.total += counted
-                    elif kind == _TIMED:
-                        ended, now = bucket.expires, self._now()
-                        bucket.drop_ended(now)
-                        bucket.count(group.limits[number], now, amount if real is None else real)
-                        bucket.total = bucket.used()
-                        if ended == inf != bucket.expires:  # groups wait for no end
-                            self._version += 1
-                elif real is not None and real != amount:
-                    slot, slots = taken.slots[number], bucket.slots
-                    if slot in slots:  # else it has left the period
-                        before = slots[slot]
-                        slots[slot] = after = max(0.0, before + (real - amount))
-                        bucket.total += after - before
-                number += 1  # noqa: SIM113
+                    if kind == _TIMED:
+                        self._count(bucket, group.limits[number], real)
+                elif real != amount:
+                    if taken.slots[number] == bucket.current:
+                        bucket.total += real - amount
+                        bucket.fresh += real - amount
+                    else:
+                        self._correct(bucket, taken.slots[number], real - amount)
+                number += 1  # noqa: SIM113 -- `enumerate` and `zip` take longer
         finally:
             self._release()
+
+    def _count(self, bucket: _MemoryBucket, limit: Limit, amount: float) -> None:
+        """Count an amount that ends at a time of its own."""
+        ended, now = bucket.expires, self._now()
+        bucket.drop_ended(now)
+        bucket.count(limit, now, amount)
+        bucket.refresh(now)
+        if ended == inf != bucket.expires:  # groups wait for no end
+            self._version += 1
+
+    def _correct(self, bucket: _MemoryBucket, slot: int, difference: float) -> None:
+        """Correct what was taken in an earlier slot."""
+        now = self._now()
+        bucket.drop_ended(now)
+        if bucket.width is None or slot in bucket.slots:  # else it has left the period
+            bucket.correct(slot, difference)
+        bucket.refresh(now)
 
     def _refresh(self, group: LimitGroup) -> None:
         """Drop what has ended, and add up what counts."""
@@ -278,14 +314,12 @@ class MemoryStore:
         parts: list[_Part] = []
         for limit in group.limits:
             bucket = self._bucket(limit.key, limit.period)
-            bucket.drop_ended(now)
-            bucket.total = bucket.used()
-            slot = bucket.slot(now)
+            bucket.refresh(now)
             if bucket.width is not None:
-                ends = min(ends, (slot + 1) * bucket.width)
+                ends = min(ends, (bucket.current + 1) * bucket.width)
             ends = min(ends, bucket.first_end, bucket.expires)
-            parts.append((bucket, slot, limit.maximum * TOLERANCE, _kind(limit)))
-        group.parts, group.slots = tuple(parts), tuple(slot for _, slot, *_ in parts)
+            parts.append((bucket, limit.maximum * TOLERANCE, _kind(limit)))
+        group.parts, group.slots = tuple(parts), tuple(part[0].current for part in parts)
         # One microsecond earlier: the clock is not rounded where this is compared with it.
         group.version, group.fresh_until = self._version, (ends - 1) / MICROSECONDS
 
@@ -408,18 +442,19 @@ class MemoryStore:
 
 
 def _kind(limit: Limit) -> int:
-    if limit.mode != "reserve":
-        return _SPENT if limit.mode == "spend" else _HELD
-    return _COUNTED if limit.period is None and limit.ttl is None else _TIMED
+    if limit.mode == "hold":
+        return _HELD
+    is_timed = limit.period is not None or limit.ttl is not None
+    return _TIMED if limit.mode == "reserve" and is_timed else _COUNTED
 
 
 def _take(group: LimitGroup, amounts: Sequence[float]) -> None:
-    for (bucket, slot, _, kind), amount in zip(group.parts, amounts, strict=False):
+    for (bucket, _, kind), amount in zip(group.parts, amounts, strict=False):
         bucket.total += amount
-        if kind == _SPENT:
-            bucket.slots[slot] = bucket.slots.get(slot, 0.0) + amount
-        else:
+        if kind:
             bucket.direct += amount
+        else:
+            bucket.fresh += amount
 
 
 def _end(now: int, ttl: float | None) -> float:

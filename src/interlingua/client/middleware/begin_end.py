@@ -1,0 +1,150 @@
+"""
+The shape of middleware that only counts: something before a call, and something after it.
+
+`RateLimit` and `Budget` have this shape; it is not for other programs. Such a layer neither sees
+nor changes answers, so one pair of methods serves whole answers and streams. Neighbours share one
+coroutine, and nothing is awaited that does not have to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterable
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from interlingua.client.middleware.meter import StreamMeter, failed_usage
+from interlingua.providers.fold import ClosedStream
+from interlingua.spec.errors import StreamError
+from interlingua.spec.events import StreamEvent, StreamStart
+from interlingua.spec.request import Request
+from interlingua.spec.response import Cost, RateLimitInfo, Response, Usage
+
+if TYPE_CHECKING:
+    from interlingua.client.middleware.layers import CallInfo, CompleteNext, StreamNext
+
+Token = TypeVar("Token")
+
+
+class BeginEnd(Generic[Token]):
+    """A layer around calls or attempts that does not see their answers."""
+
+    def begin(
+        self, request: Request, call: CallInfo, /
+    ) -> Token | Coroutine[Any, Any, Token | None] | None:
+        """
+        Let a call begin, or raise an error instead.
+
+        What is returned, or what a returned coroutine returns, is passed to the other methods.
+        With None, they are not called.
+        """
+        raise NotImplementedError
+
+    def learn(self, token: Token, limit: RateLimitInfo, /) -> None:
+        """The provider has reported its limits."""
+
+    def end(
+        self,
+        token: Token,
+        usage: Usage | None,
+        cost: Cost | None,
+        error: BaseException | None,
+        /,
+    ) -> Awaitable[object] | None:
+        """
+        The call has ended, with an error or without; returns what has to be awaited, if anything.
+
+        The usage of a call that failed is an estimate, None if nothing is known to be billed.
+        """
+        raise NotImplementedError
+
+
+_Begun: TypeAlias = list[tuple[BeginEnd[Any], Any]]
+"""The layers that have begun, and what they returned."""
+
+
+class BeginEndGroup:
+    """Neighbouring layers of this shape; the first is the outermost."""
+
+    __slots__ = ("_layers",)
+
+    def __init__(self, layers: Iterable[BeginEnd[Any]]) -> None:
+        self._layers = tuple(layers)
+
+    async def complete(
+        self, following: tuple[CompleteNext, CallInfo], request: Request
+    ) -> Response:
+        """The whole answer of the next layer."""
+        call_next, call = following
+        begun: _Begun = []
+        try:
+            for layer in self._layers:  # as in `stream`: another coroutine would take longer
+                token = layer.begin(request, call)
+                if type(token) is CoroutineType:
+                    token = await token
+                if token is not None:
+                    begun.append((layer, token))
+            response = await call_next(request)
+            if response.rate_limit is not None:
+                _learn(begun, response.rate_limit)
+            usage, cost = response.usage, response.cost
+            while begun:
+                layer, token = begun.pop()
+                waiting = layer.end(token, usage, cost, None)
+                if waiting is not None:
+                    await waiting
+        except BaseException as error:
+            await _end(begun, failed_usage(error, request), None, error)
+            raise
+        else:
+            return response
+
+    async def stream(
+        self, call_next: StreamNext, call: CallInfo, request: Request
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the next layer."""
+        begun: _Begun = []
+        meter = StreamMeter()
+        failure: BaseException | None = None
+        try:
+            for layer in self._layers:
+                token = layer.begin(request, call)
+                if type(token) is CoroutineType:
+                    token = await token
+                if token is not None:
+                    begun.append((layer, token))
+            async with ClosedStream(call_next(request)) as events:
+                async for event in events:
+                    meter.feed(event)
+                    if type(event) is StreamStart and event.rate_limit is not None:
+                        _learn(begun, event.rate_limit)
+                    yield event
+            if meter.finish is None:
+                failure = StreamError("The stream ended without a finish event.")
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            usage = meter.usage(request, failure)
+            await _end(begun, usage, meter.cost, None if meter.finish is not None else failure)
+
+
+def _learn(begun: _Begun, limit: RateLimitInfo) -> None:
+    for layer, token in begun:
+        layer.learn(token, limit)
+
+
+async def _end(
+    begun: _Begun, usage: Usage | None, cost: Cost | None, error: BaseException | None
+) -> None:
+    """End what has begun, the innermost first; if that fails, the layers outside are told so."""
+    failure: BaseException | None = None
+    while begun:
+        layer, token = begun.pop()
+        try:
+            waiting = layer.end(token, usage, cost, error)
+            if waiting is not None:
+                await waiting
+        except BaseException as raised:  # noqa: BLE001 -- the others are ended first
+            failure = error = raised
+    if failure is not None:
+        raise failure

@@ -1,0 +1,155 @@
+"""Layers that only count: what they are told, in which order, in both modes."""
+
+import asyncio
+
+import pytest
+
+from interlingua import Client, Message, Request, Response, Usage
+from interlingua.client.middleware.begin_end import BeginEnd
+from interlingua.spec.errors import RateLimitError, ServerError
+from interlingua.spec.response import FinishReason, RateLimitInfo
+from interlingua.streams.accumulate import events_from_response
+
+LIMIT = RateLimitInfo(requests_remaining=3)
+ANSWER = Response(
+    message=Message.assistant("Hello."),
+    finish_reason=FinishReason(reason="stop"),
+    usage=Usage(input_tokens=3, output_tokens=2),
+    rate_limit=LIMIT,
+)
+
+
+class Answering:
+    """Answers, or fails."""
+
+    name = "openai"
+
+    def __init__(self, error=None):
+        self.error = error
+
+    async def complete(self, _):
+        if self.error is not None:
+            raise self.error
+        return ANSWER
+
+    async def stream(self, _):
+        if self.error is not None:
+            raise self.error
+        for event in events_from_response(ANSWER):
+            yield event
+
+
+class Counting(BeginEnd):
+    """Notes what it is told; it may wait, refuse, or fail at the end."""
+
+    def __init__(self, name, notes, *, waits=False, refusal=None, failure=None):
+        self.name, self.notes, self.waits = name, notes, waits
+        self.refusal, self.failure = refusal, failure
+
+    def begin(self, *_):
+        return self._begin() if self.waits else self._begin_now()
+
+    async def _begin(self):
+        await asyncio.sleep(0)
+        return self._begin_now()
+
+    def _begin_now(self):
+        if self.refusal is not None:
+            raise self.refusal
+        self.notes.append(f"begin {self.name}")
+        return self.name
+
+    def learn(self, token, limit):
+        assert token == self.name
+        self.notes.append(f"learn {self.name} {limit.requests_remaining}")
+
+    def end(self, token, usage, _, error):
+        assert token == self.name
+        self.notes.append(
+            f"end {self.name} {usage and usage.output_tokens} {getattr(error, 'message', None)}"
+        )
+        return self._end() if self.waits or self.failure else None
+
+    async def _end(self):
+        await asyncio.sleep(0)
+        if self.failure is not None:
+            raise self.failure
+
+
+def call(way, layers, error=None):
+    """The answer of a client with these layers around its calls."""
+    client = Client({"openai": Answering(error)}, middleware=layers)
+
+    async def main():
+        request = Request(model="gpt-5.2", messages="Hi.")
+        if way == "complete":
+            return await client.complete(request)
+        return [event async for event in client.stream(request)][-1].response
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=["complete", "stream"])
+def way(request):
+    return request.param
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_first_layer_is_the_outermost(way, waits):
+    """It begins first and ends last, and all are told the usage and the limits of the provider."""
+    notes = []
+    layers = [Counting("a", notes, waits=waits), Counting("b", notes)]
+
+    assert call(way, layers).text == "Hello."
+
+    assert [note for note in notes if not note.startswith("learn")] == [
+        "begin a",
+        "begin b",
+        "end b 2 None",
+        "end a 2 None",
+    ]
+    if way == "complete":  # the events of this test have no limits
+        assert {"learn a 3", "learn b 3"} < set(notes)
+
+
+def test_an_error_ends_all_layers(way):
+    """With the error of the call."""
+    notes, error = [], ServerError("broken")
+
+    with pytest.raises(ServerError):
+        call(way, [Counting("a", notes), Counting("b", notes)], error)
+
+    assert notes[2:] == ["end b None broken", "end a None broken"]
+
+
+def test_a_layer_that_refuses_a_call_is_not_ended(way):
+    """The layers around it are, and nothing is sent."""
+    notes, refusal = [], RateLimitError("full", retryable=False)
+
+    with pytest.raises(RateLimitError):
+        call(way, [Counting("a", notes), Counting("b", notes, refusal=refusal)])
+
+    assert notes == ["begin a", "end a None full"]
+
+
+def test_a_layer_that_cannot_end_does_not_keep_the_others_from_it(way):
+    """They are told its error."""
+    notes, failure = [], ServerError("lost")
+
+    with pytest.raises(ServerError, match="lost"):
+        call(way, [Counting("a", notes), Counting("b", notes, failure=failure)])
+
+    assert next(note for note in notes if note.startswith("end a")).endswith("lost")
+
+
+def test_a_stream_is_passed_on_as_it_is():
+    """No event is changed, and none is added."""
+    client = Client({"openai": Answering()}, middleware=[Counting("a", [])])
+    bare = Client({"openai": Answering()})
+
+    async def read(client):
+        return [event async for event in client.stream(Request(model="m", messages="Hi."))]
+
+    events, others = asyncio.run(read(client)), asyncio.run(read(bare))
+    assert events[:-1] == others[:-1]
+    assert events[-1].finish_reason == others[-1].finish_reason
