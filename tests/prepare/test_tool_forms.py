@@ -232,3 +232,31 @@ def test_recorded_searches_reach_every_dialect():
             assert not missing or "deferred_tools_withheld" in warned
             count += 1
     assert count > 30
+
+
+@pytest.mark.parametrize("dialect", ["anthropic_messages", "gemini_generate", "openai_chat"])
+def test_field_bug_101_tools_of_a_search_in_responses(dialect):
+    """A deferred tool of Codex is sent once a search has loaded it; its own API gets all as is."""
+    responses = dialects.get("openai_responses")
+    tool = {"type": "function", "name": "send", "parameters": {"type": "object"}, "strict": False}
+    deferred = [{**tool, "defer_loading": True}, {**tool, "name": "lost", "defer_loading": True}]
+    search = {"type": "tool_search", "execution": "client", "parameters": {"type": "object"}}
+    head = {"call_id": "c1", "execution": "client", "status": "completed"}
+    items = [
+        {"role": "user", "content": "Mail Ada."},
+        {"type": "tool_search_call", **head, "arguments": {"query": "mail"}},
+        {"type": "tool_search_output", **head, "tools": [deferred[0]]},
+    ]
+    body = {"model": "m", "input": items, "tools": [search, *deferred]}
+    request = responses.decode_request(WireCall(body=body))
+    before = responses.decode_request(WireCall(body={**body, "input": items[:1]}))
+
+    assert names(dialect, before) == ["tool_search"]
+    assert names(dialect, request) == ["tool_search", "send"]
+    call = dialects.get(dialect).encode_request(request)
+    assert "Now available: the tool send." in json.dumps(call.body)
+    assert {code for code, _ in codes(call)} == {
+        "tool_reference_as_text", "deferred_tools_withheld", "tool_search_as_function",
+    }  # fmt: skip
+    assert responses.encode_request(request).body == body
+    assert responses.encode_request(request).warnings == ()

@@ -11,6 +11,7 @@ where the client's dialect has the field only there: before a call, after a text
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, NamedTuple
 
 import msgspec
@@ -51,6 +52,11 @@ class _State(Record, frozen=True, kw_only=True):
     fields: dict[str, Any] | None = None
     part: str = ""
     """The part that has these fields: the id of a call, or the number of a text or image."""
+    start: int = 0
+    """Where a text begins among all texts of the answer: some clients join them."""
+    length: int = 0
+    checksum: int | None = None
+    """Of a text, to know it again."""
 
 
 class Before(NamedTuple):
@@ -60,13 +66,16 @@ class Before(NamedTuple):
     images: int = 0
     others: int = 0
     """The number of parts that the client has too, texts and images included."""
+    characters: int = 0
+    """The length of all texts."""
 
-    def after(self, kind: type) -> Before:
-        """What comes before the part that follows one of this kind."""
+    def after(self, kind: type, text: str = "") -> Before:
+        """What comes before the part that follows one of this kind, with this text."""
         return Before(
             self.texts + (kind is Text),
             self.images + (kind is Image),
             self.others + (kind not in _WHOLE),
+            self.characters + len(text),
         )
 
 
@@ -117,7 +126,7 @@ class SealedState:
         before = Before()
         for part in response.message.content:
             parts += self.seal_part(part, before)
-            before = before.after(type(part))
+            before = before.after(type(part), part.text if isinstance(part, Text) else "")
         return replace(response, message=replace(response.message, content=tuple(parts)))
 
     def encoder(self, encoder: StreamEncoder) -> StreamEncoder:
@@ -138,7 +147,14 @@ class SealedState:
         if isinstance(part, ToolCall):
             return [*self._carrier(_State(fields=fields, part=f"call {part.id}")), part]
         if isinstance(part, Text):
-            return [part, *self._carrier(_State(fields=fields, part=f"text {before.texts}"))]
+            state = _State(
+                fields=fields,
+                part=f"text {before.texts}",
+                start=before.characters,
+                length=len(part.text),
+                checksum=_checksum(part.text),
+            )
+            return [part, *self._carrier(state)]
         if isinstance(part, Image):
             return [part, *self._carrier(_State(fields=fields, part=f"image {before.images}"))]
         return [part]
@@ -195,7 +211,7 @@ class SealedState:
             return message
         rest: list[Part] = []
         whole: list[tuple[int, int, Part]] = []  # with their places: here, and originally
-        fields: dict[str, dict[str, Any]] = {}
+        states: list[_State] = []  # those of other parts
         is_changed = False
         for warnings.part, part in enumerate(message.content):
             seals = [text for text in self._field.read(part) if is_seal(text)]
@@ -207,16 +223,44 @@ class SealedState:
             for state in self._states(seals, warnings):
                 if state.whole is not None:
                     whole.append((len(rest), state.after, state.whole))
-                elif state.part and state.fields is not None:
-                    fields[state.part] = state.fields
+                elif state.part:
+                    states.append(state)
                 else:
                     restored = self._with_fields(part, state.fields)
             if not isinstance(part, Thinking):
                 rest.append(self._without_seal(restored))
         if not is_changed:
             return message
+        if not self._field.is_placed:
+            rest, states = self._separate(rest, states)
+        fields = {state.part: state.fields for state in states}
         parts = self._place(rest, whole, fields)
         return replace(message, content=parts) if parts else None
+
+    def _separate(self, parts: list[Part], states: list[_State]) -> tuple[list[Part], list[_State]]:
+        """The parts, with texts apart that the client joined, and the states not found in them."""
+        apart: list[Part] = []
+        left = sorted(states, key=lambda state: state.start)
+        begin = 0
+        for part in parts:
+            if not isinstance(part, Text):
+                apart.append(part)
+                continue
+            at, end, text = 0, len(part.text), part.text
+            for state in tuple(left):
+                start = state.start - begin
+                piece = text[max(start, 0) : start + state.length]
+                if start < at or start > end or _checksum(piece) != state.checksum:
+                    continue
+                left.remove(state)
+                if start > at:
+                    apart.append(replace(part, text=text[at:start]))
+                apart.append(self._with_fields(replace(part, text=piece), state.fields))
+                at = start + state.length
+            if at < end or not text:
+                apart.append(replace(part, text=text[at:]))
+            begin += end
+        return apart, left
 
     def _states(self, seals: list[str], warnings: WarningList) -> list[_State]:
         states: list[_State] = []
@@ -232,7 +276,7 @@ class SealedState:
         self,
         rest: list[Part],
         whole: list[tuple[int, int, Part]],
-        fields: dict[str, dict[str, Any]],
+        fields: dict[str, dict[str, Any] | None],
     ) -> tuple[Part, ...]:
         """The parts in their order, with their fields."""
         parts: list[Part] = []
@@ -266,6 +310,10 @@ class SealedState:
         }
         extra = {name: value for name, value in part.extra.items() if name != self._client}
         return replace(part, extra={**extra, self._client: own} if own else extra)
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 _KINDS: dict[type, type] = {TextStart: Text, ReasoningStart: Thinking, ToolCallStart: ToolCall}
@@ -325,6 +373,10 @@ class _SealingEncoder(RewritingEncoder):
         if isinstance(event, ToolCallEnd):
             call = self._state.seal_part(event.tool_call, before)[-1]
             return [replace(event, index=index, tool_call=call)]
+        if isinstance(event.part, Text):
+            characters = self._before.characters
+            before = before._replace(characters=characters)
+            self._before = self._before._replace(characters=characters + len(event.part.text))
         part, *carriers = self._state.seal_part(event.part, before)
         end = replace(event, index=index, part=part)
         return [end, *(self._add(carrier, event.index + 1) for carrier in carriers)]
@@ -333,7 +385,7 @@ class _SealingEncoder(RewritingEncoder):
         index = (event.index or 0) + self._added
         self._sent[event.index or 0] = index
         parts = self._state.seal_part(part, self._before)
-        self._before = self._before.after(type(part))
+        self._before = self._before.after(type(part), part.text if isinstance(part, Text) else "")
         self._added += len(parts) - 1
         events: list[StreamEvent] = [replace(event, index=index, part=parts[0])]
         return events + [
