@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from interlingua.cli.local import show_download
 from interlingua.cli.output import Output
 from interlingua.simulator import Simulator, VideoScript, latency, serve_in_thread
 from support.cli import KEY, Program
@@ -118,3 +119,19 @@ def test_without_a_terminal(monkeypatch):
         progress.step()
 
     assert pipe.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"), [(Terminal, "46.4/92.9 MB"), (io.StringIO, "(93 MB)")]
+)
+def test_download_of_the_local_model(monkeypatch, stream, shown):
+    """A bar with megabytes on a terminal, and one line elsewhere."""
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    written = stream()
+    monkeypatch.setattr(sys, "stderr", written)
+    with show_download(Output(), "Downloading smollm2", 92_871_040) as report:
+        report(46_435_520)
+
+    assert "Downloading smollm2" in written.getvalue()
+    assert shown in written.getvalue()

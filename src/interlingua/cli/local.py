@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +47,18 @@ def pull(out: Output) -> None:
     """
     from interlingua.local import SMOLLM2, find_model
 
-    def progress(title: str, total: int) -> AbstractContextManager[Progress]:
-        if not is_terminal(sys.stderr):
-            out.note(f"{title} ({total / 1e6:.0f} MB)")
-        return out.progress(title, total, "bytes")
-
-    path = find_model(progress=progress)
+    path = find_model(progress=partial(show_download, out))
     if out.json:
         out.data({"name": SMOLLM2.name, "path": str(path)})
     else:
         out.line(str(path))
+
+
+def show_download(out: Output, title: str, total: int) -> AbstractContextManager[Progress]:
+    """A bar on a terminal; elsewhere a line, because it takes minutes."""
+    if not is_terminal(sys.stderr):
+        out.note(f"{title} ({total / 1e6:.0f} MB)")
+    return out.progress(title, total, "bytes")
 
 
 @command.command("list")

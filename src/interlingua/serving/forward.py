@@ -59,20 +59,23 @@ class Forwarded(NamedTuple):
     """Why there was no whole reply, or why it could not be recorded."""
 
 
+OnExchange: TypeAlias = Callable[[Forwarded], object]
+
+
 class Forwarder:
     """
     Sends each request to the URL that `locate` gives for it; streams stay streams.
 
     A request without such a URL, or without a recording, is answered with 400 (clients do not
     retry it), and a server that cannot be reached with 502 or 504, in the form of the dialect.
-    `on_exchange` is called when an exchange has ended.
+    `on_exchange` is called when an exchange has ended, or before such an answer is sent.
     """
 
     def __init__(
         self,
         transport: Transport,
         locate: Locate,
-        on_exchange: Callable[[Forwarded], object] = lambda _: None,
+        on_exchange: OnExchange = lambda _: None,
     ) -> None:
         self._transport = transport
         self._locate = locate
@@ -85,22 +88,16 @@ class Forwarder:
         elif scope["type"] == "websocket":
             await refuse_websocket(scope, receive, send)
         elif (body := await read_body(receive)) is not None:
-            exchange = _Exchange(scope, body, receive, send)
+            exchange = _Exchange(scope, body, receive, send, self._on_exchange)
             work = asyncio.ensure_future(exchange.run(self._transport, self._locate))
             gone = asyncio.ensure_future(_disconnect(receive))
-            began = time.monotonic()
             try:
                 await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 gone.cancel()
                 work.cancel()  # does nothing if it has ended
                 await asyncio.wait({work})
-                seconds = time.monotonic() - began
-                self._on_exchange(
-                    Forwarded(
-                        scope["method"], path_of(scope), exchange.status, seconds, exchange.error
-                    )
-                )
+                exchange.report()
             failure = None if work.cancelled() else work.exception()
             is_gone = isinstance(failure, OSError) and not isinstance(failure, CutConnectionError)
             if failure is not None and not is_gone:  # ASGI servers raise it after a disconnect
@@ -110,14 +107,26 @@ class Forwarder:
 class _Exchange:
     """One request and its reply."""
 
-    def __init__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        self.status = 0
-        self.error: SDKError | None = None
+    def __init__(
+        self, scope: Scope, body: bytes, receive: Receive, send: Send, on_exchange: OnExchange
+    ) -> None:
+        self._status = 0
+        self._error: SDKError | None = None
         self._scope = scope
         self._body = body
         self._receive = receive
         self._send = send
+        self._on_exchange: OnExchange | None = on_exchange
+        self._began = time.monotonic()
         self._is_complete = False
+
+    def report(self) -> None:
+        """Report the exchange, once."""
+        on_exchange, self._on_exchange = self._on_exchange, None
+        if on_exchange is not None:
+            seconds = time.monotonic() - self._began
+            method, path = self._scope["method"], path_of(self._scope)
+            on_exchange(Forwarded(method, path, self._status, seconds, self._error))
 
     async def run(self, transport: Transport, locate: Locate) -> None:
         """Send the request and pass its reply on."""
@@ -129,10 +138,10 @@ class _Exchange:
             async with transport.send(self._request(locate)) as reply:
                 await self._pass_on(reply)
         except SDKError as error:
-            self.error = error
+            self._error = error
             if self._is_complete:  # only the recording has failed
                 pass
-            elif self.status:
+            elif self._status:
                 raise CutConnectionError from error
             else:
                 await self._fail(_status_of(error), error.message)
@@ -158,7 +167,7 @@ class _Exchange:
             self._is_complete = True
             headers["content-length"] = str(len(whole))
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        self.status = reply.status
+        self._status = reply.status
         await self._send({"type": "http.response.start", "status": reply.status, "headers": raw})
         if whole is not None:
             await self._put(whole if has_body else b"")
@@ -172,7 +181,8 @@ class _Exchange:
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _fail(self, status: int, message: str) -> None:
-        self.status = status
+        self._status = status
+        self.report()  # first: the client may print what it receives at once
         incoming = read_request(self._scope, self._body)
         reply = failure_reply(incoming, Failure(status=status, message=message))
         await Delivery(self._receive, self._send).send(reply)
