@@ -7,6 +7,7 @@ and the other names are what its functions take and return. No dialect knows ano
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import cast
 
@@ -95,11 +96,16 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Dialect:
     """The dialect of that name; a shipped one is loaded on first use."""
     if name in _SHIPPED:
-        return cast(Dialect, import_module(f"interlingua.dialects.{name}"))
+        return _load(name)
     dialect = _registered.get(name)
     if dialect is None:
         raise ConfigurationError(f"no dialect {name!r}; there are {', '.join(names())}")
     return dialect
+
+
+@cache
+def _load(name: str) -> Dialect:
+    return cast(Dialect, import_module(f"interlingua.dialects.{name}"))
 
 
 def register(dialect: Dialect) -> None:

@@ -54,9 +54,16 @@ def structured_output_mode(request: Request, profile: Profile) -> StructuredOutp
     """How to get the JSON that was asked for; None if no schema is asked for or no mode fits."""
     if request.response_format is None or request.response_format.type != "json_schema":
         return None
-    native = profile.structured_output_with_tools is not False or not request.tools
-    ways = STRUCTURED_OUTPUT if profile.structured_output is None else profile.structured_output
-    return next((mode for mode in ways if native or mode != "native"), None)
+    modes = structured_output_modes(profile, has_tools=bool(request.tools))
+    return modes[0] if modes else None
+
+
+def structured_output_modes(profile: Profile, *, has_tools: bool) -> tuple[StructuredOutput, ...]:
+    """The supported ways to get an object, best first; all of them where nothing is known."""
+    modes = STRUCTURED_OUTPUT if profile.structured_output is None else profile.structured_output
+    if has_tools and profile.structured_output_with_tools is False:
+        return tuple(mode for mode in modes if mode != "native")
+    return modes
 
 
 # Lengths.

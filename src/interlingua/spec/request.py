@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import product
-from operator import attrgetter
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
@@ -370,14 +367,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if (
-            tuple(map(type, _read_converted(self))) not in _CONVERTED
-            or not _MESSAGE.issuperset(map(type, self.messages))
-            or (self.tools and not _TOOLS.issuperset(map(type, self.tools)))
-        ):
-            self._convert()
-
-    def _convert(self) -> None:
         set_field = msgspec.structs.force_setattr
         messages: Any = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
@@ -397,13 +386,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
 
 
 _MESSAGE = frozenset((Message,))
-_read_converted = attrgetter(
-    "messages", "tools", "tool_choice", "stop_sequences", "active_skills", "active_connectors"
-)
-_CONVERTED = frozenset(
-    product((tuple,), (tuple,), (NoneType, ToolChoice), (NoneType, tuple), (tuple,), (tuple,))
-)
-"""The types of these fields that need no conversion; a request is copied several times in a run."""
 
 
 class HasDefinition(Protocol):
@@ -441,6 +423,8 @@ def to_tools(tools: Any) -> tuple[ToolSpec, ...]:
 
 def list_tools(tools: Any) -> tuple[Any, ...]:
     """The tools as a tuple; `ConfigurationError` if they are not given as a list."""
+    if type(tools) is tuple:
+        return tools
     if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable | None):
         raise ConfigurationError(f"tools must be a list of tools, not a {type(tools).__name__}.")
     return () if tools is None else tuple(tools)

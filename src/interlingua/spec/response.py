@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from itertools import compress, islice
-from operator import attrgetter, is_not
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
@@ -168,7 +168,6 @@ class Cost(Record, frozen=True, kw_only=True):
 
 CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
 """Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
-_COST = Cost.__struct_fields__
 _TINY = 1e-12  # dollars
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
@@ -430,13 +429,12 @@ def label_message(
     parts = _read_parts(usage)
     if parts != _NO_PARTS:
         pairs = zip(_PARTS, parts, strict=True)
-        metadata["usage"].update(compress(pairs, map(is_not, parts, _NO_PARTS)))
+        metadata["usage"] |= {name: part for name, part in pairs if part is not None}
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if response.cost is not None:
-        amounts = msgspec.structs.astuple(response.cost)
-        shown = compress(zip(_COST, amounts, strict=True), amounts)  # without those that are 0
-        metadata["cost"] = {"total": response.cost.total, **dict(shown)}
+        amounts = msgspec.structs.asdict(response.cost).items()
+        metadata["cost"] = {name: each for name, each in amounts if each or name == "total"}
     if registry_id is not None:
         metadata["registry_id"] = registry_id
     if because is not None:

@@ -101,8 +101,6 @@ def served_tier(name: Json) -> str | None:
 
 def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
     """Add a warning for each negative count; `count` reads it as 0."""
-    if "-" not in str(usage):  # as usual
-        return
     for name, value in usage.items():
         if type(value) is int:
             if value < 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from interlingua import sync
-from interlingua.api.objects import strategy
+from interlingua.api.objects import schema as object_schemas
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
@@ -125,7 +125,7 @@ def test_a_schema_is_narrowed_once_and_not_explained(provider, monkeypatch):
         "additionalProperties": False,
     }
     narrowings = []
-    original = strategy.narrow
+    original = object_schemas.narrow
 
     def narrow(given, rules):
         narrowings.append(rules)
@@ -134,7 +134,7 @@ def test_a_schema_is_narrowed_once_and_not_explained(provider, monkeypatch):
     explained = []
     monkeypatch.setattr(Client, "explain", lambda *_, **__: explained.append(1))
     monkeypatch.setattr(sys.modules["interlingua.prepare.schema.narrow"], "narrow", narrow)
-    monkeypatch.setattr(strategy, "narrow", narrow)
+    monkeypatch.setattr(object_schemas, "narrow", narrow)
     with simulated(give({"name": "Ada", provider: "x"}), profile=by("native")) as peer:
         for _ in range(2):
             assert asked(peer, provider, schema).output == {"name": "Ada", provider: "x"}

@@ -28,7 +28,12 @@ from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
-from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
+from interlingua.spec.errors import (
+    AbortError,
+    ConfigurationError,
+    NoObjectGeneratedError,
+    SDKError,
+)
 from interlingua.spec.events import (
     StepFinish,
     StreamEvent,
@@ -91,8 +96,11 @@ async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
     result = await run.generate()
     if result.pending_approvals:
         return result
-    with run.accounting():
+    try:
         return _finished(run, goal, goal.read(result.response).output)
+    except SDKError as error:
+        run.account(error)
+        raise
 
 
 @overload
@@ -139,7 +147,7 @@ def start_object(
     retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
-    tools = list_tools(settings.get("tools"))
+    tools = list_tools(settings.get("tools", ()))
     client = with_access(settings.get("client") or get_default_client(), model, settings)
     if settings.get("request_id") is None:
         settings["request_id"] = new_ulid()
@@ -311,9 +319,10 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
             self._error = AbortError(CANCELLED, partial=self._run.response())
             return
         try:
-            with self._run.accounting():
-                reading = self._goal.read(self._run.response())
+            reading = self._goal.read(self._run.response())
         except Exception as error:
+            if isinstance(error, SDKError):
+                self._run.account(error)
             self._error = error
             raise
         self._output = self._run.result(reading.output).output

@@ -21,10 +21,12 @@ import msgspec
 from interlingua.api.tools.binding import copied
 from interlingua.api.types import convert, schema_of
 from interlingua.api.types.schema import Validator
+from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
 from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, DecodeError, MismatchError
+from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import loads
 
 VALUE = "value"
@@ -66,6 +68,7 @@ class ObjectSchema:
         self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
+        self._lossless: dict[SchemaRules, bool] = {}
         self._wire_content: bytes | None = None
         with suppress(ValueError):  # not only JSON
             self._wire_content = marshal.dumps(self._wire_schema, _TREE)
@@ -78,6 +81,14 @@ class ObjectSchema:
             copied(self._wire_schema) if content is None else marshal.loads(content)  # noqa: S302 -- ours
         )
         return copy
+
+    def is_lossless(self, rules: SchemaRules) -> bool:
+        """Whether a target with these rules gets the schema without a loss."""
+        known = self._lossless.get(rules)
+        if known is None:
+            narrowed = remembered(self._wire_schema, rules, narrow)
+            known = self._lossless[rules] = narrowed.strict_possible and not narrowed.losses
+        return known
 
     def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
         """

@@ -14,11 +14,9 @@ from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
 from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
-from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import (
-    STRUCTURED_OUTPUT,
     adjust_settings,
-    structured_output_mode,
+    structured_output_modes,
 )
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
@@ -220,23 +218,18 @@ def plan(
 ) -> ObjectGoal:
     """Choose the best mode for the model of the request, given the tools of the request."""
     profile = client.profile_for(request)
-    request = replace(request, response_format=format_of(schema))
-    modes = [
-        mode
-        for mode in _ways(profile)
-        if (mode != "tool" or profile.tools is not False)
-        and (
-            mode != "native" or _is_lossless(request, profile) or _supports_schema(client, request)
+    for mode in structured_output_modes(profile, has_tools=bool(request.tools)):
+        if mode == "tool" and profile.tools is False:
+            continue
+        is_doubtful = mode == "native" and not _is_lossless(schema, profile)
+        if is_doubtful and not _supports_schema(client, request, schema):
+            continue
+        return ObjectGoal(
+            schema, mode, profile, tools=tools, max_validation_retries=max_validation_retries
         )
-    ]
-    mode = structured_output_mode(request, replace(profile, structured_output=tuple(modes)))
-    if mode is None:
-        raise UnsupportedError(
-            f"the model {request.model!r} does not support objects of this schema"
-            f"{' together with tools' if tools else ''}"
-        )
-    return ObjectGoal(
-        schema, mode, profile, tools=tools, max_validation_retries=max_validation_retries
+    raise UnsupportedError(
+        f"the model {request.model!r} does not support objects of this schema"
+        f"{' together with tools' if tools else ''}"
     )
 
 
@@ -247,31 +240,22 @@ def format_of(schema: ObjectSchema) -> ResponseFormat:
     )
 
 
-def _ways(profile: Profile) -> tuple[StructuredOutput, ...]:
-    """The supported ways to get an object; all of them where nothing is known."""
-    ways = profile.structured_output
-    return STRUCTURED_OUTPUT if ways is None else ways
-
-
-def _is_lossless(request: Request, profile: Profile) -> bool:
+def _is_lossless(schema: ObjectSchema, profile: Profile) -> bool:
     """Whether the dialect's schema rules alone show that the schema is sent without a loss."""
-    response_format = request.response_format
-    if profile.dialect not in dialects.names() or "native" not in _ways(profile)[:1]:
+    preferred = structured_output_modes(profile, has_tools=False)[:1]
+    if profile.dialect not in dialects.names() or "native" not in preferred:
         return False
     rules = dialects.get(profile.dialect).FACTS.schema
-    if rules is None or response_format is None:
-        return False
-    narrowed = remembered(response_format.json_schema, rules, narrow)
-    return narrowed.strict_possible and not narrowed.losses
+    return rules is not None and schema.is_lossless(rules)
 
 
-def _supports_schema(client: Client, request: Request) -> bool:
+def _supports_schema(client: Client, request: Request, schema: ObjectSchema) -> bool:
     """Whether the encoder sends this schema as a response format without a warning of a loss."""
     bare = Request(
         model=request.model,
         provider=request.provider,
         messages=(Message.user("-"),),
-        response_format=request.response_format,
+        response_format=format_of(schema),
     )
     try:
         explanation = client.explain(bare)

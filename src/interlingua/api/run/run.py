@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from msgspec.structs import replace
@@ -229,7 +229,7 @@ class Run:
             if scope.is_cancelled and scope.cause != "timeout":
                 raise scope.error()
         except SDKError as error:
-            self._account(error)
+            self.account(error)
             raise
         finally:
             self._close_scope(scope)
@@ -304,19 +304,11 @@ class Run:
         """The error for a reader that aborted after the run ended but before reading it all."""
         reason = None if self._signal is None else self._signal.reason
         error = AbortError(reason or ABORTED)
-        self._account(error)
+        self.account(error)
         return error
 
-    @contextmanager
-    def accounting(self) -> Iterator[None]:
-        """A context in which errors get the partial answer and the usage of the run."""
-        try:
-            yield
-        except SDKError as error:
-            self._account(error)
-            raise
-
-    def _account(self, error: SDKError) -> None:
+    def account(self, error: SDKError) -> None:
+        """Add the partial answer and the usage of the run to an error."""
         loop, tools = self.loop, self._tools
         error.add_facts(partial=loop.last_response)
         attempts = () if self._attempts is None else self._attempts.records
@@ -478,7 +470,7 @@ class Run:
         There are none if nothing was delivered before, unless the run was cancelled by its id.
         """
         known = as_sdk_error(error)
-        self._account(known)
+        self.account(known)
         is_cancelled = self._opened is not None and self._opened.is_cancelled
         reason = FinishReason(reason="cancelled" if is_cancelled else "error")
         partial = known.partial
