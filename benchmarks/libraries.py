@@ -1,14 +1,15 @@
 """
 Other libraries of the same purpose, each in an environment of its own, against the same server.
 
-They are installed by pip into a cache folder at first use. Each runs alone, after the others: the
-figures compare with those of the same run, less exactly than contenders that take turns.
+They are installed by pip, or npm, into a cache folder at first use. Each runs alone, after the
+others: the figures compare with those of the same run, less exactly than those that take turns.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ INSTALLED = {
     "any_llm": ("any-llm-sdk[openai,anthropic]",),
     "pydantic_ai": ("pydantic-ai-slim[openai,anthropic]",),
 }
+NODE_PACKAGES = ("ai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible")
 SHOWN = {"whole": 1e6, "concurrent": 1e6, "burst": 1e6, "arguments": 1e3, "history": 1e3}
 TITLES = ("call, us", "100 at once", "event, us", "arguments, ms", "history, ms")
 
@@ -42,10 +44,32 @@ def compare(server: str, messages: int) -> None:
         except subprocess.CalledProcessError as error:
             print(f"  {library}: not measured, {(error.stderr or '').strip()[-300:]}")
             continue
-        for name in dict.fromkeys(key.split()[1] for key in costs):
-            shown = [_shown(costs[f"{row} {name}"], scale) for row, scale in SHOWN.items()]
-            title = f"{library}, {name}"
-            print(f"  {title:32}{(loaded - bare) * 1e3:12.0f}{''.join(shown)}")
+        _print(library, loaded - bare, costs)
+    try:
+        _print("vercel_ai", None, _vercel_costs(server, bodies))
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"  vercel_ai: not measured, {(getattr(error, 'stderr', '') or str(error))[-300:]}")
+
+
+def _print(library: str, imported: float | None, costs: dict[str, Any]) -> None:
+    for name in dict.fromkeys(key.split()[1] for key in costs):
+        shown = [_shown(costs[f"{row} {name}"], scale) for row, scale in SHOWN.items()]
+        title = f"{library}, {name}"
+        loading = "-" if imported is None else f"{imported * 1e3:.0f}"
+        print(f"  {title:32}{loading:>12}{''.join(shown)}")
+
+
+def _vercel_costs(server: str, bodies: str) -> dict[str, Any]:
+    """The same rows of the Vercel AI SDK, in Node.js."""
+    place = _cache("vercel_ai")
+    if not (place / "installed").exists():
+        print(f"  installing {' '.join(NODE_PACKAGES)} into {place} ...", file=sys.stderr)
+        place.mkdir(parents=True, exist_ok=True)
+        _run("npm", "install", "--silent", "--prefix", str(place), *NODE_PACKAGES)
+        (place / "installed").touch()
+    program = shutil.copy(HERE / "vercel.mjs", place)  # it finds its packages beside it
+    result: dict[str, Any] = json.loads(_run("node", program, server, given=bodies))
+    return result
 
 
 def _shown(cost: float | None, scale: float) -> str:
@@ -65,8 +89,7 @@ def _long(messages: int) -> dict[str, Any]:
 
 def _environment(library: str, packages: tuple[str, ...]) -> Path:
     """The Python that has the library, made if it is not there."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = root / "interlingua-benchmarks" / library
+    place = _cache(library)
     python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = place / "installed"
     if not done.exists():
@@ -75,6 +98,11 @@ def _environment(library: str, packages: tuple[str, ...]) -> Path:
         _run(str(python), "-m", "pip", "install", "--quiet", *packages)
         done.touch()
     return python
+
+
+def _cache(library: str) -> Path:
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "interlingua-benchmarks" / library
 
 
 def _told(python: Path, *arguments: str, given: str = "") -> dict[str, Any]:
