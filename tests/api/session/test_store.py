@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -122,7 +123,8 @@ def searched(request, store, monkeypatch):
         module = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts_none(text)"
         monkeypatch.setattr("interlingua.api.session.store._FULL_TEXT", module)
     else:
-        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE t USING fts5(x)")
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
     return store
 
 
