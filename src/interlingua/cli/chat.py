@@ -178,7 +178,7 @@ class Chat:
         except KeyboardInterrupt:
             if not self._is_interactive:
                 raise
-            self._out.note("interrupted; what has arrived is part of the conversation")
+            self._out.note("\ninterrupted; what has arrived is part of the conversation")
         except (SDKError, click.ClickException, OSError) as error:
             is_pipe = isinstance(error, BrokenPipeError) and not isinstance(error, SDKError)
             if self._out.debug or is_pipe:

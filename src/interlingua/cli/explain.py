@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Output, json_text, printable, with_output
+from interlingua.cli.output import (
+    Output,
+    dollars,
+    fold,
+    json_text,
+    paint,
+    printable,
+    with_output,
+)
 from interlingua.cli.prompts import Question, prompt_options, read_question
+from interlingua.cli.tables import BOLD, DIM, RED, YELLOW
 
 if TYPE_CHECKING:
     from interlingua import Explanation, Request
@@ -39,7 +50,7 @@ def explain(out: Output, question: Question) -> None:
     if out.json:
         out.data(_fields(explanation))
     else:
-        out.line(printable("\n".join(_lines(explanation))))
+        out.line("\n".join(_lines(explanation)))
 
 
 def _dry_run(out: Output, question: Question) -> Explanation:
@@ -89,14 +100,21 @@ def _fields(explanation: Explanation) -> dict[str, Any]:
     return {name: getattr(explanation, name) for name in names}
 
 
-def _lines(explanation: Explanation) -> list[str]:
-    lines = [f"{explanation.method} {explanation.url}"]
-    lines += [f"{name}: {value}" for name, value in explanation.headers.items()]
-    lines += ["", json_text(explanation.body), ""]
-    lines += [f"warning: {warning.message}" for warning in explanation.warnings]
-    lines += [f"would be refused: {warning.message}" for warning in explanation.refused]
-    lines += [f"fetched first: {path}" for path in explanation.fetches]
-    lines.append(f"input: about {explanation.estimated_input_tokens:,} tokens")
+def _lines(explanation: Explanation) -> Iterator[str]:
+    screen = sys.stdout
+    yield paint(screen, f"{explanation.method} {printable(explanation.url)}", BOLD)
+    for name, value in explanation.headers.items():
+        yield paint(screen, printable(f"{name}: {value}"), DIM)
+    yield from ("", printable(json_text(explanation.body)), "")
+    for word, color, warnings in (
+        ("warning", YELLOW, explanation.warnings),
+        ("would be refused", RED, explanation.refused),
+    ):
+        for warning in warnings:
+            text = fold(screen, printable(f"{word}: {warning.message}"))
+            yield paint(screen, word, color) + text.removeprefix(word)
+    for path in explanation.fetches:
+        yield f"fetched first: {printable(path)}"
+    yield f"input: about {explanation.estimated_input_tokens:,} tokens"
     cost = explanation.estimated_cost
-    lines.append("cost: unknown" if cost is None else f"cost: ${cost.low:.6f} to ${cost.high:.6f}")
-    return lines
+    yield "cost: unknown" if cost is None else f"cost: {dollars(cost.low)} to {dollars(cost.high)}"

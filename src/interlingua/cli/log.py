@@ -143,24 +143,28 @@ def cost(out: Output, days: int) -> None:
     interlingua log cost
     """
     rows = read(_BY_DAY, (f"-{days} days",))
+    for row in rows:
+        if row["unknown"] == row["calls"]:
+            row["cost"] = None
     if not out.json:
         _add_bars(rows)
     out.table(_COSTS, rows, empty=f"No call of the last {days} days is in the log.")
     if rows and not out.json:
         unknown = sum(row["unknown"] for row in rows)
-        more = f", and {unknown} of unknown cost" if unknown else ""
+        more = f", of which {unknown:,} of unknown cost" if unknown else ""
         calls = sum(row["calls"] for row in rows)
         noun = "call" if calls == 1 else "calls"
-        out.note(f"Total: {dollars(sum(row['cost'] for row in rows))} for {calls:,} {noun}{more}")
+        total = sum(row["cost"] or 0.0 for row in rows)
+        out.note(f"Total: {dollars(total)} for {calls:,} {noun}{more}")
 
 
 def _add_bars(rows: list[dict[str, Any]]) -> None:
     """Draw the costs as bars, in the width that the other columns leave."""
     room = room_beside(_COSTS[:-1], rows, terminal_width(sys.stdout))
     width = max(_NARROWEST, min(_WIDTH, room))
-    highest = max((row["cost"] for row in rows), default=0.0)
+    highest = max((row["cost"] or 0.0 for row in rows), default=0.0)
     for row in rows:
-        length = width * row["cost"] / highest if highest else 0.0
+        length = width * (row["cost"] or 0.0) / highest if highest else 0.0
         row["bar"] = "█" * round(length) or ("▏" if length else "")
 
 

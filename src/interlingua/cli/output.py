@@ -329,6 +329,8 @@ def report(error: BaseException, output: Output) -> int:
 
         traceback.print_exception(error)
     else:
+        if isinstance(error, KeyboardInterrupt) and is_terminal(sys.stderr):
+            sys.stderr.write("\n")  # the terminal has written ^C
         output.error(error)
     try:
         sys.stdout.flush()

@@ -49,13 +49,13 @@ def draw(
     paint: Callable[[str, str], str],
 ) -> Drawing:
     """Draw a table; `paint` takes a text and a code such as `BOLD`."""
-    cells = _cells(columns, rows, is_short=False)
+    cells = whole = _cells(columns, rows, is_short=False)
     is_short = _width(columns, cells) > width and any(column.short for column in columns)
     if is_short:
         cells = _cells(columns, rows, is_short=True)
     widths = _fit(columns, cells, width)
     if widths is None:
-        return Drawing(list(_records(columns, cells, width, paint)), is_short)
+        return Drawing(list(_records(columns, whole, width, paint)), is_short=False)
     titles = [column.title for column in columns]
     head = _row(columns, titles, widths, lambda text, _code: paint(text, BOLD))
     rule = paint("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), DIM)
