@@ -21,7 +21,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition, ToolSpec, tool_key
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
-from interlingua.wire.tool_names import flat_name, sent_names
+from interlingua.wire.tool_names import flat_name, may_change_form, sent_names
 
 INPUT = "input"
 """The parameter that holds the text of a custom tool."""
@@ -38,8 +38,7 @@ _MOST_NAMES = 10
 def has_special_tools(tools: tuple[ToolSpec, ...]) -> bool:
     """Whether there are tools that some dialects do not have."""
     return any(
-        type(tool) is ToolDefinition
-        and (tool.type != "function" or tool.namespace is not None or tool.deferred is not None)
+        may_change_form(tool) or (type(tool) is ToolDefinition and tool.deferred is not None)
         for tool in tools
     )
 

@@ -24,7 +24,7 @@ from interlingua.spec.request import Request, ToolDefinition, tool_key
 from interlingua.spec.response import Response
 from interlingua.streams.grammar import RewritingEncoder
 from interlingua.wire.tool_calls import TextArgument, text_argument
-from interlingua.wire.tool_names import sent_names
+from interlingua.wire.tool_names import may_change_form, sent_names
 
 
 def declared_response(response: Response, request: Request | None) -> Response:
@@ -43,12 +43,7 @@ def _special_tools(request: Request | None) -> dict[str, ToolDefinition]:
     """The tools that may have been sent in another form, by the names that were sent."""
     if request is None or not request.tools:
         return {}
-    special = [
-        tool
-        for tool in request.tools
-        if isinstance(tool, ToolDefinition)
-        and (tool.type != "function" or tool.namespace is not None)
-    ]
+    special = [tool for tool in request.tools if may_change_form(tool)]
     if not special:
         return {}
     names = sent_names(request.tools)

@@ -1,10 +1,11 @@
-"""The names of tools for dialects without namespaces."""
+"""Tools that not every dialect has, and their names for dialects without namespaces."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from interlingua.spec.request import ToolDefinition, ToolSpec, tool_key
 
@@ -12,6 +13,11 @@ _LONGEST = 64
 """Characters of a name that every dialect accepts."""
 _DIGEST = 8
 _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
+
+
+def may_change_form(tool: ToolSpec) -> TypeGuard[ToolDefinition]:
+    """Whether some dialects get this tool as a function, or by another name."""
+    return type(tool) is ToolDefinition and (tool.type != "function" or tool.namespace is not None)
 
 
 def sent_names(tools: Iterable[ToolSpec]) -> dict[tuple[str | None, str], str]:
