@@ -10,22 +10,16 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.conformance import answers
 from interlingua.conformance.laws import fold
 from interlingua.conformance.outcomes import choose, run_check
 from interlingua.conformance.probes import (
     HELLO,
     LONG,
     ONE_TOOL,
-    RESULTS,
-    TWO_TOOLS,
     UNKNOWN_MODEL,
     NotApplicableError,
     ProblemError,
-    check_calls,
-    check_parallel,
-    check_reason,
-    check_text,
-    check_usage,
 )
 from interlingua.conformance.report import Report, Score, Violation
 from interlingua.spec.contracts import Adapter
@@ -91,12 +85,6 @@ class Result:
             raise ProblemError(required, received or self.received, self.sent)
 
 
-async def text(subject: Subject) -> None:
-    """A text: `complete` returns text, the name of the model, and a finish reason."""
-    response, result = await subject.answer(HELLO)
-    check_text(result, response)
-
-
 async def stream(subject: Subject) -> None:
     """A stream: its events obey the grammar, and the last one is `Finish`."""
     events, result = await subject.events(HELLO)
@@ -105,47 +93,7 @@ async def stream(subject: Subject) -> None:
         "end a stream with `Finish`",
         f"the last of {len(events)} events is {events[-1:]!r}"[:_SHOWN],
     )
-    response, result = await subject.streamed(HELLO)
-    check_text(result, response)
-
-
-async def usage(subject: Subject) -> None:
-    """Usage: `complete` counts its input and output tokens."""
-    response, result = await subject.answer(HELLO)
-    check_usage(result, response.usage)
-
-
-async def stream_usage(subject: Subject) -> None:
-    """Usage of streams: `Finish` counts the input and output tokens."""
-    response, result = await subject.streamed(HELLO)
-    check_usage(result, response.usage)
-
-
-async def tools(subject: Subject) -> None:
-    """Tools: a required tool is called, with an id and arguments that fit its schema."""
-    response, result = await subject.answer(ONE_TOOL)
-    check_calls(result, response)
-    check_reason(result, response, "tool_calls")
-
-
-async def stream_tools(subject: Subject) -> None:
-    """Tools in streams: the call arrives whole, with an id and arguments that fit its schema."""
-    response, result = await subject.streamed(ONE_TOOL)
-    check_calls(result, response)
-    check_reason(result, response, "tool_calls")
-
-
-async def parallel(subject: Subject) -> None:
-    """Parallel calls: several calls of one answer have ids of their own."""
-    response, result = await subject.answer(TWO_TOOLS)
-    check_calls(result, response)
-    check_parallel(result, response)
-
-
-async def tool_results(subject: Subject) -> None:
-    """Tool results: a history with calls and their results is answered with text."""
-    response, result = await subject.answer(RESULTS)
-    result.require(response.text, "answer a history that ends with tool results with text")
+    await answers.stream(subject)
 
 
 async def errors(subject: Subject) -> None:
@@ -190,14 +138,8 @@ async def unchanged(subject: Subject) -> None:
 
 
 CHECKS: Mapping[str, AdapterCheck] = {
-    "text": text,
+    **answers.ANSWER_CHECKS,
     "stream": stream,
-    "usage": usage,
-    "usage of a stream": stream_usage,
-    "tool call": tools,
-    "tool call in a stream": stream_tools,
-    "parallel calls": parallel,
-    "tool results": tool_results,
     "errors": errors,
     "cancel": cancel,
     "at the same time": at_once,

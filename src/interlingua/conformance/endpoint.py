@@ -13,23 +13,17 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.conformance.answers import ANSWER_CHECKS
 from interlingua.conformance.outcomes import choose, run_check
 from interlingua.conformance.probes import (
     ENOUGH,
     FEW,
     HELLO,
     LONG,
-    ONE_TOOL,
-    RESULTS,
     STOP,
-    TWO_TOOLS,
     UNKNOWN_MODEL,
     NotApplicableError,
-    check_calls,
-    check_parallel,
     check_reason,
-    check_text,
-    check_usage,
 )
 from interlingua.conformance.report import Report, Score, Violation
 from interlingua.conformance.target import (
@@ -54,64 +48,6 @@ __all__ = ["CHECKS", "EndpointCheck", "check_endpoint"]
 
 EndpointCheck: TypeAlias = Callable[[Target], Awaitable[None]]
 """Raises `ProblemError` if the server does not meet a requirement."""
-
-
-async def text(target: Target) -> None:
-    """A text: a whole answer has text, the name of the model, and a known finish reason."""
-    response, exchange = await target.answer(HELLO)
-    check_text(exchange, response)
-
-
-async def stream(target: Target) -> None:
-    """A stream: its events are in order, the text comes in pieces, and the last event ends it."""
-    response, exchange = await target.streamed(HELLO)
-    check_text(exchange, response)
-
-
-async def usage(target: Target) -> None:
-    """Usage: a whole answer counts its input and output tokens."""
-    response, exchange = await target.answer(HELLO)
-    check_usage(exchange, response.usage)
-
-
-async def stream_usage(target: Target) -> None:
-    """Usage of streams: a stream counts its input and output tokens when a client asks for it."""
-    response, exchange = await target.streamed(HELLO)
-    check_usage(exchange, response.usage)
-
-
-async def tools(target: Target) -> None:
-    """Tools: a required tool is called, with an id and arguments that fit its schema."""
-    response, exchange = await target.answer(ONE_TOOL)
-    check_calls(exchange, response)
-    check_reason(exchange, response, "tool_calls")
-
-
-async def stream_tools(target: Target) -> None:
-    """Tools in streams: the call arrives whole, with an id and arguments that fit its schema."""
-    response, exchange = await target.streamed(ONE_TOOL)
-    check_calls(exchange, response)
-    check_reason(exchange, response, "tool_calls")
-
-
-async def parallel(target: Target) -> None:
-    """Parallel calls: several calls of one answer have ids of their own and whole arguments."""
-    response, exchange = await target.answer(TWO_TOOLS)
-    check_calls(exchange, response)
-    check_parallel(exchange, response)
-
-
-async def stream_parallel(target: Target) -> None:
-    """Parallel calls in streams: their pieces are told apart."""
-    response, exchange = await target.streamed(TWO_TOOLS)
-    check_calls(exchange, response)
-    check_parallel(exchange, response)
-
-
-async def tool_results(target: Target) -> None:
-    """Tool results: a history with calls and their results is answered with text."""
-    response, exchange = await target.answer(RESULTS)
-    exchange.require(response.text, "answer a history that ends with tool results with text")
 
 
 async def bad_key(target: Target) -> None:
@@ -202,15 +138,7 @@ async def stop(target: Target) -> None:
 
 
 CHECKS: Mapping[str, EndpointCheck] = {
-    "text": text,
-    "stream": stream,
-    "usage": usage,
-    "usage of a stream": stream_usage,
-    "tool call": tools,
-    "tool call in a stream": stream_tools,
-    "parallel calls": parallel,
-    "parallel calls in a stream": stream_parallel,
-    "tool results": tool_results,
+    **ANSWER_CHECKS,
     "error: wrong key": bad_key,
     "error: unknown model": unknown_model,
     "error: unknown model in a stream": stream_error,
