@@ -7,6 +7,7 @@ back in the next request of B's client, and is restored for A byte by byte.
 
 import functools
 import json
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -143,6 +144,46 @@ def test_state_survives_streams(upstream, client):
             broken[name] = (before, after, warnings)
 
     assert broken == {}
+
+
+OPAQUE = ("signature", "data", "encrypted_content", "thoughtSignature", "reasoning_details")
+
+
+def opaque_values(value):
+    """Every value of an opaque field in a body, in order; results of hosted tools are no state."""
+    if isinstance(value, list):
+        return [found for item in value for found in opaque_values(item)]
+    if not isinstance(value, dict) or str(value.get("type")).endswith("_tool_result"):
+        return []
+    own = [value[name] for name in OPAQUE if value.get(name)]
+    return own + [found for item in value.values() for found in opaque_values(item)]
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_the_model_is_sent_what_it_would_have_been_sent(upstream, client):
+    """The next request to A has the same opaque fields as if the client spoke A's dialect."""
+    codec, broken, count = dialects.get(upstream), {}, 0
+    for number, (name, response) in enumerate(answers(upstream)):
+        if not FULL and number % 5:
+            continue
+        _, _, body = restored(upstream, client, response)
+        state = state_between(upstream, client)
+        request, _ = state.unseal_request(next_request(client, body))
+        own = (Message.user("Go on."), response.message)
+        sent = [
+            opaque_values(
+                codec.encode_request(
+                    Request(model="m", messages=(*messages, Message.user("And now?")))
+                ).body
+            )
+            for messages in (own, request.messages)
+        ]
+        count += bool(sent[0])
+        if sent[0] != sent[1]:
+            broken[name] = sent
+
+    assert broken == {}
+    assert count
 
 
 @functools.cache
@@ -353,3 +394,45 @@ def test_a_text_that_the_client_changed_is_not_torn():
 
     assert [part.text for part in request.messages[1].content] == ["Something else."]
     assert request.messages[1].content[0].extra == {}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thinking_between_texts_that_a_client_joins(stream):
+    """It is where it was: the last part of a turn must not be thinking."""
+    content = [
+        {"type": "text", "text": "One "},
+        {"type": "text", "text": "moment. "},
+        {"type": "thinking", "thinking": "Hm.", "signature": "AAEC"},
+        {"type": "text", "text": "Two."},
+        {"type": "redacted_thinking", "data": "AAED"},
+        {"type": "tool_use", "id": "t1", "name": "look", "input": {}},
+    ]
+    body = {"id": "r", "type": "message", "role": "assistant", "model": "m", "content": content}
+    response = dialects.get("anthropic_messages").decode_response(body)
+    _, _, sent = restored("anthropic_messages", "openai_chat", response, stream=stream)
+    state = state_between("anthropic_messages", "openai_chat")
+    request, warnings = state.unseal_request(next_request("openai_chat", sent))
+    found = [getattr(part, "text", part.kind) for part in request.messages[1].content]
+
+    assert warnings == ()
+    assert found == ["One moment. ", "Hm.", "Two.", "", "tool_call"]
+
+
+def test_many_seals_take_time_in_proportion():
+    """A client may send the same seal as often as it likes."""
+    parts = [{"text": "x" * 50}, {"text": "y", "thoughtSignature": "AAEC"}]
+    answer = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    response = dialects.get("gemini_generate").decode_response(answer)
+    _, _, body = restored("gemini_generate", "openai_chat", response)
+    state = state_between("gemini_generate", "openai_chat")
+
+    def seconds(number):
+        message = body["choices"][0]["message"]
+        more = {**message, "reasoning_details": message["reasoning_details"] * number}
+        request = next_request("openai_chat", {"choices": [{"message": more}]})
+        began = time.process_time()
+        state.unseal_request(request)
+        return time.process_time() - began
+
+    seconds(10)
+    assert min(seconds(4000) for _ in range(3)) < 10 * min(seconds(1000) for _ in range(3))

@@ -12,6 +12,8 @@ where the client's dialect has the field only there: before a call, after a text
 from __future__ import annotations
 
 import zlib
+from collections import deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -53,10 +55,13 @@ class _State(Record, frozen=True, kw_only=True):
     part: str = ""
     """The part that has these fields: the id of a call, or the number of a text or image."""
     start: int = 0
-    """Where a text begins among all texts of the answer: some clients join them."""
+    """The length of all texts before it: some clients join them."""
     length: int = 0
+    """Of a text with these fields."""
     checksum: int | None = None
-    """Of a text, to know it again."""
+    """Of this text, or of all texts before a whole part, to know them again."""
+    beside: int = 0
+    """The number of parts before a whole part that the client has and that are no texts."""
 
 
 class Before(NamedTuple):
@@ -68,6 +73,8 @@ class Before(NamedTuple):
     """The number of parts that the client has too, texts and images included."""
     characters: int = 0
     """The length of all texts."""
+    checksum: int = 0
+    """Of all texts together."""
 
     def after(self, kind: type, text: str = "") -> Before:
         """What comes before the part that follows one of this kind, with this text."""
@@ -75,7 +82,23 @@ class Before(NamedTuple):
             self.texts + (kind is Text),
             self.images + (kind is Image),
             self.others + (kind not in _WHOLE),
-            self.characters + len(text),
+            self.characters,
+            self.checksum,
+        ).with_text(text)
+
+    def with_text(self, text: str) -> Before:
+        """The same after the end of a text."""
+        characters, checksum = self.characters + len(text), _checksum(text, self.checksum)
+        return self._replace(characters=characters, checksum=checksum)
+
+    def state_of(self, whole: Thinking | Opaque) -> _State:
+        """The state of a whole part in this place."""
+        return _State(
+            whole=whole,
+            after=self.others,
+            start=self.characters,
+            checksum=self.checksum,
+            beside=self.others - self.texts,
         )
 
 
@@ -136,9 +159,9 @@ class SealedState:
     def seal_part(self, part: Part, before: Before) -> list[Part]:
         """The part for the client, and beside it a thinking part with its state if needed."""
         if isinstance(part, Thinking):
-            return [self._seal_thinking(part, before.others)]
+            return [self._seal_thinking(part, before)]
         if isinstance(part, Opaque):
-            return self._seal_opaque(part, before.others)
+            return self._seal_opaque(part, before)
         fields = dict(extra_of(part, self._upstream.name)) if part.extra else {}
         if not fields.get(self._upstream.history.signature_field):
             return [part]
@@ -159,21 +182,21 @@ class SealedState:
             return [part, *self._carrier(_State(fields=fields, part=f"image {before.images}"))]
         return [part]
 
-    def _seal_thinking(self, part: Thinking, after: int) -> Thinking:
+    def _seal_thinking(self, part: Thinking, before: Before) -> Thinking:
         """The thinking part for the client; the same one if it has no state."""
         if not (part.signature or part.data or extra_of(part, self._upstream.name)):
             return part
-        text = self._seal(_State(whole=part, after=after))
+        text = self._seal(before.state_of(part))
         return part if text is None else self._field.make("" if part.redacted else part.text, text)
 
-    def _seal_opaque(self, part: Opaque, after: int) -> list[Part]:
+    def _seal_opaque(self, part: Opaque, before: Before) -> list[Part]:
         """A block of the upstream that has a signature; the client does not see it."""
         signature = self._upstream.history.signature_field
         if part.dialect != self._upstream.name or not isinstance(part.data, dict):
             return [part]
         return [
             part,
-            *(self._carrier(_State(whole=part, after=after)) if signature in part.data else ()),
+            *(self._carrier(before.state_of(part)) if signature in part.data else ()),
         ]
 
     def _carrier(self, state: _State) -> list[Part]:
@@ -210,7 +233,7 @@ class SealedState:
         if message.role != "assistant":
             return message
         rest: list[Part] = []
-        whole: list[tuple[int, int, Part]] = []  # with their places: here, and originally
+        whole: list[tuple[int, _State]] = []  # with their places here
         states: list[_State] = []  # those of other parts
         is_changed = False
         for warnings.part, part in enumerate(message.content):
@@ -222,7 +245,7 @@ class SealedState:
             restored = part
             for state in self._states(seals, warnings):
                 if state.whole is not None:
-                    whole.append((len(rest), state.after, state.whole))
+                    whole.append((len(rest), state))
                 elif state.part:
                     states.append(state)
                 else:
@@ -232,35 +255,55 @@ class SealedState:
         if not is_changed:
             return message
         if not self._field.is_placed:
-            rest, states = self._separate(rest, states)
+            rest, states = self._separate(rest, states, _known_places(rest, whole))
+            spots = _Spots(rest)
+            whole = [(spots.find(state), state) for _, state in whole]
         fields = {state.part: state.fields for state in states}
         parts = self._place(rest, whole, fields)
         return replace(message, content=parts) if parts else None
 
-    def _separate(self, parts: list[Part], states: list[_State]) -> tuple[list[Part], list[_State]]:
-        """The parts, with texts apart that the client joined, and the states not found in them."""
+    def _separate(
+        self, parts: list[Part], states: list[_State], places: Iterable[int]
+    ) -> tuple[list[Part], list[_State]]:
+        """
+        The parts, with texts apart that the client joined, and the states not found in them.
+
+        At the places, which count the characters of all texts, texts are cut too.
+        """
         apart: list[Part] = []
-        left = sorted(states, key=lambda state: state.start)
+        unfound = [state for state in states if state.checksum is None]  # of calls and images
+        texts = [state for state in states if state.checksum is not None]
+        marks = deque(sorted([*texts, *map(_place_mark, places)], key=_start_of))
         begin = 0
         for part in parts:
-            if not isinstance(part, Text):
+            if isinstance(part, Text):
+                apart += self._cut(part, begin, marks, unfound)
+                begin += len(part.text)
+            else:
                 apart.append(part)
+        return apart, [*unfound, *(mark for mark in marks if mark.fields is not None)]
+
+    def _cut(
+        self, text: Text, begin: int, marks: deque[_State], unfound: list[_State]
+    ) -> list[Part]:
+        """The pieces of a text; the marks in it are removed."""
+        pieces: list[Part] = []
+        at, end = 0, len(text.text)
+        while marks and marks[0].start - begin + bool(marks[0].length) <= end:
+            mark = marks.popleft()
+            start = mark.start - begin
+            piece = text.text[start : start + mark.length]
+            if start < at or (mark.fields is not None and _checksum(piece) != mark.checksum):
+                unfound += [] if mark.fields is None else [mark]
                 continue
-            at, end, text = 0, len(part.text), part.text
-            for state in tuple(left):
-                start = state.start - begin
-                piece = text[max(start, 0) : start + state.length]
-                if start < at or start > end or _checksum(piece) != state.checksum:
-                    continue
-                left.remove(state)
-                if start > at:
-                    apart.append(replace(part, text=text[at:start]))
-                apart.append(self._with_fields(replace(part, text=piece), state.fields))
-                at = start + state.length
-            if at < end or not text:
-                apart.append(replace(part, text=text[at:]))
-            begin += end
-        return apart, left
+            if start > at:
+                pieces.append(replace(text, text=text.text[at:start]))
+            if mark.fields is not None:
+                pieces.append(self._with_fields(replace(text, text=piece), mark.fields))
+            at = start + mark.length
+        if at < end or not pieces:
+            pieces.append(replace(text, text=text.text[at:]))
+        return pieces
 
     def _states(self, seals: list[str], warnings: WarningList) -> list[_State]:
         states: list[_State] = []
@@ -275,16 +318,17 @@ class SealedState:
     def _place(
         self,
         rest: list[Part],
-        whole: list[tuple[int, int, Part]],
+        whole: list[tuple[int, _State]],
         fields: dict[str, dict[str, Any] | None],
     ) -> tuple[Part, ...]:
         """The parts in their order, with their fields."""
         parts: list[Part] = []
         before = Before()
+        placed: dict[int, list[Part]] = {}
+        for here, state in whole:
+            placed.setdefault(here, []).extend([] if state.whole is None else [state.whole])
         for i in range(len(rest) + 1):
-            for here, first, each in whole:
-                if i == (here if self._field.is_placed else min(first, len(rest))):
-                    parts.append(each)
+            parts += placed.get(i, ())
             part = rest[i] if i < len(rest) else None
             if isinstance(part, ToolCall):
                 part = self._with_fields(part, fields.get(f"call {part.id}"))
@@ -312,8 +356,50 @@ class SealedState:
         return replace(part, extra={**extra, self._client: own} if own else extra)
 
 
-def _checksum(text: str) -> int:
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+def _checksum(text: str, before: int = 0) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"), before)
+
+
+def _known_places(parts: list[Part], whole: list[tuple[int, _State]]) -> list[int]:
+    """Where whole parts were in the texts, if the texts before them are the same."""
+    text = "".join([part.text for part in parts if isinstance(part, Text)])
+    places: list[int] = []
+    last = checksum = 0
+    for place, expected in sorted({(each.start, each.checksum or 0) for _, each in whole}):
+        checksum, last = _checksum(text[last:place], checksum), place
+        if checksum == expected and place <= len(text):
+            places.append(place)
+    return places
+
+
+def _place_mark(place: int) -> _State:
+    return _State(start=place)
+
+
+def _start_of(state: _State) -> tuple[int, int]:
+    return state.start, state.length
+
+
+class _Spots:
+    """Where whole parts were among the parts that the client has."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._last = len(parts)
+        self._spots: dict[tuple[int, int], range] = {}  # by characters, and parts that are no text
+        characters = beside = 0
+        for place, part in enumerate((*parts, None)):
+            spot = self._spots.get((characters, beside), range(place, place))
+            self._spots[characters, beside] = range(spot.start, place + 1)
+            if isinstance(part, Text):
+                characters += len(part.text)
+            else:
+                beside += 1
+
+    def find(self, state: _State) -> int:
+        """The place of a part: by the texts and others before it, else by their number."""
+        usual = min(state.after, self._last)
+        spot = self._spots.get((state.start, state.beside))
+        return usual if spot is None else min(max(usual, spot.start), spot.stop - 1)
 
 
 _KINDS: dict[type, type] = {TextStart: Text, ReasoningStart: Thinking, ToolCallStart: ToolCall}
@@ -374,9 +460,9 @@ class _SealingEncoder(RewritingEncoder):
             call = self._state.seal_part(event.tool_call, before)[-1]
             return [replace(event, index=index, tool_call=call)]
         if isinstance(event.part, Text):
-            characters = self._before.characters
-            before = before._replace(characters=characters)
-            self._before = self._before._replace(characters=characters + len(event.part.text))
+            known = self._before
+            before = before._replace(characters=known.characters, checksum=known.checksum)
+            self._before = known.with_text(event.part.text)
         part, *carriers = self._state.seal_part(event.part, before)
         end = replace(event, index=index, part=part)
         return [end, *(self._add(carrier, event.index + 1) for carrier in carriers)]
