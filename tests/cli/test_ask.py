@@ -309,3 +309,16 @@ def test_the_local_model_answers_without_keys(bare):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert "local:smollm2" in done.stderr
+    assert "cut off" in done.stderr
+
+
+def test_the_local_model_that_nobody_named_has_a_limit(bare):
+    """It may repeat itself without end; a model or a limit that is named is as it was named."""
+    asked = [
+        (("Hi.",), 400),
+        (("-o", "max_tokens", "900", "Hi."), 900),
+        (("-m", "local:smollm2", "Hi."), None),
+    ]
+    for arguments, limit in asked:
+        explanation = bare.run("ask", "--explain", "--json", *arguments)
+        assert json.loads(explanation.stdout)["body"].get("max_tokens") == limit

@@ -55,7 +55,7 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
 
 def _ask(out: Output, question: Question, **options: Any) -> None:
     from interlingua.cli.calls_log import start_log
-    from interlingua.cli.clients import open_client
+    from interlingua.cli.clients import chosen_limit, open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
 
     is_logged = start_log(out, wanted=not options["no_log"])
@@ -67,13 +67,17 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         turn.hides_reasoning = options["hide_reasoning"]
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]
-        model = {"model": question.model} if question.model else {}
-        result = turn.run(question.content, question.text, streams=streams, **model, **shape)
+        choices: dict[str, Any] = chosen_limit(question, session.model)
+        if question.model:
+            choices["model"] = question.model
+        result = turn.run(question.content, question.text, streams=streams, **choices, **shape)
     if out.json:
         out.data(describe_result(result, session, turn.seconds))
     elif options["extract"]:
         out.line(first_block(result.text))
     show_warnings(out, result.warnings)
+    if result.finish_reason.reason == "length":
+        out.note("The answer was cut off at its limit; -o max_tokens N allows a longer one.")
     if options["usage"]:
         out.note(
             usage_line(model_name(result), result.total_usage, result.total_cost, turn.seconds)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from interlingua.cli.keystore import stored_keys
 
 if TYPE_CHECKING:
+    from interlingua.cli.prompts import Question
     from interlingua.sync import Client
 
 MODEL = "INTERLINGUA_MODEL"
 """The variable that names the model to use when none is named."""
 LOCAL_MODEL = "local:smollm2"
+LOCAL_MAX_TOKENS = 400
+"""The longest answer of `LOCAL_MODEL` if nobody asked for it: it may repeat itself without end."""
 
 
 def environment() -> Mapping[str, str]:
@@ -66,3 +69,9 @@ def choose_model() -> tuple[str, str]:
         if model is not None:
             return f"{name}:{model.id}", f"there is a key for {name}"
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
+
+
+def chosen_limit(question: Question, model: str) -> dict[str, int]:
+    """The limit of an answer for a question that names neither a model nor a limit."""
+    is_chosen = question.model is None and "max_tokens" not in question.options
+    return {"max_tokens": LOCAL_MAX_TOKENS} if is_chosen and model == LOCAL_MODEL else {}
