@@ -253,6 +253,22 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in slugs, anchor
 
 
+def linked_pages(page):
+    """The pages of docs/ that a page links to."""
+    targets = {target for target, _ in LINK.findall(page.read_text(encoding="utf-8")) if target}
+    return {(page.parent / target).resolve() for target in targets} & set(PAGES)
+
+
+def test_every_page_is_two_clicks_away():
+    """From the first page, by links in the text alone."""
+    first = linked_pages(ROOT / "docs" / "index.md")
+    reached = first.union(*map(linked_pages, first))
+
+    assert len(first) > 50
+    missing = [page for page in PAGES if page.parent != ROOT and page not in reached]
+    assert [str(page.relative_to(ROOT)) for page in missing] in ([], ["docs/index.md"])
+
+
 # Public names.
 
 
