@@ -67,7 +67,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         turn.hides_reasoning = options["hide_reasoning"]
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]
-        choices: dict[str, Any] = chosen_limit(question, session.model)
+        choices: dict[str, Any] = {**chosen_limit(question, session.model)}
         if question.model:
             choices["model"] = question.model
         result = turn.run(question.content, question.text, streams=streams, **choices, **shape)

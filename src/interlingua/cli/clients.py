@@ -71,7 +71,7 @@ def choose_model() -> tuple[str, str]:
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
 
 
-def chosen_limit(question: Question, model: str) -> dict[str, int]:
+def chosen_limit(question: Question, model: str | None) -> dict[str, int]:
     """The limit of an answer for a question that names neither a model nor a limit."""
     is_chosen = question.model is None and "max_tokens" not in question.options
     return {"max_tokens": LOCAL_MAX_TOKENS} if is_chosen and model == LOCAL_MODEL else {}
