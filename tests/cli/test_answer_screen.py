@@ -1,5 +1,7 @@
 """Answers on a terminal: rendered while they arrive, the same however they are cut."""
 
+import time
+
 import pyte
 import pytest
 from hypothesis import given
@@ -171,6 +173,22 @@ def test_the_cost_is_linear(line):
     small, large = work(500), work(2000)
     assert large[0] <= 5.5 * small[0]
     assert large[1] <= 5.5 * small[1]
+
+
+def test_a_long_line_in_small_pieces():
+    """A line of 400,000 characters takes no time that grows with its square."""
+
+    class Last(MarkdownRenderer):
+        def lines(self, text, width):
+            return [text[-width:]]
+
+    answer = MarkdownAnswer(lambda _text: None, Last())
+    began = time.process_time()
+    for _ in range(100_000):
+        answer.add("word")
+    answer.end()
+
+    assert time.process_time() - began < 3
 
 
 def test_a_long_code_block_is_continued():

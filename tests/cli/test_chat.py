@@ -2,8 +2,11 @@
 
 import json
 import re
+import stat
 
 from interlingua import Session
+from interlingua.cli.chat import Chat
+from interlingua.cli.output import Output
 from interlingua.simulator import latency, pieces, text, thinking
 from support.cli import MODEL, Program, Terminal, simulated
 
@@ -139,3 +142,63 @@ def test_tools_of_a_file(program):
     assert "  roll: Roll a die." in done.stderr
     assert "→ roll()" in done.stderr
     assert "← 4" in done.stderr
+
+
+def test_markdown_in_a_terminal(tmp_path):
+    """Answers are rendered while they arrive, each block once; `--plain` shows their text."""
+    answer = "# Title\n\nA **bold** claim:\n\n- one\n- two\n\n```python\nx = 1\n```\n" + "end " * 40
+    script = text(answer) + pieces(5) + latency(between=0.001)
+    with simulated(script) as server:
+        program = Program(tmp_path, server.url)
+        rendered = Terminal(program, "chat", "-n", "-m", MODEL)
+        plain = Terminal(program, "chat", "-n", "--plain", "-m", MODEL)
+        for terminal in (rendered, plain):
+            terminal.expect("> ")
+            terminal.type("Hi\n")
+            terminal.expect("end end")
+            terminal.expect("> ")
+            terminal.type("\x04")
+            assert terminal.close() == 0
+
+    shown = "Title\n\nA bold claim:\n\n • one\n • two\n\n  x = 1\n\nend end"
+    assert shown in rendered.text
+    assert rendered.text.count("end") == plain.text.count("end") == 40
+    assert "# Title\n\nA **bold** claim:\n\n- one" in plain.text
+
+
+def test_history_and_completion_in_the_prompt(program):
+    """Tab completes commands, models and files; arrow-up brings the prompts of before."""
+    first = Terminal(program, "chat", "-m", MODEL)
+    first.expect("> ")
+    first.type("/mod\t anthropic:claude-haiku-4-\t\n")
+    first.expect("The model is now anthropic:claude-haiku-4-5.")
+    first.expect("> ")
+    first.type("Remember me\n")
+    first.expect("You said: Remember me")
+    first.expect("> ")
+    first.type("\x04")
+    assert first.close() == 0
+    again = Terminal(program, "chat", "-m", MODEL)
+    again.expect("> ")
+    again.type("\x1b[A\n")
+    again.expect("You said: Remember me")
+    again.expect("> ")
+    again.type("\x04")
+    assert again.close() == 0
+    assert stat.S_IMODE((program.home / "chat-history").stat().st_mode) == 0o600
+
+
+def test_paths_are_completed(tmp_path, monkeypatch):
+    """The argument of `/save` and `/tools` is a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "talk.json").touch()
+    (tmp_path / "file.py").touch()
+    chat = Chat(Output(), None, None, is_logged=False)
+
+    assert chat._complete("/save fo") == ["/save folder/"]
+    assert chat._complete("/save folder/t") == ["/save folder/talk.json"]
+    assert chat._complete("/tools fi") == ["/tools file.py"]
+    assert chat._complete("/save nowhere/x") == []
+    assert chat._complete("/un") == ["/undo"]
+    assert chat._complete("plain text") == []

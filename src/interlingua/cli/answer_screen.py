@@ -69,7 +69,8 @@ class MarkdownAnswer:
         self._clock = clock
         self._lines: list[str] = []  # of the block that is arriving
         self._size = 0  # the characters in them
-        self._rest = ""  # the line that is arriving
+        self._rest: list[str] = []  # the line that is arriving, in pieces
+        self._rest_size = 0
         self._fence = ""  # the line that opened the code block
         self._last = ""  # what the block before was: one of the words below
         self._shown: list[str] = []
@@ -79,19 +80,24 @@ class MarkdownAnswer:
 
     def add(self, piece: str) -> None:
         """Add a piece of the answer, and draw it if it is time."""
-        *lines, self._rest = (self._rest + piece).split("\n")
-        for line in lines:
-            self._add_line(line.rstrip("\r"))
-        size = self._size + len(self._rest)
+        *ends, rest = piece.split("\n")
+        for end in ends:
+            line = "".join((*self._rest, end)).rstrip("\r")
+            self._rest, self._rest_size = [], 0
+            self._add_line(line)
+        self._rest.append(rest)
+        self._rest_size += len(rest)
+        size = self._size + self._rest_size
         grown = size - self._drawn_size
         if grown > size // _GROWTH and self._clock() >= self._next_drawing:
             self._draw()
 
     def end(self) -> None:
         """Finish the block that is arriving, so that something else can be written."""
-        if self._rest:
-            rest, self._rest = self._rest, ""
-            self._add_line(rest)
+        if self._rest_size:
+            line = "".join(self._rest)
+            self._rest, self._rest_size = [], 0
+            self._add_line(line)
         self._finish(_BLOCK)
         self._fence = self._last = ""
 
@@ -134,9 +140,7 @@ class MarkdownAnswer:
     def _finish(self, kind: str) -> None:
         """Draw the block for the last time."""
         if self._lines:
-            rest, self._rest = self._rest, ""
             self._draw(is_last=True)
-            self._rest = rest
             self._last = kind
         self._lines, self._size, self._shown = [], 0, []
         self._drawn_size, self._next_drawing = 0, 0.0
@@ -146,7 +150,7 @@ class MarkdownAnswer:
         columns, height = terminal_size(sys.stdout)
         if not self._shown:
             self._width = columns
-        text = "\n".join([*self._lines, *filter(None, [self._rest])])
+        text = "\n".join([*self._lines, *filter(None, ["".join(self._rest)])])
         if not is_last and _may_become_item(text):
             return
         lines = self._renderer.lines(text, self._width)
@@ -154,7 +158,7 @@ class MarkdownAnswer:
             self._write("\n")
         self._show(lines, height)
         ended = self._clock()
-        self._drawn_size = self._size + len(self._rest)
+        self._drawn_size = self._size + self._rest_size
         self._next_drawing = ended + _IDLE * (ended - began)
 
     def _needs_gap(self, text: str) -> bool:

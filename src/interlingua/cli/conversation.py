@@ -67,8 +67,8 @@ class Turn:
         self._command = command
         self._is_logged = is_logged
         self._is_quiet = is_quiet
-        self._text = ""
-        self._reasoning = ""
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
         self._answer = _open_answer(out, is_plain=is_plain)
         self._began = time.monotonic()
         self.hides_reasoning = False
@@ -137,12 +137,12 @@ class Turn:
     def _add_text(self, piece: str) -> None:
         if not self._text:
             self._end_line(only_dim=True)
-        self._text += piece
+        self._text.append(piece)
         if not self._is_quiet:
             self._answer.add(piece)
 
     def _add_reasoning(self, piece: str) -> None:
-        self._reasoning += piece
+        self._reasoning.append(piece)
         if not self.hides_reasoning and piece:
             self._answer.end()
             self._out.dim(printable(piece))
@@ -175,8 +175,8 @@ class Turn:
                 "model": model_name(result) or self._session.model,
                 "system": system_text(self._session),
                 "prompt": prompt,
-                "answer": self._text,
-                "reasoning": self._reasoning or None,
+                "answer": "".join(self._text),
+                "reasoning": "".join(self._reasoning) or None,
                 "input_tokens": None if usage is None else usage.input_tokens,
                 "output_tokens": None if usage is None else usage.output_tokens,
                 "cost": None if cost is None else cost.total,
