@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.output import Output, dollars, is_terminal, printable
+from interlingua.cli.output import BadInput, Output, dollars, is_terminal, printable
 from interlingua.cli.places import data_folder, private_folder
 from interlingua.cli.tool_files import ask_approvals, describe_call
 
@@ -39,9 +39,16 @@ def last_session(store: SessionStore) -> str | None:
 
 def resume(session_id: str, store: SessionStore, client: Client, **options: Any) -> Session:
     """The stored conversation with this id."""
+    from interlingua.errors import ConfigurationError
     from interlingua.sync import Session
 
-    return Session.resume(session_id, store=store, client=client, **options)
+    try:
+        return Session.resume(session_id, store=store, client=client, **options)
+    except ConfigurationError as error:
+        if error.setting != "session_id":
+            raise
+        text = f"there is no conversation {session_id!r}; `interlingua log show` prints ids"
+        raise BadInput(text) from error
 
 
 class Turn:

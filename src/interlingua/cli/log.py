@@ -107,7 +107,8 @@ def show(out: Output, number: int | None) -> None:
     """
     found = find_calls("1" if number is None else "id = ?", () if number is None else (number,), 1)
     if not found:
-        raise click.UsageError("the log has no such call" if number else "the log is empty")
+        text = f"the log has no call {number}; `interlingua log` lists the last ones"
+        raise click.UsageError("the log is empty" if number is None else text)
     (call,) = found
     if out.json:
         out.data(call)

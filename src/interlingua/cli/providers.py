@@ -76,7 +76,7 @@ def _state(row: Provider, environ: Mapping[str, str]) -> tuple[bool, str]:
     if missing and not (variable and has_address(row, environ)):
         return False, f"set {', '.join(missing)}"
     if row.identity is not None and variable is None:
-        return False, f"with the login of {row.identity}, when it is named"
+        return False, f"uses the login of {row.identity}: name it, as in {row.name}:MODEL"
     if not row.key_required and variable is None and not has_address(row, environ):
-        return False, "a server on this machine, when it is named"
+        return False, f"a server on this machine: name it, as in {row.name}:MODEL"
     return True, variable or next(filter(environ.get, row.base_url_env), "")

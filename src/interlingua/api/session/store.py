@@ -266,7 +266,8 @@ class SessionStore:
 
     def _missing(self, session_id: str) -> ConfigurationError:
         return ConfigurationError(
-            f"There is no session {session_id!r} in {self._thread.path}. Its `list` has the ids."
+            f"There is no session {session_id!r} in {self._thread.path}. Its `list` has the ids.",
+            setting="session_id",
         )
 
     def _read(self, session_id: str, data: bytes, checksum: int) -> dict[str, Any]:
