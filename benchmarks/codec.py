@@ -7,7 +7,8 @@ Everything is CPU time of one process, best of several runs. The floor is the le
 Python client could do: cut the same bytes at line ends and let `msgspec` make dicts of
 them. The vendors' clients get the same bytes from a transport in memory, and stop at
 their own parsed events or objects; ours goes on to canonical events and the folded
-response. Ratios count; absolute figures are this machine's.
+response. Ratios count; absolute figures are this machine's. Beside a ratio that has a limit stand
+the limit, and PASS or FAIL.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import time
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 from peers import PEERS
+from report import judge, verdict
 
 from interlingua import (
+    Image,
     Message,
     Request,
     Response,
@@ -46,11 +50,12 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.response import FinishReason
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.json_text import dump_text, dumps, loads
 
 EVENTS = 2_000
 FRAGMENT = 50  # 2,000 of these are 100 kB
 CHUNK = 16_384
+LINEAR = 13.0  # times the cost of a tenth of the messages, at most
 decode_json = msgspec.json.Decoder().decode
 
 
@@ -147,7 +152,9 @@ def ours(name: str, chunks: list[bytes]) -> Response:
 
 def streams(name: str, runs: int) -> None:
     print(f"\n{name}: SSE + decode + accumulate, microseconds an event")
-    print(f"  {'stream':26}{'floor':>8}{'ours':>8}{'x floor':>9}{'vendor':>9}{'vendor/ours':>13}")
+    print(
+        f"  {'stream':26}{'floor':>8}{'ours':>8}{'x floor':>9}{'vendor':>9}{'x vendor':>10} limit"
+    )
     rows = {"2,000 text deltas": text_events()}
     if name != "gemini_generate":  # its calls come whole
         rows["2,000 fragments, 100 kB"] = argument_events()
@@ -164,13 +171,15 @@ def streams(name: str, runs: int) -> None:
         peer = PEERS[name].stream(body)
         theirs = best(peer, max(2, runs // 4))
         cost[title] = mine
+        judged = judge(f"{name}, {title}, x vendor", mine / theirs, 0.2)
         print(
             f"  {title:26}{low / count * 1e6:8.2f}{mine / count * 1e6:8.2f}{mine / low:9.1f}"
-            f"{theirs / count * 1e6:9.1f}{theirs / mine:13.1f}"
+            f"{theirs / count * 1e6:9.1f}{mine / theirs:10.3f} {judged}"
         )
     if len(rows) > 1:
         ratio = cost["2,000 fragments, 100 kB"] / cost["the same bytes as text"]
-        print(f"  100 kB of arguments cost {ratio:.2f} x the same bytes as text")
+        judged = judge(f"{name}, arguments x text", ratio, 2)
+        print(f"  100 kB of arguments cost {ratio:.2f} x the same bytes as text, {judged}")
 
 
 def history(count: int) -> Request:
@@ -188,13 +197,56 @@ def history(count: int) -> Request:
     return Request(model="m", messages=messages[:count], tools=[tool], max_tokens=100)
 
 
+def answered_history(count: int, name: str) -> Request:
+    """The same with thinking, raw arguments, and what a client notes about each answer."""
+    messages: list[Message] = []
+    for message in history(count).messages:
+        if message.role != "assistant":
+            messages.append(message)
+            continue
+        parts = [
+            replace(part, raw_arguments=dump_text(part.arguments))
+            if isinstance(part, ToolCall)
+            else part
+            for part in message.content
+        ]
+        thinking = Thinking(text="Let me think.", signature="c2lnbmVk" * 5, extra={name: {}})
+        metadata = {"model": "model-1", "provider": "it", "finish_reason": "stop"}
+        messages.append(Message(role="assistant", content=(thinking, *parts), metadata=metadata))
+    return replace(history(count), messages=tuple(messages))
+
+
+def image_history(count: int, _: str) -> Request:
+    """A conversation about images, every other message with one."""
+    messages: list[Message] = []
+    for i in range(count // 2):
+        image = Image(url=f"https://example.com/{i}.png")
+        messages += [Message.user(["What is this?", image]), Message.assistant("It is a cat.")]
+    return Request(model="m", messages=[*messages, Message.user("Why?")], max_tokens=100)
+
+
+HISTORIES: dict[str, Callable[[int, str], Request]] = {
+    "tools": lambda count, _: history(count),
+    "answers": answered_history,
+    "images": image_history,
+}
+
+
 def histories(name: str, runs: int) -> None:
-    print(f"\n{name}: encode a history to bytes, and decode it, milliseconds")
-    print(f"  {'messages':>10}{'floor':>9}{'encode':>9}{'x floor':>9}{'decode':>9}{'vendor':>9}")
+    for kind in HISTORIES:
+        compare_history(name, kind, runs)
+
+
+def compare_history(name: str, kind: str, runs: int) -> None:
+    print(f"\n{name}: encode a history ({kind}) to bytes, and decode it, milliseconds")
+    print(
+        f"  {'messages':>10}{'floor':>9}{'encode':>9}{'x floor':>9}{'decode':>9}{'vendor':>9}"
+        f"{'x vendor':>10} limit"
+    )
     cost: dict[int, float] = {}
     dialect = dialects.get(name)
     for count in (10, 100, 1_000):
-        request = history(count)
+        request = HISTORIES[kind](count, name)
         call = dialect.encode_request(request)
         again = max(1, 1_000 // count)
 
@@ -210,11 +262,14 @@ def histories(name: str, runs: int) -> None:
         back = best(repeat(lambda c=call: dialect.decode_request(c)), runs) / again
         theirs = best(PEERS[name].send(call.body), max(2, runs // 4))
         cost[count] = mine
+        judged = judge(f"{name}, {count} messages ({kind}), x vendor", mine / theirs, 0.6)
         print(
             f"  {count:10}{low * 1e3:9.3f}{mine * 1e3:9.3f}{mine / low:9.1f}"
-            f"{back * 1e3:9.3f}{theirs * 1e3:9.2f}"
+            f"{back * 1e3:9.3f}{theirs * 1e3:9.2f}{mine / theirs:10.3f} {judged}"
         )
-    print(f"  1,000 messages cost {cost[1_000] / cost[100]:.1f} x 100 messages")
+    growth = cost[1_000] / cost[100]
+    judged = judge(f"{name}, 1,000 messages ({kind}) x 100", growth, LINEAR)
+    print(f"  1,000 messages cost {growth:.1f} x 100 messages, {judged}")
 
 
 def broken(request: Request) -> Request:
@@ -228,7 +283,7 @@ def broken(request: Request) -> Request:
             messages.append(message)
         if i % 10 == 0:
             messages.append(Message.user(" "))
-    return msgspec.structs.replace(request, messages=tuple(messages[: len(request.messages)]))
+    return replace(request, messages=tuple(messages[: len(request.messages)]))
 
 
 def repairs(name: str, runs: int) -> None:
@@ -251,8 +306,10 @@ def repairs(name: str, runs: int) -> None:
             f"  {count:10}{cost['sound', count] * 1e3:9.3f}{cost['broken', count] * 1e3:9.3f}"
             f"{changes:9}"
         )
-    ratios = [f"{cost[kind, 1_000] / cost[kind, 100]:.1f} x" for kind in ("sound", "broken")]
-    print(f"  1,000 messages cost {ratios[0]} 100 messages sound, {ratios[1]} broken")
+    for kind in ("sound", "broken"):
+        growth = cost[kind, 1_000] / cost[kind, 100]
+        judged = judge(f"{name}, repair of 1,000 messages ({kind}) x 100", growth, LINEAR)
+        print(f"  1,000 messages ({kind}) cost {growth:.1f} x 100 messages, {judged}")
 
 
 def wholes(name: str, runs: int) -> None:
@@ -272,7 +329,8 @@ def wholes(name: str, runs: int) -> None:
     print(
         f"\n{name}: decode a response of {len(body):,} bytes, microseconds\n"
         f"  floor {low * 1e6:.1f}, ours {mine * 1e6:.1f} ({mine / low:.1f} x), "
-        f"vendor's client {theirs * 1e6:.0f} ({theirs / mine:.0f} x ours)"
+        f"vendor's client {theirs * 1e6:.0f}; ours is {mine / theirs:.3f} x the vendor's, "
+        f"{judge(f'{name}, a response, x vendor', mine / theirs, 0.1)}"
     )
 
 
@@ -287,6 +345,7 @@ def main() -> None:
         histories(name, runs)
         repairs(name, runs)
         wholes(name, runs)
+    print(verdict())
 
 
 if __name__ == "__main__":

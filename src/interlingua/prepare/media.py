@@ -39,7 +39,7 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
     messages = list(request.messages)
     for i, message in enumerate(messages):
-        if NO_MEDIA.issuperset(map(type, message.content)):
+        if not _has_unsupported(message.content, accepted, most):
             continue
         warnings.message = i
         content = _supported_parts(message.content, accepted, most, warnings)
@@ -71,6 +71,20 @@ def encode_result_parts(
             blocks.append(block)
     warnings.inner = None
     return blocks
+
+
+def _has_unsupported(
+    parts: tuple[Part, ...], accepted: Mapping[str, _Types], most: int | None
+) -> bool:
+    for part in parts:
+        if type(part) in NO_MEDIA:
+            continue
+        if isinstance(part, MEDIA_TYPES):
+            if _unsupported(part, accepted[part.kind], most):
+                return True
+        elif isinstance(part, ToolResult) and _has_unsupported(part.parts or (), accepted, most):
+            return True
+    return False
 
 
 def _supported_parts(

@@ -21,6 +21,7 @@ from interlingua.prepare.history.scan import HOLDERS, Messages
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    NO_MEDIA,
     Audio,
     Document,
     Image,
@@ -351,9 +352,11 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
         return messages
 
     def drop(message: Message) -> Message:
-        parts = []
+        parts: list[Part] = []
         for part in message.content:
-            if media := _unsupported_media(part, target):
+            if type(part) in NO_MEDIA:
+                parts.append(part)
+            elif media := _unsupported_media(part, target):
                 edits.change(MEDIA_DROPPED[part.kind], part, part=part.kind, media=media)
             else:
                 parts.append(_replace_inside(part, target, edits))
@@ -417,6 +420,6 @@ def _unsupported_media(part: Part, target: HistoryRules) -> str:
 
 def _source(part: Image | Audio | Document) -> str | None:
     """The field that holds the media; a data URL counts as bytes."""
-    if part.url is not None and part.url[:5].lower() == "data:":
-        return "data"
+    if part.url is not None:
+        return "data" if part.url[:5].lower() == "data:" else "url"
     return next((name for name in _WORDS if getattr(part, name, None) is not None), None)
