@@ -283,7 +283,8 @@ def sentence_about(name: str, doc: str) -> str:
     """
     What a docstring says of a name: `- `name`: meaning` in a list, else a sentence that has it.
 
-    A sentence that begins with the name is taken before another one.
+    A sentence or clause that begins with the name is taken before another one, and "`name` is a …"
+    is read as "A …".
     """
     mention = re.compile(rf"`\*{{0,2}}{name}(?:=[^`]*)?`")
     found = [sentence for sentence in sentences(doc) if mention.search(sentence)]
@@ -293,5 +294,18 @@ def sentence_about(name: str, doc: str) -> str:
         if listed:
             meaning = listed[2]
             return meaning[0].upper() + meaning[1:]
-    begins = [sentence for sentence in found if mention.match(sentence)]
-    return (begins or found or [""])[0]
+    clauses = [clause for sentence in found for clause in _clauses(sentence)]
+    begins = [clause for clause in clauses if mention.match(clause)]
+    if begins:
+        rest, is_definition = _IS_A.subn("", begins[0].removeprefix(f"`{name}`"))
+        return rest[0].upper() + rest[1:] if is_definition else begins[0]
+    return (found or [""])[0]
+
+
+_IS_A = re.compile(r"^ (?:is|are) (?=(?:an?|the|what|how|in|names|rates|text)\b)")
+
+
+def _clauses(sentence: str) -> list[str]:
+    """The parts of a sentence of which each says something of another name."""
+    parts = re.split(r"; (?=`)", sentence)
+    return [part if part.endswith((".", "…")) else f"{part}." for part in parts]
