@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from interlingua.cli.main import COMMANDS
+from interlingua.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from interlingua.catalog import list_models
-from interlingua.cli.main import program as group
+from interlingua.cli.commands import program as group
 from interlingua.cli.output import Output
 from interlingua.cli.schemas import read_schema, several
 from support.cli import KEY, MODEL

@@ -11,7 +11,7 @@ import pytest
 
 from interlingua import errors
 from interlingua.cli import output
-from interlingua.cli.main import COMMANDS, program
+from interlingua.cli.commands import COMMANDS, program
 from interlingua.cli.output import Output
 
 
@@ -39,7 +39,7 @@ def test_help_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
 
-    loaded = [f"interlingua.cli.{name}" for name in ("main", "output", "tables")]
+    loaded = [f"interlingua.cli.{name}" for name in ("commands", "output", "tables")]
     assert printed.splitlines()[-1] == f"[] {loaded}"
     assert all(name in printed for name in COMMANDS)
 

@@ -12,8 +12,8 @@ import pytest
 
 from interlingua.catalog import list_models
 from interlingua.cli import main
-from interlingua.cli.main import COMMANDS
-from interlingua.cli.main import program as group
+from interlingua.cli.commands import COMMANDS
+from interlingua.cli.commands import program as group
 from interlingua.simulator import Script, text, thinking
 from support.cli import KEY, MODEL, Program, Terminal, simulated
 

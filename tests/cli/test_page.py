@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import output
-from interlingua.cli.main import COMMANDS
+from interlingua.cli.commands import COMMANDS
 from support.cli import KEY
 
 HOWTO = Path(__file__).resolve().parents[2] / "docs" / "howto"

@@ -1,7 +1,7 @@
 """
 The command line: `interlingua`, in short `il`, or `python -m interlingua`.
 
-Each command is a module of this folder with `command`, and a row of `main.COMMANDS`.
+Each command is a module of this folder with `command`, and a row of `commands.COMMANDS`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MISSING = "error: the command line needs click and rich: pip install 'interling
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     try:
-        from interlingua.cli.main import program
+        from interlingua.cli.commands import program
         from interlingua.cli.output import run
     except ModuleNotFoundError as error:
         if error.name != "click":

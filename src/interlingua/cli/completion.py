@@ -23,7 +23,7 @@ def command(out: Output, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from interlingua.cli.main import program
+    from interlingua.cli.commands import program
 
     kind = get_completion_class(shell)
     if kind is None:  # click has all three
