@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from itertools import count
 from time import perf_counter
+from types import MethodType
 from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
@@ -261,9 +262,9 @@ class Attempts:
                 if perform is not None:
                     result = await perform(self._on_member(number))
                 elif inner.is_empty:
-                    result = await self._send(request, number)
+                    result = await self._send(number, request)
                 else:
-                    send = partial(self._send, attempt=number)
+                    send = MethodType(self._send, number)  # faster than a `partial`
                     info = self._info(inner, number) if inner.takes_call else NO_CALL
                     result = await inner.wrap_complete(send, info)(request)
             except BaseException as error:
@@ -384,7 +385,7 @@ class Attempts:
     # One attempt.
 
     async def _send(
-        self, request: Request, attempt: int, member: Adapter | None = None
+        self, attempt: int, request: Request, member: Adapter | None = None
     ) -> Response:
         calls = self._calls
         if request is not self.request and not calls.inner.is_empty:
@@ -397,7 +398,7 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             members = as_member_adapter(adapter)
             if members is not None:
-                send = partial(self._send, request, attempt)
+                send = partial(self._send, attempt, request)
                 return await members.send_by_member(request, send, self._on_member(attempt))
             response = await self._custom(adapter, request).complete()
         else:
@@ -409,13 +410,13 @@ class Attempts:
         """The events of one attempt, through the `per_attempt` middleware."""
         inner = self._calls.inner
         if self._shown is None and inner.is_empty:
-            return self._send_stream(request, attempt)
-        send = partial(self._send_stream, attempt=attempt)
+            return self._send_stream(attempt, request)
+        send = partial(self._send_stream, attempt)
         info = self._info(inner, attempt)
         return inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(
-        self, request: Request, attempt: int, member: Adapter | None = None
+        self, attempt: int, request: Request, member: Adapter | None = None
     ) -> AsyncIterator[StreamEvent]:
         request, ids = self._resolve(request), self._calls.call_ids
         key = request.provider or ""
@@ -424,7 +425,7 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             members = as_member_adapter(adapter)
             if members is not None:
-                send = partial(self._send_stream, request, attempt)
+                send = partial(self._send_stream, attempt, request)
                 return members.stream_by_member(request, send, self._on_member(attempt))
             events = self._custom(adapter, request).stream()
         else:
