@@ -211,3 +211,15 @@ def test_the_end_lets_others_write():
     answer.end()
 
     assert screen.text == "Let me **look\nnote\nFound."
+
+
+def test_what_the_terminal_echoes_does_not_shift_the_block():
+    """After Ctrl-C the terminal has written ^C; the block is drawn from the left all the same."""
+    screen = Screen()
+    answer = MarkdownAnswer(screen.write, MarkdownRenderer(), Clock(1000.0))
+    answer.add("one **two")
+    screen.write("^C")
+    answer.add("** three")
+    answer.end()
+
+    assert screen.text == "one two three\n^C"

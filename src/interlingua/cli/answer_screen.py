@@ -174,7 +174,8 @@ class MarkdownAnswer:
         if first == len(lines) == len(shown):
             return
         up = len(shown) - first
-        text = f"\x1b[{up}A" if up > 0 else ""
+        # After Ctrl-C the terminal has written ^C where the cursor was.
+        text = f"\r\x1b[{up}A" if up > 0 else "\r"
         text += "".join(f"{line}\x1b[K\n" for line in lines[first:])
         self._write(text + ("\x1b[J" if len(lines) < len(shown) else ""))
         self._shown = shown[:first] + lines[first:]
