@@ -312,13 +312,14 @@ def test_the_local_model_answers_without_keys(bare):
     assert "cut off" in done.stderr
 
 
-def test_the_local_model_that_nobody_named_has_a_limit(bare):
-    """It may repeat itself without end; a model or a limit that is named is as it was named."""
+def test_the_local_model_that_nobody_named_has_settings(bare):
+    """It wanders off and repeats itself; what is named is as it was named."""
     asked = [
-        (("Hi.",), 400),
-        (("-o", "max_tokens", "900", "Hi."), 900),
-        (("-m", "local:smollm2", "Hi."), None),
+        (("Hi.",), {"max_tokens": 400, "temperature": 0.2}),
+        (("-o", "max_tokens", "900", "Hi."), {"max_tokens": 900, "temperature": 0.2}),
+        (("-m", "local:smollm2", "Hi."), {"max_tokens": None, "temperature": None}),
     ]
-    for arguments, limit in asked:
+    for arguments, settings in asked:
         explanation = bare.run("ask", "--explain", "--json", *arguments)
-        assert json.loads(explanation.stdout)["body"].get("max_tokens") == limit
+        body = json.loads(explanation.stdout)["body"]
+        assert {name: body.get(name) for name in settings} == settings

@@ -55,7 +55,7 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
 
 def _ask(out: Output, question: Question, **options: Any) -> None:
     from interlingua.cli.calls_log import start_log
-    from interlingua.cli.clients import chosen_limit, open_client
+    from interlingua.cli.clients import chosen_settings, open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
 
     is_logged = start_log(out, wanted=not options["no_log"])
@@ -67,7 +67,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         turn.hides_reasoning = options["hide_reasoning"]
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]
-        choices: dict[str, Any] = {**chosen_limit(question, session.model)}
+        choices = chosen_settings(question, session.model)
         if question.model:
             choices["model"] = question.model
         result = turn.run(question.content, question.text, streams=streams, **choices, **shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.keystore import stored_keys
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MODEL = "INTERLINGUA_MODEL"
 """The variable that names the model to use when none is named."""
 LOCAL_MODEL = "local:smollm2"
-LOCAL_MAX_TOKENS = 400
-"""The longest answer of `LOCAL_MODEL` if nobody asked for it: it may repeat itself without end."""
+LOCAL_SETTINGS: Mapping[str, Any] = {"max_tokens": 400, "temperature": 0.2}
+"""How `LOCAL_MODEL` answers if nobody named it: it is tiny, wanders off, and repeats itself."""
 
 
 def environment() -> Mapping[str, str]:
@@ -71,7 +71,8 @@ def choose_model() -> tuple[str, str]:
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
 
 
-def chosen_limit(question: Question, model: str | None) -> dict[str, int]:
-    """The limit of an answer for a question that names neither a model nor a limit."""
-    is_chosen = question.model is None and "max_tokens" not in question.options
-    return {"max_tokens": LOCAL_MAX_TOKENS} if is_chosen and model == LOCAL_MODEL else {}
+def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
+    """The settings of the local model, but those that were given, if no model was named."""
+    if question.model is not None or model != LOCAL_MODEL:
+        return {}
+    return {k: value for k, value in LOCAL_SETTINGS.items() if k not in question.options}

@@ -54,14 +54,14 @@ def explain(out: Output, question: Question) -> None:
 
 
 def _dry_run(out: Output, question: Question) -> Explanation:
-    from interlingua.cli.clients import choose_model, chosen_limit, open_client
+    from interlingua.cli.clients import choose_model, chosen_settings, open_client
     from interlingua.errors import ConfigurationError
 
     model = question.model
     if model is None:
         model, why = choose_model()
         out.note(f"Model: {model} ({why})")
-    request = _request(question, model, **chosen_limit(question, model))
+    request = _request(question, model, **chosen_settings(question, model))
     client = open_client()
     try:
         return client.explain(request, stream=True)
@@ -71,7 +71,7 @@ def _dry_run(out: Output, question: Question) -> Explanation:
     return client.with_access(model, api_key="missing").explain(request, stream=True)
 
 
-def _request(question: Question, model: str, **chosen: int) -> Request:
+def _request(question: Question, model: str, **chosen: Any) -> Request:
     from interlingua import Message, Request, ResponseFormat, Tool, ToolDefinition
 
     settings: dict[str, Any] = {
