@@ -210,8 +210,11 @@ class Worker:
             raise SystemExit("A worker process did not start.")
 
     def result(self) -> dict[str, Any]:
-        output, _ = self.process.communicate(timeout=2 * PATIENCE)
-        found: dict[str, Any] = json.loads(output.splitlines()[-1])
+        assert self.process.stdout is not None  # noqa: S101 -- as above
+        # not `communicate`: it does not see what `wait_ready` has read ahead
+        lines = self.process.stdout.readlines()
+        self.process.wait(timeout=2 * PATIENCE)
+        found: dict[str, Any] = json.loads(lines[-1])
         return found
 
 
