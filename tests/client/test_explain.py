@@ -63,6 +63,7 @@ def test_files_are_read_and_fetches_are_told(tmp_path):
 
     assert "iVBORw0KGgo=" in repr(told.body)
     assert told.fetches == ("messages[0].content[1]",)
+    assert (told.warnings, told.refused) == ((), ())  # the call sends it
     assert CLIENT.explain(replace(request, model="anthropic:m")).fetches == ()
 
 

@@ -75,7 +75,9 @@ def explain(
     request = mark_lost_files(request, (adapter.name, adapter.provider.name), time())
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
-    refused = raising_losses(call.warnings, request, on_loss)
+    # A part that the call would fetch first is not lost; only this body is without it.
+    warnings = tuple(warning for warning in call.warnings if warning.path not in fetches)
+    refused = raising_losses(warnings, request, on_loss)
     return Explanation(
         provider=adapter.name,
         model=request.model,
@@ -84,7 +86,7 @@ def explain(
         headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
         body=call.body,
         fetches=fetches,
-        warnings=call.warnings,
+        warnings=warnings,
         refused=tuple(refused),
         addendum=call.addendum,
         tools_left_out=call.left_out,
