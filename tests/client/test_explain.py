@@ -53,6 +53,18 @@ def test_a_header_that_may_hold_a_key_is_covered():
     assert told.headers["x-a"] == "b"
 
 
+def test_a_server_without_a_key_gets_none():
+    """The header of the key is shown where it would be sent, also if the key is still missing."""
+    keyless = Client.from_env({"VLLM_API_KEY": KEY})
+    clients = {"ollama:m": keyless, "vllm:m": keyless, "groq:m": CLIENT}
+    shown = {
+        model: "authorization" in client.explain(Request(model=model, messages="hi")).headers
+        for model, client in clients.items()
+    }
+
+    assert shown == {"ollama:m": False, "vllm:m": True, "groq:m": True}
+
+
 def test_files_are_read_and_fetches_are_told(tmp_path):
     """The body is what would be sent but for URLs, which need a network."""
     path = tmp_path / "a.png"

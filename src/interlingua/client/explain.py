@@ -75,6 +75,7 @@ def explain(
     request = mark_lost_files(request, (adapter.name, adapter.provider.name), time())
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
+    key = "key" if adapter.has_key or adapter.provider.key_required else None
     # A part that the call would fetch first is not lost; only this body is without it.
     warnings = tuple(warning for warning in call.warnings if warning.path not in fetches)
     refused = raising_losses(warnings, request, on_loss)
@@ -83,7 +84,7 @@ def explain(
         model=request.model,
         dialect=adapter.dialect,
         url=call.url,
-        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
+        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, key)}),
         body=call.body,
         fetches=fetches,
         warnings=warnings,
