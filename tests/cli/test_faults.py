@@ -311,7 +311,9 @@ def test_ctrl_c_at_each_stage_of_a_chat(tmp_path):
         program = Program(tmp_path, server.url)
         terminal = Terminal(program, "chat", "--plain", "-m", MODEL, "-T", "my_tools.py")
         terminal.expect("> ")
-        terminal.type("half a prom\x03")
+        terminal.type("half a prom")
+        terminal.expect("prom")  # the editor is reading
+        terminal.type("\x03")
         terminal.expect("Ctrl-D leaves.")
         terminal.expect("> ")
         terminal.type("Roll\n")
