@@ -528,12 +528,12 @@ def main() -> None:
     with serving(replies()) as server:
         bench = Bench(server, 7 if options.quick else 40)
         asyncio.run(run())
+        if options.save is not None:
+            save(options.save, is_quick=options.quick)
         if options.peers:
             import libraries
 
             libraries.compare(server, MESSAGES)
-    if options.save is not None:
-        save(options.save, is_quick=options.quick)
     print(verdict())
 
 
