@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / part) for part in ("src", "scripts", "tests")]
+
+import generated_pages  # noqa: E402
 
 from interlingua.providers.catalog.profiles import profile_for  # noqa: E402
 from interlingua.providers.provider import Provider  # noqa: E402
@@ -192,15 +194,7 @@ def pages() -> dict[Path, str]:
 
 def main() -> int:
     """Write the pages, or compare them."""
-    stale = 0
-    for path, text in pages().items():
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale = 1
-        print(f"{path.relative_to(ROOT)} is stale")
-        if "--check" not in sys.argv:
-            path.write_text(text, encoding="utf-8")
-    return stale if "--check" in sys.argv else 0
+    return generated_pages.write(pages())
 
 
 if __name__ == "__main__":

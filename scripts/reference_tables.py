@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
 
+import generated_pages  # noqa: E402
 from reference_build import render, source  # noqa: E402
 
 from interlingua.spec.warning_help import HELP  # noqa: E402
@@ -167,15 +168,7 @@ Options:
 
 def main() -> int:
     """Write the pages, or compare them."""
-    stale = 0
-    for path, text in texts().items():
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale = 1
-        print(f"{path.relative_to(ROOT)} is stale")
-        if "--check" not in sys.argv:
-            path.write_text(text, encoding="utf-8")
-    return stale if "--check" in sys.argv else 0
+    return generated_pages.write(texts())
 
 
 def texts() -> dict[Path, str]:

@@ -15,6 +15,7 @@ from interlingua.cli.output import FAILED, Output, with_output
 from interlingua.cli.recording import (
     PORT,
     Target,
+    announce,
     exchange_line,
     known_targets,
     run_command,
@@ -107,12 +108,8 @@ class _Recorder:
             if command:
                 code = await run_command(self._out, command, variables)
                 return code or (FAILED if self._failed else 0)
-            if self._out.json:
-                self._out.data({"url": server.url, "file": str(self._file), "variables": variables})
-            else:
-                self._out.line(f"Recording on {server.url} into {self._file}. Ctrl-C ends it.")
-                for variable, url in variables.items():
-                    self._out.line(f"  {variable}={url}")
+            line = f"Recording on {server.url} into {self._file}. Ctrl-C ends it."
+            announce(self._out, server.url, self._file, line, variables)
             await asyncio.Event().wait()
         return 0
 

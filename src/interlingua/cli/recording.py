@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -52,6 +53,16 @@ def server_options(function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def announce(out: Output, url: str, file: Path, line: str, variables: Mapping[str, str]) -> None:
+    """Say where the server is, and the variables that lead programs there."""
+    if out.json:
+        out.data({"url": url, "file": str(file), "variables": variables})
+        return
+    out.line(line)
+    for variable, value in variables.items():
+        out.line(f"  {variable}={value}")
 
 
 def known_targets(environ: Mapping[str, str]) -> dict[str, Target]:

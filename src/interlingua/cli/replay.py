@@ -13,6 +13,7 @@ import click
 from interlingua.cli.output import FAILED, Output, with_output
 from interlingua.cli.recording import (
     PORT,
+    announce,
     exchange_line,
     known_targets,
     run_command,
@@ -97,13 +98,9 @@ class _Player:
             variables = self._variables(server.url)
             if command:
                 return await run_command(self._out, command, variables)
-            if self._out.json:
-                self._out.data({"url": server.url, "file": str(self._file), "variables": variables})
-            else:
-                number = f"{len(self._urls)} exchange" + ("s" if len(self._urls) != 1 else "")
-                self._out.line(f"Replaying {number} on {server.url}. Ctrl-C ends it.")
-                for variable, url in variables.items():
-                    self._out.line(f"  {variable}={url}")
+            number = f"{len(self._urls)} exchange" + ("s" if len(self._urls) != 1 else "")
+            line = f"Replaying {number} on {server.url}. Ctrl-C ends it."
+            announce(self._out, server.url, self._file, line, variables)
             await asyncio.Event().wait()
         return 0
 

@@ -90,11 +90,11 @@ class Forwarder:
         elif (body := await read_body(receive)) is not None:
             exchange = _Exchange(scope, body, receive, send, self._on_exchange)
             work = asyncio.ensure_future(exchange.run(self._transport, self._locate))
-            gone = asyncio.ensure_future(_disconnect(receive))
+            disconnected = asyncio.ensure_future(_disconnect(receive))
             try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                gone.cancel()
+                disconnected.cancel()
                 work.cancel()  # does nothing if it has ended
                 await asyncio.wait({work})
                 exchange.report()
