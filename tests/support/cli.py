@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pyte
+import pytest
 
 from interlingua.simulator import Simulator, serve_in_thread
 
@@ -96,11 +97,29 @@ class Terminal:
         """Read until this text has been printed; returns what was before it."""
         end = time.monotonic() + PATIENCE
         while wanted not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
-            assert ready, f"{wanted!r} is not in {self.seen!r}"
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                self._kill()
+                pytest.fail(f"{wanted!r} is not in {self.seen!r}")
             self._read()
         before, _, self.seen = self.seen.partition(wanted)
         return before
+
+    def interrupt(self, wanted):
+        """Press Ctrl-C until this text has been printed; returns what was before it.
+
+        Python's line editor notices the signal while it waits for a key. A signal that comes
+        just before that, while it still draws its prompt, is noticed with the next key only.
+        """
+        end = time.monotonic() + PATIENCE
+        while wanted not in self.seen and time.monotonic() < end:
+            self.type("\x03")
+            pause = time.monotonic() + 2
+            while (
+                wanted not in self.seen
+                and select.select([self.fd], [], [], max(0, pause - time.monotonic()))[0]
+            ):
+                self._read()
+        return self.expect(wanted)
 
     def type(self, text):
         """Type a text."""
@@ -126,6 +145,11 @@ class Terminal:
         columns = range(self._screen.columns)
         texts = ["".join(row[column].data for column in columns) if row else "" for row in rows]
         return "\n".join(text.rstrip() for text in texts).rstrip()
+
+    def _kill(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.fd)
 
     def _read(self):
         data = os.read(self.fd, 4096)
