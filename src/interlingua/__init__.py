@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from interlingua.api.run.generate import generate as generate
     from interlingua.api.run.generate import stream as stream
     from interlingua.api.run.limits import RunLimits as RunLimits
-    from interlingua.api.run.loop import GenerateResult as GenerateResult
-    from interlingua.api.run.loop import StepResult as StepResult
     from interlingua.api.run.many import generate_many as generate_many
     from interlingua.api.run.options import GenerateOptions as GenerateOptions
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
+    from interlingua.api.run.results import GenerateResult as GenerateResult
+    from interlingua.api.run.results import StepResult as StepResult
     from interlingua.api.run.run import get_default_client as get_default_client
     from interlingua.api.run.run import set_default_client as set_default_client
     from interlingua.api.session.session import Session as Session
@@ -117,7 +117,7 @@ _NAMES = {
     "api.run.limits": ("RunLimits",),
     "api.run.many": ("generate_many",),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
-    "api.run.loop": ("GenerateResult", "StepResult"),
+    "api.run.results": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
     "api.session.session": ("Session",),

@@ -17,9 +17,9 @@ from interlingua.api.run import generate as async_run
 from interlingua.api.run import many as async_many
 from interlingua.api.run import run as default
 from interlingua.api.run.help import list_options
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.many import CONCURRENCY, Item, ItemResult, ProgressCallback
 from interlingua.api.run.options import Prompt
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.tools import mcp as async_mcp
 from interlingua.api.tools.mcp import MCPServer, MCPTools

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import Prompt
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.session.session import HistoryMode
 from interlingua.api.session.session import Session as AsyncSession
 from interlingua.api.session.store import SessionStore

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlingua.api.run.loop import GenerateResult, StepResult
+from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage, Warning

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.api.execute.execution import ExecuteError, ExecuteResult, execute
 from interlingua.api.run.generate import generate, stream
-from interlingua.api.run.loop import GenerateResult, StepResult
+from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.api.tools.tool import Tool
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.simulator import error, text, tool_call

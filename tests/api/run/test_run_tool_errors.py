@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from interlingua.api.run.generate import stream
-from interlingua.api.run.loop import StepResult
+from interlingua.api.run.results import StepResult
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import tool
 from interlingua.providers.cancel import AbortSignal

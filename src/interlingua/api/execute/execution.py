@@ -10,8 +10,8 @@ import msgspec
 
 from interlingua.api.execute.callbacks import Callbacks, Notifier
 from interlingua.api.run.generate import StreamResult
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client

@@ -14,7 +14,6 @@ from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.help import list_options
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import (
     ACCESS,
     GenerateOptions,
@@ -23,6 +22,7 @@ from interlingua.api.run.options import (
     make_messages,
     resumed_run,
 )
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED

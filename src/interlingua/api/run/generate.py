@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from interlingua.api.run.help import list_options
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions, Prompt
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.response import Response

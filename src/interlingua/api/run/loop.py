@@ -1,5 +1,5 @@
 """
-The tool loop as a state machine without I/O, and the results of a run.
+The tool loop as a state machine without I/O.
 
     while (request := loop.request) is not None:
         calls = loop.feed(response to request)
@@ -17,199 +17,37 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from operator import add
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from interlingua import dialects
+from interlingua.api.run.results import (
+    StepResult,
+    costs_of,
+    failed_costs_of,
+    failed_usage_of,
+    sum_usage,
+)
 from interlingua.api.tools.tool import Tool
 from interlingua.prepare.history import droppable_units
 from interlingua.spec.content import Part, Text, ToolCall, ToolResult
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
 from interlingua.spec.response import (
     Attempt,
     Cost,
-    FinishReason,
     Reason,
     Response,
     Usage,
     Warning,
     sum_costs,
-    summarize,
     with_usage,
 )
 from interlingua.spec.warnings import make_warning
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import extra_of, merge
-
-Output = TypeVar("Output")
-
-
-class StepResult(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """One model call and the results of its tool calls."""
-
-    response: Response
-    """The answer of the model."""
-    tool_results: tuple[ToolResult, ...] = ()
-    """The results of its tool calls, in the order of the calls."""
-    tool_errors: Mapping[str, Exception] = {}
-    """Why tool calls failed, by call id: the exceptions themselves."""
-
-    def __repr__(self) -> str:
-        return summarize(
-            self,
-            text=self.text,
-            reasoning=self.reasoning,
-            tool_calls=[call.name for call in self.tool_calls],
-            tool_results=len(self.tool_results),
-            finish_reason=self.finish_reason.reason,
-            input_tokens=self.usage.input_tokens,
-            output_tokens=self.usage.output_tokens,
-            warnings=[warning.code for warning in self.warnings],
-        )
-
-    @property
-    def text(self) -> str:
-        """The text of the answer."""
-        return self.response.text
-
-    @property
-    def reasoning(self) -> str | None:
-        """The visible reasoning of the answer."""
-        return self.response.reasoning
-
-    @property
-    def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls of the answer."""
-        return tuple(self.response.tool_calls)
-
-    @property
-    def finish_reason(self) -> FinishReason:
-        """Why the answer ended."""
-        return self.response.finish_reason
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens of the call."""
-        return self.response.usage
-
-    @property
-    def cost(self) -> Cost | None:
-        """The cost of the call and of its failed attempts; None if the price of one is unknown."""
-        return sum_costs(_costs(self.response))
-
-    @property
-    def warnings(self) -> tuple[Warning, ...]:
-        """What was changed or lost in the request."""
-        return self.response.warnings
-
-
-class GenerateResult(
-    msgspec.Struct,
-    Generic[Output],
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
-):
-    """The result of a run: all its steps; the properties are those of the last one."""
-
-    steps: tuple[StepResult, ...]
-    """The calls of the model, each with the results of its tools."""
-    messages: tuple[Message, ...] = ()
-    """The whole conversation with the answer and the tool results, to continue with."""
-    pending_approvals: tuple[ToolCall, ...] = ()
-    """Calls that need approval: continue with `resume=` and `approvals={call.id: True}`."""
-    failed_usage: Usage | None = None
-    """The tokens of answers that failed before the run was resumed; they are in no step."""
-    failed_costs: tuple[Cost | None, ...] = ()
-    """The costs of these answers; None for an unknown price."""
-    output: Output = None  # type: ignore[assignment]
-    """The object of `generate_object`."""
-
-    def __repr__(self) -> str:
-        usage = self.total_usage if self.steps else Usage()
-        return summarize(
-            self,
-            text=self.text if self.steps else "",
-            output=self.output,
-            tool_calls=[call.name for call in self.tool_calls] if self.steps else (),
-            finish_reason=self.finish_reason.reason if self.steps else None,
-            steps=len(self.steps),
-            messages=len(self.messages),
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            pending_approvals=[call.name for call in self.pending_approvals],
-            warnings=list(dict.fromkeys(warning.code for warning in self.warnings)),
-        )
-
-    @property
-    def response(self) -> Response:
-        """The last response."""
-        return self.steps[-1].response
-
-    @property
-    def text(self) -> str:
-        """The text of the last step."""
-        return self.steps[-1].text
-
-    @property
-    def reasoning(self) -> str | None:
-        """The reasoning of the last step."""
-        return self.steps[-1].reasoning
-
-    @property
-    def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls of the last step."""
-        return self.steps[-1].tool_calls
-
-    @property
-    def tool_results(self) -> tuple[ToolResult, ...]:
-        """The tool results of the last step."""
-        return self.steps[-1].tool_results
-
-    @property
-    def finish_reason(self) -> FinishReason:
-        """Why the last step ended."""
-        return self.steps[-1].finish_reason
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens of the last step."""
-        return self.steps[-1].usage
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all steps, and of answers that failed before the run was resumed."""
-        return _sum_usage(self.steps, self.failed_usage)
-
-    @property
-    def cost(self) -> Cost | None:
-        """The cost of the last step."""
-        return self.steps[-1].cost
-
-    @property
-    def total_cost(self) -> Cost | None:
-        """
-        What the run cost: all steps, failed attempts, and answers that failed before.
-
-        None if the price of any of them is unknown, because the sum would be too small.
-        """
-        costs = [cost for step in self.steps for cost in _costs(step.response)]
-        return sum_costs((*costs, *self.failed_costs))
-
-    @property
-    def warnings(self) -> tuple[Warning, ...]:
-        """The warnings of all steps."""
-        return tuple(warning for step in self.steps for warning in step.warnings)
-
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool | Awaitable[bool]]
 """Says, after the tools of a step have run, whether the run ends there; sync or async."""
@@ -270,8 +108,8 @@ class ToolLoop:
         self.failed_costs: tuple[Cost | None, ...] = ()
         if resumed is not None:
             self.steps += getattr(resumed, "steps", None) or ()
-            self.failed_usage = _failed_usage(resumed)
-            self.failed_costs = _failed_costs(resumed, self.failed_usage)
+            self.failed_usage = failed_usage_of(resumed)
+            self.failed_costs = failed_costs_of(resumed, self.failed_usage)
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
@@ -298,7 +136,7 @@ class ToolLoop:
         answers = self.answers(partial)
         if not answers and self.failed_usage is None:
             return None
-        return _sum_usage(answers, self.failed_usage)
+        return sum_usage(answers, self.failed_usage)
 
     def total_cost(
         self, partial: Response | None = None, attempts: Sequence[Attempt] = ()
@@ -309,7 +147,7 @@ class ToolLoop:
         `attempts` are those of the last call. They count if it has no answer.
         """
         answers = self.answers(partial)
-        costs = [cost for answer in answers for cost in _costs(answer)]
+        costs = [cost for answer in answers for cost in costs_of(answer)]
         if attempts and all(attempts[-1] not in answer.attempts for answer in answers):
             costs += [attempt.cost for attempt in attempts if attempt.usage is not None]
         return sum_costs((*costs, *self.failed_costs))
@@ -578,48 +416,6 @@ def in_call_order(answer: Message, results: tuple[Part, ...]) -> tuple[Part, ...
     return tuple(
         sorted(results, key=lambda part: places.get(getattr(part, "tool_call_id", ""), len(places)))
     )
-
-
-def _sum_usage(answers: Iterable[StepResult | Response], failed: Usage | None) -> Usage:
-    usages = [answer.usage for answer in answers]
-    return reduce(add, usages if failed is None else [*usages, failed])
-
-
-def _costs(response: Response) -> list[Cost | None]:
-    """What a call was paid for: its answer, and earlier attempts that reported usage."""
-    earlier = response.attempts[:-1]
-    return [response.cost, *(each.cost for each in earlier if each.usage is not None)]
-
-
-def _failed_costs(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ...]:
-    """The costs of a run that are in none of its steps; `failed` is its usage of that kind."""
-    if not isinstance(resumed, SDKError):
-        costs: tuple[Cost | None, ...] = getattr(resumed, "failed_costs", ())
-        return costs
-    steps = resumed.steps or ()
-    known = sum_costs(cost for step in steps for cost in _costs(step.response))
-    total = resumed.total_cost
-    if total is None or (known is None and steps):
-        return (None,) if failed is not None else ()
-    rest = total if known is None else total - known
-    return (rest,) if rest.total else ()
-
-
-def _failed_usage(resumed: Any) -> Usage | None:
-    """The tokens of a run that are in none of its steps."""
-    if not isinstance(resumed, SDKError):
-        usage: Usage | None = getattr(resumed, "failed_usage", None)
-        return usage
-    total, steps = resumed.total_usage, resumed.steps
-    if total is None or not steps:
-        return total
-    known = _sum_usage(steps, None)
-    rest: dict[str, Any] = {
-        name: value - (getattr(known, name) or 0)
-        for name, value in msgspec.structs.asdict(total).items()
-        if type(value) is int
-    }
-    return Usage(**rest, estimated=total.estimated) if any(rest.values()) else None
 
 
 def join_answers(first: Response, then: Response) -> Response:

@@ -19,8 +19,8 @@ import msgspec
 
 from interlingua.api.objects.functions import generate_object
 from interlingua.api.run.generate import ClosedByAsyncWith, generate
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import get_default_client
 from interlingua.client.client import Client
 from interlingua.providers.callbacks import settle

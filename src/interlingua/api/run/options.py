@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 import msgspec
 
 from interlingua.api.run.limits import RunLimits
-from interlingua.api.run.loop import GenerateResult, StopCondition
+from interlingua.api.run.loop import StopCondition
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.validation import OutputValidator
 from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.context import ToolContext

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua.api.run.limits import RunLimits
-from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop, with_results
+from interlingua.api.run.loop import ToolLoop, with_results
 from interlingua.api.run.options import (
     ACCESS,
     OnOverflow,
@@ -24,6 +24,7 @@ from interlingua.api.run.options import (
     timeouts_of,
     with_system,
 )
+from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.api.run.validation import Goal, ValidatedGoal
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.context import ToolContext

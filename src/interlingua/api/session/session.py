@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run.generate import StreamResult
-from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import (
     GenerateOptions,
     Prompt,
@@ -19,6 +18,7 @@ from interlingua.api.run.options import (
     check_options,
     make_messages,
 )
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import get_default_client
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.document import SavedSession, read_session, write_session

@@ -8,8 +8,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.api.objects.strategy import ObjectGoal
-from interlingua.api.run.loop import MARGIN, GenerateResult
+from interlingua.api.run.loop import MARGIN
 from interlingua.api.run.options import with_system
+from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
