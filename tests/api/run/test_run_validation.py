@@ -104,6 +104,33 @@ def test_objects(provider):
     assert growing.result().output == House(number=80)
 
 
+def test_an_object_that_waits_for_approval():
+    """While calls wait there is no output to check; the resumed run has one."""
+
+    @tool(needs_approval=True)
+    def build() -> str:
+        """Build."""
+        return "Built."
+
+    checked = []
+    answer = text('{"number": 7}')
+    with simulated(tool_call("build"), tool_call("build"), answer) as peer:
+
+        async def work(client):
+            options = {"tools": [build], "client": client, "output_validator": checked.append}
+            growing = stream_object(named("openai"), "?", schema=House, **options)
+            await collect(growing)
+            assert growing.result().output is None
+            waiting = await generate_object(named("openai"), "?", schema=House, **options)
+            assert waiting.output is None
+            approvals = {call.id: True for call in waiting.pending_approvals}
+            options |= {"resume": waiting, "approvals": approvals}
+            return await generate_object(named("openai"), schema=House, **options)
+
+        assert run(peer, work).output == House(number=7)
+    assert checked == [House(number=7)]
+
+
 def test_the_context_reaches_all():
     """Tools, validators, a system function and middleware see the same `deps`."""
     seen = {}

@@ -132,3 +132,12 @@ def test_a_value_without_a_json_form_is_an_error(value):
 def test_a_tool_call_is_data():
     """Parts that a result cannot contain are converted to JSON."""
     assert to_result_content(ToolCall(id="1", name="f"))["name"] == "f"
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_every_kind_of_bytes(kind):
+    """It is what bytes are: text, an image, or an error."""
+    assert to_result_content(kind(b"abc")) == "abc"
+    assert to_result_content([kind(PNG), 1]) == to_result_content([PNG, 1])
+    with pytest.raises(ConfigurationError, match="unknown media type"):
+        to_result_content(kind(b"\xff\xfe"))

@@ -67,6 +67,6 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 def _passed(name: str, limit: float, what: str) -> RunLimitError:
     return RunLimitError(
-        f"The run reached its limit {name}={limit:g}: {what}. To go on, pass resume= with this "
-        "error, and higher limits=."
+        f"The run reached its limit {name}={limit:g}: {what}. To go on, pass higher limits= and "
+        "resume= with this error; to the next turn of a Session, only the limits."
     )

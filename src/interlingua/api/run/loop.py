@@ -406,7 +406,8 @@ def with_results(
     *before, last = messages
     if last.role != "tool":
         return (*messages, Message(role="tool", content=tuple(results)))
-    content = in_call_order(before[-1], (*last.content, *results))
+    answer = before[-1] if before else last
+    content = in_call_order(answer, (*last.content, *results))
     return (*before, replace(last, content=content))
 
 

@@ -144,7 +144,7 @@ class Run:
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
         loop, cut = self.loop, self._cut
-        if type(self._goal) is ValidatedGoal and loop.steps:
+        if type(self._goal) is ValidatedGoal and loop.steps and not loop.pending_approvals:
             output = self._goal.output(loop.steps[-1].response)
         steps, messages = tuple(loop.steps), loop.messages
         if cut is not None:

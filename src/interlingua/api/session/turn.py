@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import MARGIN
 from interlingua.api.run.options import with_system
@@ -15,8 +17,11 @@ from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.api.tools.runner import ToolRound
+from interlingua.client.client import Client
+from interlingua.client.middleware.layers import ToolNext
 from interlingua.prepare.history.messages import end_of_prompts
 from interlingua.providers.cancel import CANCELLED, CancelScope
+from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
@@ -57,6 +62,8 @@ class TurnRun(Run):
         goal: Goal | None = None,
     ) -> None:
         super().__init__(model, None, options, goal)
+        layers = (_FileReader(self.client), *self._runner.layers)
+        self._runner = replace(self._runner, layers=layers)
         self.continues = continues
         """The open turn that this run goes on with."""
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
@@ -64,7 +71,8 @@ class TurnRun(Run):
         self._own = own
         self._system = None if self._make_system is not None else options.get("system")
         self._max_tokens: int | None = options.get("max_tokens")
-        self._begins_at = 0  # the position of its own first message in the conversation
+        # The position of its own first message in the conversation.
+        self._begins_at = len(self.loop.messages) - len(own)
         self._is_settled = False  # whether the session has what it leaves behind
         self._is_over = False
         # A warning about a message of the history was logged when it was first sent.
@@ -111,7 +119,7 @@ class TurnRun(Run):
         session = self._session
         history = session.enter(self)
         try:
-            self._own = (await load_media_async(self._with_paths(self._own))).messages
+            self._own = (await load_media_async(_with_paths(self._own, self.client))).messages
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
@@ -125,11 +133,6 @@ class TurnRun(Run):
             raise
         if self._is_settled:  # it was interrupted meanwhile
             raise AbortError(CANCELLED)
-
-    def _with_paths(self, messages: tuple[Message, ...]) -> Request:
-        """The messages, where the files to read are named as the client allows it."""
-        request = Request(messages=messages)
-        return paths_from_urls(request) if self.client.calls.routing.reads_path_urls else request
 
     async def _set_system(self, scope: CancelScope) -> None:
         before = len(self.loop.messages)
@@ -177,11 +180,14 @@ class TurnRun(Run):
         if self._is_over:
             return
         self._is_over = True
-        if not self._is_settled:
-            outcome = self.outcome(error)
-            loaded = await load_media_async(self._with_paths(outcome.messages))
-            self.settle(outcome._replace(messages=loaded.messages))
-        self._session.account(*self._spent(error))
+        try:
+            if not self._is_settled:
+                outcome = self.outcome(error)
+                loaded = await load_media_async(_with_paths(outcome.messages, self.client))
+                self.settle(outcome._replace(messages=loaded.messages))
+        finally:
+            self._session.leave(self)
+            self._session.account(*self._spent(error))
         await self._session.flush()
 
     def settle(self, outcome: Outcome) -> None:
@@ -193,10 +199,13 @@ class TurnRun(Run):
     def interrupt(self) -> None:
         """End the turn with what has arrived."""
         self.client.calls.scopes.cancel(self.request_id)
-        if not self._is_settled:
-            outcome = self.outcome(AbortError(CANCELLED))
-            loaded = load_media(self._with_paths(outcome.messages))
-            self.settle(outcome._replace(messages=loaded.messages))
+        try:
+            if not self._is_settled:
+                outcome = self.outcome(AbortError(CANCELLED))
+                loaded = load_media(_with_paths(outcome.messages, self.client))
+                self.settle(outcome._replace(messages=loaded.messages))
+        finally:
+            self._session.leave(self)
 
     def outcome(self, error: BaseException | None = None) -> Outcome:
         """What the turn leaves behind, after its end or after this error."""
@@ -204,11 +213,12 @@ class TurnRun(Run):
         if error is None:
             messages = self._closed()[begin:]
         elif isinstance(error, _INTERRUPTIONS):
-            messages = close_turn(self.conversation(self.partial())[begin:])
-            if messages[len(self._own) :] == ():  # nothing has arrived
+            arrived, given = self.conversation(self.partial())[begin:], len(self._own)
+            messages = close_turn(arrived)
+            if not messages[given:] and arrived[:given] == self._own:  # nothing has arrived
                 messages = ()
         else:
-            messages = complete_rounds(self.conversation()[begin:], len(self._own))
+            messages = complete_rounds(self.conversation()[begin:], self._own)
         omitted = 0
         if loop.summary is not None:
             omitted = sum(1 for at in loop.dropped if at < begin)
@@ -233,6 +243,33 @@ class TurnRun(Run):
         partial = None if error is None else self.partial()
         attempts = () if self._attempts is None else self._attempts.records
         return self.loop.total_usage(partial), self.loop.total_cost(partial, attempts)
+
+
+def _with_paths(messages: tuple[Message, ...], client: Client) -> Request:
+    """The messages, where the files to read are named as the client allows it."""
+    request = Request(messages=messages)
+    return paths_from_urls(request) if client.calls.routing.reads_path_urls else request
+
+
+class _FileReader:
+    """
+    Reads the files that tools return, around all middleware: the session stores their bytes.
+
+    So a file that cannot be read is an error of its tool, which is sent to the model.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def run_tool(
+        self, call: ToolCall, request: Request, call_next: ToolNext, /
+    ) -> ToolResult:
+        """The result with the bytes of its files."""
+        del call, request
+        message = Message(role="tool", content=(await call_next(),))
+        loaded = await load_media_async(_with_paths((message,), self._client))
+        result: Any = loaded.messages[0].content[0]
+        return result
 
 
 _INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)

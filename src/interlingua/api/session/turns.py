@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from msgspec.structs import replace
 
 from interlingua import dialects
@@ -108,14 +110,17 @@ def _without_loose_ends(message: Message) -> tuple[Message, ...]:
     return apply_rules((replace(message, content=content),), _rules_for_cut(message))
 
 
-def complete_rounds(messages: tuple[Message, ...], given: int) -> tuple[Message, ...]:
+def complete_rounds(
+    messages: tuple[Message, ...], given: tuple[Message, ...]
+) -> tuple[Message, ...]:
     """
     The messages of a turn that failed, up to its last tool results; none if no tool was run.
 
-    The first `given` messages were there before. So a turn that failed leaves nothing behind but
-    what its tools did.
+    The messages that are also in `given` were there before. So a turn that failed leaves nothing
+    behind but what its tools did.
     """
-    rounds = [at for at in range(given, len(messages)) if messages[at].role == "tool"]
+    pairs = enumerate(zip_longest(messages, given))
+    rounds = [at for at, (new, old) in pairs if new and new.role == "tool" and new != old]
     return close_turn(messages[: rounds[-1] + 1]) if rounds else ()
 
 

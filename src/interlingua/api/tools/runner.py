@@ -55,6 +55,7 @@ _INTERRUPTED = (
     "it was not run again."
 )
 _PARTS = (Text, Image, Audio, Document, Opaque)
+_BYTES = (bytes, bytearray, memoryview)
 
 
 class ToolObserver(Protocol):
@@ -362,11 +363,11 @@ def to_result_content(value: Any) -> str | Json | tuple[Part, ...]:
     """
     if isinstance(value, (str, ToolResult)):
         return value
-    if isinstance(value, (*_PARTS, bytes)):
+    if isinstance(value, (*_PARTS, *_BYTES)):
         part = _part(value)
         return part.text if isinstance(part, Text) and part is not value else (part,)
     if isinstance(value, (list, tuple)) and any(
-        isinstance(item, (*_PARTS, bytes)) for item in value
+        isinstance(item, (*_PARTS, *_BYTES)) for item in value
     ):
         return tuple(_part(item) for item in value)
     return _json(value)
@@ -375,8 +376,8 @@ def to_result_content(value: Any) -> str | Json | tuple[Part, ...]:
 def _part(item: Any) -> Part:
     if isinstance(item, _PARTS):
         return item
-    if isinstance(item, bytes):
-        return _from_bytes(item)
+    if isinstance(item, _BYTES):
+        return _from_bytes(bytes(item))
     return Text(text=item if isinstance(item, str) else dump_text(_json(item)))
 
 
