@@ -148,11 +148,15 @@ class Attempts:
         if outer.is_empty:
             return self.complete(self.request)
         if outer.is_transparent:
-            return outer.wrap_complete(self.complete, self._info(outer))(self.request)
+            return outer.wrap_complete(self.complete, self._info(outer), self._resolve)(
+                self.request
+            )
         return self._answer_through(outer)
 
     async def _answer_through(self, outer: CallLayers) -> Response:
-        response = await outer.wrap_complete(self.complete, self._info(outer))(self.request)
+        response = await outer.wrap_complete(self.complete, self._info(outer), self._resolve)(
+            self.request
+        )
         if response is self._answer and response.attempts is self.records:
             return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
@@ -182,7 +186,9 @@ class Attempts:
             self._shown = Shown()
         elif outer.is_empty:
             return self.stream(self.request)
-        return outer.wrap_stream(self.stream, self._shown, self._info(outer))(self.request)
+        return outer.wrap_stream(self.stream, self._shown, self._info(outer), self._resolve)(
+            self.request
+        )
 
     def _info(self, layers: CallLayers, attempt: int | None = None) -> CallInfo:
         """What these layers are told about the call."""
@@ -266,7 +272,7 @@ class Attempts:
                 else:
                     send = MethodType(self._send, number)  # faster than a `partial`
                     info = self._info(inner, number) if inner.takes_call else NO_CALL
-                    result = await inner.wrap_complete(send, info)(request)
+                    result = await inner.wrap_complete(send, info, self._resolve)(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)
@@ -413,7 +419,7 @@ class Attempts:
             return self._send_stream(attempt, request)
         send = partial(self._send_stream, attempt)
         info = self._info(inner, attempt)
-        return inner.wrap_stream(send, self._shown, info, is_first=True)(request)
+        return inner.wrap_stream(send, self._shown, info, self._resolve, is_first=True)(request)
 
     def _send_stream(
         self, attempt: int, request: Request, member: Adapter | None = None

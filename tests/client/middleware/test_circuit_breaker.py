@@ -699,6 +699,71 @@ def test_a_probe_that_ended_meanwhile_is_not_followed_by_another(end):
     assert isinstance(entry, Closed) if end == "fail" else not entry.is_probe
 
 
+class Hanging(MemoryStore):
+    """A store that does not answer to a question about a key, after a probe was noted."""
+
+    def __init__(self, hangs_at, **settings):
+        super().__init__(**settings)
+        self.is_asked = asyncio.Event()
+        self._hangs_at = hangs_at
+        self._has_probe = False
+
+    async def put(self, key, value, **settings):
+        self._has_probe = self._has_probe or key.startswith("circuit-probe:")
+        return await super().put(key, value, **settings)
+
+    async def get(self, key):
+        if self._has_probe and key == self._hangs_at:
+            self._hangs_at = None
+            self.is_asked.set()
+            await asyncio.Event().wait()
+        return await super().get(key)
+
+
+@pytest.mark.parametrize("hangs_at", ["circuit:a", "circuit:a:one"])
+def test_a_call_that_is_cancelled_while_the_store_is_asked(hangs_at):
+    """The probe that it was about to make is left to the next call."""
+    clock = Clock()
+    store = Hanging(hangs_at, clock=clock)
+    adapter = ScriptedAdapter(AuthenticationError("wrong key"), says("back"))
+    client = Client({"a": adapter}, middleware=[breaker_of(clock, store=store)])
+
+    async def work():
+        with pytest.raises(AuthenticationError):
+            await client.complete(ASK)
+        clock.now += 11
+        probe = asyncio.create_task(client.complete(ASK))
+        await store.is_asked.wait()
+        probe.cancel()
+        await asyncio.wait({probe})
+        return await client.complete(ASK)
+
+    assert asyncio.run(work()).text == "back"
+
+
+def test_a_stream_without_an_end_is_a_failure():
+    """As an answer that was cut: it counts, and a probe that ends so is over."""
+    clock = Clock()
+
+    class Empty(ScriptedAdapter):
+        async def stream(self, request):
+            if isinstance(self.answers[0], Cut):
+                self.answers.pop(0)
+                return
+            async for event in super().stream(request):
+                yield event
+
+    adapter = Empty(DOWN, DOWN, Cut(says("never"), 0), says("back"))
+    breaker = breaker_of(clock)
+    client = Client({"a": adapter}, middleware=[breaker])
+    for failure in (ServerError, ServerError, StreamError):
+        with pytest.raises(failure):
+            ask(client, "stream")
+        clock.now += 11
+    clock.now += 20
+    assert ask(client, "stream").text == "back"
+
+
 # Stores that other processes share.
 
 

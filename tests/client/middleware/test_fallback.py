@@ -12,6 +12,8 @@ from interlingua.api.objects.functions import stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
+from interlingua.client.middleware.budget import Budget
+from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.retry_policy import RetryPolicy
@@ -317,6 +319,35 @@ def test_71_every_attempt_is_metered(mode):
     ]
     assert response.attempts[-1].usage == response.usage
     assert response.provider == response.message.metadata["provider"] == "b"
+
+
+@both
+def test_layers_inside_see_the_model_that_is_asked(mode):
+    """A budget prices it, a cache stores its answer, and other layers get provider and model."""
+    seen = []
+
+    async def look(request, call_next):
+        seen.append((request.provider, request.model))
+        return await call_next(request)
+
+    budget = Budget(usd=1)
+    named = {
+        "anthropic": ScriptedAdapter(ServerError("down"), name="anthropic"),
+        "openai": ScriptedAdapter(says("fine", provider="openai"), name="openai"),
+    }
+    layers = [Fallback("openai:gpt-5.2"), budget, Cache(), look]
+    client = Client(named, middleware=layers)
+    ask = Request(model="anthropic:claude-haiku-4-5", messages="Hi.")
+
+    for _ in range(2):
+        assert either(mode, client, ask).text == "fine"
+    assert seen == [
+        ("anthropic", "claude-haiku-4-5"),
+        ("openai", "gpt-5.2"),
+        ("anthropic", "claude-haiku-4-5"),
+    ]
+    assert len(named["openai"].asked) == 1
+    assert asyncio.run(budget.used()) > 0
 
 
 @both

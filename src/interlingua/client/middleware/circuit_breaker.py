@@ -23,7 +23,7 @@ from interlingua.client.middleware.layers import (
 )
 from interlingua.client.stores.contract import Store
 from interlingua.providers.fold import close_stream
-from interlingua.spec.errors import CircuitOpenError
+from interlingua.spec.errors import CircuitOpenError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -100,6 +100,8 @@ class CircuitBreaker:
                 if passage.is_open and (is_content(event) or type(event) is Finish):
                     await passage.succeed()
                 yield event
+            if passage.is_open:
+                await passage.fail(StreamError("The stream ended without a finish event."))
         except BaseException as error:
             await passage.fail(error)
             raise
@@ -137,7 +139,11 @@ class CircuitBreaker:
         general = await circuits.enter(_circuit_key(key, provider))
         if isinstance(general, Closed):
             raise _refusal(general, provider, model, is_general=True)
-        own = await circuits.enter(_circuit_key(key, provider, model))
+        try:
+            own = await circuits.enter(_circuit_key(key, provider, model))
+        except BaseException:  # cancelled: the probe of the provider would never end
+            await circuits.leave(general)
+            raise
         if isinstance(own, Closed):
             await circuits.leave(general)
             raise _refusal(own, provider, model)

@@ -194,7 +194,12 @@ class Circuits:
         if not await self._store.put(probe, b"1", ttl=lease, only_new=True):
             return Closed(_BUSY, "a probe is under way" if circuit is None else circuit.reason)
         # Another call's probe may have ended between the two steps.
-        latest = await self.find(key)
+        try:
+            latest = await self.find(key)
+        except BaseException:  # cancelled, perhaps
+            with suppress(StoreError):
+                await self._store.delete(probe)
+            raise
         if latest is not None and now >= latest.until:
             logger.info("Circuit %s is half-open: one call goes through.", key)
             return Entry(key, is_probe=True, renewal=asyncio.create_task(self._renew(probe)))

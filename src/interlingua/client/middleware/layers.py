@@ -56,7 +56,7 @@ from interlingua.providers.fold import close_stream
 from interlingua.providers.tariffs import Tariffs
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Response
@@ -68,6 +68,9 @@ CompleteNext: TypeAlias = Callable[[Request], Awaitable[Response]]
 """The next layer of a call with a whole answer."""
 StreamNext: TypeAlias = Callable[[Request], AsyncIterator[StreamEvent]]
 """The next layer of a streaming call."""
+
+Resolve: TypeAlias = Callable[[Request], Request]
+"""Looks up the provider and the model of a request again, if a layer has changed them."""
 
 PerformNext: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Calls the next layer with a value; returns the result of the operation."""
@@ -193,10 +196,14 @@ class CallLayers:
         )
         """Whether a layer asks another model after a failure."""
 
-    def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
-        """The call, wrapped in every layer."""
+    def wrap_complete(self, call: CompleteNext, info: CallInfo, resolve: Resolve) -> CompleteNext:
+        """The call, wrapped in every layer; `resolve` is as for `wrap_stream`."""
+        is_inside = False
         # A bound method is made and called faster than a `partial`.
         for layer in self._layers:
+            if is_inside and not layer.is_transparent:
+                call = partial(_resolve_first, resolve, call)
+            is_inside = True
             if layer.is_told:
                 call = MethodType(layer.complete, (call, info))
             elif layer.taker is None:
@@ -206,15 +213,26 @@ class CallLayers:
         return call
 
     def wrap_stream(
-        self, call: StreamNext, shown: Shown | None, info: CallInfo, *, is_first: bool = False
+        self,
+        call: StreamNext,
+        shown: Shown | None,
+        info: CallInfo,
+        resolve: Resolve,
+        *,
+        is_first: bool = False,
     ) -> StreamNext:
         """
         The streaming call, wrapped in every layer; each one gets a `Finish` with the response.
 
         With `is_first`, the call is an attempt. Its `Finish` gets the response even if there is no
-        layer. `shown` is None if no layer sees the events.
+        layer. `shown` is None if no layer sees the events. A request that a layer passes on to
+        another is resolved before, so that each of them sees a provider and its model.
         """
+        is_inside = False
         for layer in self._layers:
+            if is_inside and not layer.is_transparent:
+                call = partial(_resolve_first_of_stream, resolve, call)
+            is_inside = True
             stream = layer.stream
             if layer.only_counts or shown is None:
                 call = partial(stream, call, info)
@@ -226,6 +244,28 @@ class CallLayers:
         if is_first and shown is not None:
             call = partial(_attached, call, shown, is_first)
         return call
+
+
+def _resolve_first(
+    resolve: Resolve, call_next: CompleteNext, request: Request
+) -> Awaitable[Response]:
+    return call_next(resolve(request))
+
+
+def _resolve_first_of_stream(
+    resolve: Resolve, call_next: StreamNext, request: Request
+) -> AsyncIterator[StreamEvent]:
+    try:
+        request = resolve(request)
+    except SDKError as error:
+        return _fail(error)
+    return call_next(request)
+
+
+async def _fail(error: SDKError) -> AsyncGenerator[StreamEvent, None]:
+    """A stream that fails when it is read, as those of adapters do."""
+    raise error
+    yield  # type: ignore[unreachable] # makes it a generator
 
 
 class _Wrapper(msgspec.Struct, frozen=True):
