@@ -4,6 +4,7 @@ import pytest
 
 from interlingua.errors import ConfigurationError
 from interlingua.stores import Limit, Refused, Reservation, Store
+from support.stores import KINDS, Blocking, Clock
 
 MINUTE = 60.0
 
@@ -139,6 +140,22 @@ def test_a_period_frees_whole_slots(store):
     assert isinstance(store.reserve([per_minute(1)]), Refused)
     store.advance(1)
     assert isinstance(store.reserve([per_minute(1)]), Reservation)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])  # a server has its own clock
+def test_a_clock_that_is_set_back(kind, tmp_path):
+    """What was taken counts for one more period, not until the clock is where it was."""
+    clock = Clock()
+    store = Blocking(KINDS[kind](clock, tmp_path), clock)
+    store.reserve([per_minute(2)])
+    store.advance(-3600)
+    store.reserve([per_minute(2)])
+    refused = store.reserve([per_minute(2)])
+    assert refused.used == 2
+    assert refused.retry_after <= 62
+    store.advance(refused.retry_after)
+    assert isinstance(store.reserve([per_minute(2)]), Reservation)
+    store.stop()
 
 
 @pytest.mark.parametrize("period", [0.5, 1, 60, 86_400, 7.3])

@@ -68,24 +68,6 @@ def test_several_threads():
     assert sum(admitted) == 700
 
 
-def test_a_clock_that_goes_back():
-    """Time stands still until the clock is where it was."""
-    clock = Clock()
-    store = MemoryStore(clock=clock)
-    wanted = [Limit(key="k", maximum=2, period=60)]
-
-    async def work():
-        await store.reserve(wanted)
-        clock.advance(-600)
-        await store.reserve(wanted)
-        clock.advance(600)
-        refused = await store.reserve(wanted)
-        clock.advance(refused.retry_after)
-        return await store.reserve(wanted)
-
-    assert isinstance(asyncio.run(work()), Reservation)
-
-
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["reserve", "settle", "wait"]),

@@ -79,12 +79,21 @@ class Bucket:
             self.drop_leases(now)
         slots = self.slots
         if self.width is not None and slots:
-            oldest = now // self.width - SLOTS
+            current = now // self.width
+            if next(reversed(slots)) > current:
+                self._bring_back(current)
+            oldest = current - SLOTS
             while slots and (first := next(iter(slots))) < oldest:
                 del slots[first]
         elif self.expires <= now:
             slots.clear()
             self.expires = inf
+
+    def _bring_back(self, current: int) -> None:
+        """The clock was set back: what was counted later than now counts as taken now."""
+        later = [slot for slot in self.slots if slot > current]
+        amount = sum(self.slots.pop(slot) for slot in later)
+        self.slots[current] = self.slots.get(current, 0.0) + amount
 
     def used(self) -> float:
         """What counts, after `drop_ended`."""

@@ -180,11 +180,14 @@ class MemoryStore:
         self._version = 0
         """Changes with everything that limit groups have to notice."""
         self._last = 0
+        self._set_back = 0.0
+        """The seconds by which the clock was set back."""
 
     def _now(self) -> int:
-        """The time, which never goes back: slots are in order of time."""
-        now = round(self._clock() * MICROSECONDS)
+        """The time. If the clock is set back, time goes on: slots are in order of time."""
+        now = round((self._clock() + self._set_back) * MICROSECONDS)
         if now < self._last:
+            self._set_back += (self._last - now) / MICROSECONDS
             return self._last
         self._last = now
         return now
@@ -241,7 +244,7 @@ class MemoryStore:
         self._acquire()  # `with` takes twice as long
         try:
             if group.version != self._version or (
-                group.fresh_until != inf and self._clock() >= group.fresh_until
+                group.fresh_until != inf and self._clock() + self._set_back >= group.fresh_until
             ):
                 self._refresh(group)
             number = 0
