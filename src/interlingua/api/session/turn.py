@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -268,8 +268,7 @@ class _FileReader:
         del call, request
         message = Message(role="tool", content=(await call_next(),))
         loaded = await load_media_async(_with_paths((message,), self._client))
-        result: Any = loaded.messages[0].content[0]
-        return result
+        return cast(ToolResult, loaded.messages[0].content[0])
 
 
 _INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
