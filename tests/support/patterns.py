@@ -6,6 +6,7 @@ import math
 import pkgutil
 import re
 import time
+from collections import defaultdict
 from itertools import chain, pairwise, product
 from pathlib import Path
 from re import _constants as sre
@@ -28,16 +29,32 @@ def modules():
 
 def written():
     """Where each call of `re` stands, its pattern (None if it is data), and how it is used."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    methods = Methods("\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")))
     for module in modules():
         source = Path(module.__file__).read_text(encoding="utf-8")
-        tree = ast.parse(source)
-        parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        for node in ast.walk(tree):
-            if not _is_call_of_re(node):
-                continue
+        if not re.search(r"\bre\.", source):  # most modules: they need not be parsed
+            continue
+        nodes = list(ast.walk(ast.parse(source)))
+        parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+        for node in filter(_is_call_of_re, nodes):
             where = f"{module.__name__}:{node.lineno}"
-            yield where, _evaluate(node, vars(module)), _uses(node, parents, text)
+            yield where, _evaluate(node, vars(module)), _uses(node, parents, methods)
+
+
+class Methods:
+    """The methods that a text calls on each name, found in one reading of it."""
+
+    def __init__(self, text):
+        self._called, self._aliases = defaultdict(set), defaultdict(set)
+        for name, method in re.findall(rf"\b(\w+)\.({'|'.join(USES)})\b", text):
+            self._called[name].add(method)
+        for alias, name in re.findall(r"\b(\w+)=(\w+)\b", text):
+            self._aliases[name].add(alias)
+
+    def of(self, name):
+        """Those called on the name, or else on the parameters that it is passed as."""
+        aliases = self._aliases[name]
+        return self._called[name] or set().union(*(self._called[alias] for alias in aliases))
 
 
 def held():
@@ -71,7 +88,7 @@ def _evaluate(node, names):
     return re.compile(pattern, *flag)
 
 
-def _uses(node, parents, text):
+def _uses(node, parents, methods):
     """How the pattern is used: each method that is called on it somewhere."""
     if node.func.attr != "compile":
         return {node.func.attr}
@@ -86,14 +103,8 @@ def _uses(node, parents, text):
         name = parent.arg
     else:
         target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
-        name = ast.unparse(target)
-    return _called(name, text) or set().union(
-        *(_called(alias, text) for alias in re.findall(rf"\b(\w+)={name}\b", text))
-    )
-
-
-def _called(name, text):
-    return set(re.findall(rf"\b{re.escape(name)}\.({'|'.join(USES)})\b", text))
+        name = ast.unparse(target).rpartition(".")[2]
+    return methods.of(name) or {"search"}  # of all uses the one that tries most
 
 
 def _patterns_in(value):
