@@ -44,6 +44,7 @@ def cpu(command, env):
 
 def compare(commands, env):
     """The median of each command; they take turns, so that a busy machine is fair to all."""
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # users do not compile at each start
     for command in commands.values():
         cpu(command, env)  # writes the compiled files
     rounds = [[cpu(command, env) for command in commands.values()] for _ in range(ROUNDS)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from interlingua.cli import collect_as_usual
 from interlingua.cli.output import printable
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def _load(path: Path) -> Any:
     if spec is None or spec.loader is None:
         raise click.BadParameter(f"{path} is not a Python file (.py)", param_hint="-T")
     module = importlib.util.module_from_spec(spec)
+    collect_as_usual()
     try:
         spec.loader.exec_module(module)
     except Exception as error:
