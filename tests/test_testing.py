@@ -185,3 +185,22 @@ def test_modes(tmp_path):
     assert isinstance(open_cassette(path), ReplayTransport)
     with pytest.raises(ConfigurationError, match="unknown cassette mode 'once'"):
         open_cassette(path, "once")
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [
+        ("interlingua.testing", "pytest"),
+        ("interlingua.conformance.plugin", "pytest"),
+        ("interlingua.conformance.strategies", "hypothesis"),
+    ],
+)
+def test_a_missing_package_is_named(module, package):
+    """The error of the import says what to install."""
+    code = f"import sys; sys.modules['{package}'] = None; import {module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"ModuleNotFoundError: {module} needs {package}. Install it: pip install {package}"
+    )

@@ -25,7 +25,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "interlingua.testing needs pytest. Install it: pip install pytest", name=error.name
+    ) from error
 
 from interlingua.api.run import run
 from interlingua.spec.contracts import Transport

@@ -21,7 +21,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "interlingua.conformance.plugin needs pytest. Install it: pip install pytest",
+        name=error.name,
+    ) from error
 
 from interlingua.conformance import adapter as adapters
 from interlingua.conformance import endpoint as endpoints

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import strategies as st
+try:
+    from hypothesis import strategies as st
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "interlingua.conformance.strategies needs hypothesis. Install it: pip install hypothesis",
+        name=error.name,
+    ) from error
 
 from interlingua.spec.content import (
     Audio,
