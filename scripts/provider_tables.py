@@ -70,13 +70,13 @@ the colon; other names for it are in brackets. *Dialects*: the first one is the 
 chooses another. *Variables*: the key first, then those of the address; `|` separates names of
 which the first that is set is used. *Operations*: what it has besides chat; "not listed" means
 that each operation of its dialect is tried. The clouds are explained in
-[clouds.md](howto/clouds.md).
+[Azure, Bedrock, Vertex](howto/clouds.md).
 
 *Tested*: every row is used over HTTP against the simulator, whole and streamed, with a tool call,
 its key and its path. Further: **recordings** of the service are decoded with the profile of the
-row ([provider-quirks.md](provider-quirks.md)); the **vendor's client** uses the simulator and
-sends the same; the **real server** runs in the tests. Rows with neither are written from the
-vendor's documentation alone; "unverified" facts have one source.
+row ([Quirks of Chat Completions hosts](provider-quirks.md)); the **vendor's client** uses the
+simulator and sends the same; the **real server** runs in the tests. Rows with neither are written
+from the vendor's documentation alone; "unverified" facts have one source.
 """
 
 

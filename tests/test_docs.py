@@ -17,22 +17,11 @@ from pathlib import Path
 import pytest
 
 import interlingua
-from interlingua import (
-    Client,
-    HttpAdapter,
-    Request,
-    dialects,
-    from_json,
-    set_default_client,
-    to_json,
-)
-from interlingua.client.config import adapters_from_env
+from interlingua import Request, dialects, from_json, set_default_client, to_json
 from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
-from interlingua.providers.catalog.models import reset_table
-from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
-from support.redis_server import find_server, redis_url
+from support.reader import simulated_providers
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -81,26 +70,8 @@ def fits(printed, expected):
 @pytest.fixture
 def providers(monkeypatch):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
-
-    def answer(request):
-        pace = latency(between=0.001)  # as of a model that thinks, so that it can be interrupted
-        if request.response_format is not None:
-            return text('{"name": "Alice", "age": 30}') + pace
-        return use_tools(request) + pace
-
-    monkeypatch.setattr(dialects, "_registered", {})  # what one page registers, another has not
-    with serve_in_thread(Simulator(answer)) as server:
-        for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
-            monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
-            monkeypatch.setenv(f"{name}_BASE_URL", server.url)
-        if find_server() is not None:
-            monkeypatch.setenv("REDIS_URL", redis_url())
-        local = HttpAdapter("local", base_url=f"{server.url}/v1")
-        set_default_client(Client({**adapters_from_env(), "local": local}))
-        monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
+    with simulated_providers(monkeypatch):
         yield
-        set_default_client(None)
-        reset_table()
 
 
 @pytest.mark.usefixtures("providers")

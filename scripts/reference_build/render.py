@@ -10,6 +10,8 @@ from reference_build import source
 from reference_build.source import Definition, Entry
 from reference_build.words import MADE_BY_THE_LIBRARY, MEANINGS
 
+MAX_VALUE = 600
+"""The characters of a value that is shown whole."""
 DEFAULTS_TO = re.compile(r"\s*Defaults to ([^.]+(?:\.\d+[^.]*)?)\.")
 
 
@@ -42,13 +44,22 @@ def section(module: str, name: str) -> str:
 def _function(found: Definition) -> list[str]:
     node = found.node
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))  # noqa: S101
-    prefix = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
+    if source.is_decorated(node, "fixture"):  # a test names it as a parameter; pytest calls it
+        return [found.doc]
     return [
-        _code(prefix + source.signature(node, found.name, found.module)),
+        _code(source.signature(node, _keywords(node) + found.name, found.module)),
         found.doc,
         _parameters(found, node, found.doc),
         _options(found, node),
     ]
+
+
+def _keywords(node: source.Callable_) -> str:
+    """The keywords before a call of it."""
+    is_async = isinstance(node, ast.AsyncFunctionDef)
+    if source.is_decorated(node, "contextmanager"):
+        return "async with " if is_async else "with "
+    return "await " if is_async else ""
 
 
 def _class(found: Definition) -> list[str]:
@@ -100,10 +111,8 @@ def _of_error(found: Definition, name: str) -> str:
 
 
 def _value(found: Definition) -> list[str]:
-    node = found.node
-    assert isinstance(node, (ast.Assign, ast.AnnAssign))  # noqa: S101
-    shown = "" if node.value is None else ast.unparse(node.value)
-    return [_code(f"{found.name} = {shown}") if 0 < len(shown) < 400 else "", found.doc]
+    shown = source.assignment(found)
+    return [_code(shown) if 0 < len(shown) < MAX_VALUE else "", found.doc]
 
 
 # Tables.
@@ -161,9 +170,8 @@ def _methods(found: Definition) -> str:
         if any("property" in name for name in names):
             call = f"`{node.name}`"
         else:
-            prefix = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
             shown = source.signature(node, node.name, found.module, result=False)
-            call = _cell_code(prefix + shown)
+            call = _cell_code(_keywords(node) + shown)
         rows.append(f"| {call} | {cell(doc)} |")
     return "\n".join(("| property or method | |", "|---|---|", *rows)) if rows else ""
 

@@ -13,6 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
+CODE_WIDTH = 88
+"""The characters that fit a line of code on the site."""
 
 Callable_: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node: TypeAlias = ast.ClassDef | Callable_ | ast.AnnAssign | ast.Assign
@@ -40,12 +42,18 @@ class Entry(NamedTuple):
 
 
 @cache
-def body_of(module: str) -> list[ast.stmt]:
-    """The statements of a module; those under `if TYPE_CHECKING:` count as well."""
+def text_of(module: str) -> str:
+    """The source of a module."""
     path = SOURCE.joinpath(*module.split("."))
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def body_of(module: str) -> list[ast.stmt]:
+    """The statements of a module; those under `if TYPE_CHECKING:` count as well."""
     statements: list[ast.stmt] = []
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in ast.parse(text_of(module)).body:
         statements += node.body if isinstance(node, ast.If) else [node]
     return statements
 
@@ -75,7 +83,7 @@ def find(module: str, name: str) -> Definition | None:
     """The definition of a name, also through imports; None if it is not of this library."""
     body = body_of(module)
     for index, node in enumerate(body):
-        if _name_of(node) == name and not _is_decorated(node, "overload"):
+        if _name_of(node) == name and not is_decorated(node, "overload"):
             assert isinstance(node, Node)  # noqa: S101 -- for type checkers
             return Definition(module, name, node, _doc(body, index))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("interlingua"):
@@ -85,8 +93,12 @@ def find(module: str, name: str) -> Definition | None:
     return None
 
 
-def _is_decorated(node: ast.stmt, *names: str) -> bool:
-    decorators = getattr(node, "decorator_list", ())
+def is_decorated(node: ast.stmt, *names: str) -> bool:
+    """Whether it has a decorator whose name ends so."""
+    decorators = [
+        one.func if isinstance(one, ast.Call) else one
+        for one in getattr(node, "decorator_list", ())
+    ]
     return any(ast.unparse(one).endswith(names) for one in decorators)
 
 
@@ -176,7 +188,7 @@ def methods_of(found: Definition) -> list[Callable_]:
         for node in _flat(owner.node):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            if node.name[0] != "_" and not _is_decorated(node, "overload", "setter"):
+            if node.name[0] != "_" and not is_decorated(node, "overload", "setter"):
                 methods[node.name] = node
     return [*methods.values()]
 
@@ -220,10 +232,11 @@ def parameters_of(node: Callable_, doc: str, module: str = "interlingua") -> lis
     pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
     if args.vararg is not None:
         pairs.insert(len(plain), (args.vararg, None))
+    filled_in = {"self", "cls", "draw"} if is_decorated(node, "composite") else {"self", "cls"}
     return [
         Entry(arg.arg, _annotation(arg), _default(value, module), sentence_about(arg.arg, doc))
         for arg, value in pairs
-        if arg.arg not in ("self", "cls") and arg.arg[0] != "_"
+        if arg.arg not in filled_in and arg.arg[0] != "_"
     ]
 
 
@@ -242,6 +255,30 @@ def options_of(node: Callable_) -> str | None:
 
 def signature(node: Callable_, name: str, module: str, *, result: bool = True) -> str:
     """How it is called: the parameters with their defaults, without types."""
+    parts = _call_parts(node, module)
+    returns = f" -> {_result(node)}" if result and node.returns is not None else ""
+    line = f"{name}({', '.join(parts)}){returns}"
+    if len(line) <= CODE_WIDTH:
+        return line
+    lines = [" " * 3]
+    for part in parts:
+        if len(lines[-1]) + len(part) + 2 > CODE_WIDTH:
+            lines.append(" " * 3)
+        lines[-1] += f" {part},"
+    return "\n".join((f"{name}(", *lines, f"){returns}"))
+
+
+def _result(node: Callable_) -> str:
+    """What a call of it gives: a decorator may have changed that."""
+    returned = ast.unparse(node.returns) if node.returns is not None else "None"
+    if is_decorated(node, "composite"):
+        return f"SearchStrategy[{returned}]"
+    if is_decorated(node, "contextmanager"):
+        return re.sub(r"^(?:Async)?(?:Iterator|Generator)\[(.*)\]$", r"\1", returned)
+    return returned
+
+
+def _call_parts(node: Callable_, module: str) -> list[str]:
     args = node.args
     parts, keyword_only = [], False
     for entry in parameters_of(node, "", module):
@@ -252,10 +289,22 @@ def signature(node: Callable_, name: str, module: str, *, result: bool = True) -
         keyword_only |= is_keyword
         star = "*" if is_rest else ""
         parts.append(f"{star}{entry.name}" + (f"={entry.default}" if entry.default else ""))
+        if args.posonlyargs and entry.name == args.posonlyargs[-1].arg:
+            parts.append("/")
     if args.kwarg is not None:
         parts.append(f"**{args.kwarg.arg}")
-    returns = f" -> {ast.unparse(node.returns)}" if result and node.returns is not None else ""
-    return f"{name}({', '.join(parts)}){returns}"
+    return parts
+
+
+def assignment(found: Definition) -> str:
+    """A value as it is written in the source, without its type; empty if it has none."""
+    node = found.node
+    assert isinstance(node, (ast.Assign, ast.AnnAssign))  # noqa: S101
+    text = ast.get_source_segment(text_of(found.module), node)
+    if node.value is None or text is None:
+        return ""
+    annotation = f": {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else ""
+    return text.replace(f"{found.name}{annotation} =", f"{found.name} =", 1)
 
 
 # Docstrings.

@@ -8,6 +8,7 @@ from interlingua import (
     Image,
     Message,
     embed,
+    files,
     generate,
     generate_many,
     generate_object,
@@ -190,6 +191,15 @@ def test_media_arrive():
     ask(client, [Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png"), "What is it?"])
 
     assert client.requests[0].messages[0].content[0].data == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+def test_files_are_stored(provider):
+    """Also where the provider names an address to which the bytes are sent."""
+    client = scripted()
+    file = asyncio.run(files.upload(provider, b"Hello.", file_name="hello.txt", client=client))
+
+    assert file.file_name == "hello.txt"
 
 
 def test_a_default_provider():

@@ -90,8 +90,8 @@ class AbortController:
     Creates a signal and fires it.
 
         controller = AbortController()
-        task = generate(..., abort_signal=controller.signal)
-        controller.abort()  # from any thread, idempotent
+        task = asyncio.create_task(generate(model, prompt, abort_signal=controller.signal))
+        controller.abort()  # from any thread; the task raises AbortError
     """
 
     def __init__(self) -> None:

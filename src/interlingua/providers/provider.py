@@ -246,16 +246,19 @@ def _check_own(base_url: str, url: str) -> None:
     """The key of a provider is sent to no other host, whatever a reply says."""
     if not is_own(base_url, url):
         raise DecodeError(
-            f"the provider at {urlsplit(base_url).netloc} named an address at "
-            f"{urlsplit(url).netloc}; nothing was sent, because the key is sent only to the "
-            "provider's own host"
+            f"the provider at {_origin(base_url)} named an address at {_origin(url)}; nothing was "
+            "sent, because the key is sent only to the provider's own host"
         )
 
 
 def is_own(base_url: str, url: str) -> bool:
     """Whether a URL is at the host of the base URL, with the same scheme and port."""
-    own, other = urlsplit(base_url), urlsplit(url)
-    return (own.scheme, own.netloc) == (other.scheme, other.netloc)
+    return _origin(base_url) == _origin(url)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def is_at_loopback(base_url: str) -> bool:

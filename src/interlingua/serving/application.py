@@ -107,6 +107,8 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
     """The call without its key: its JSON, its form, or its other content."""
     method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
+    if scope.get("scheme") == "https":  # for replies that name an address of this server
+        headers.setdefault("x-forwarded-proto", "https")
     route = route or find_route(method, path, headers)
     server = serve_of(route.dialect).SERVER
     secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)

@@ -61,7 +61,7 @@ def scripted(
     A client whose models give these answers, in this order; pass it as `client=`.
 
         client = scripted(tool_call("get_weather", city="Oslo"), "It rains.")
-        result = await generate("anthropic:claude-haiku-4-5", "Weather?", tools=[…], client=client)
+        result = await generate("openai:gpt-5.2", "Weather?", tools=[get_weather], client=client)
         assert client.requests[0].tools
 
     A turn is a string, a turn of the simulator, an error, or a function of the request that makes

@@ -172,7 +172,7 @@ class Image(_FilePart, frozen=True, kw_only=True, tag="image"):
     """
     An image by URL, bytes, id of an uploaded file, or path of a local file: exactly one of them.
 
-        Image("https://example.com/cat.png"), Image(b"…"), Image(Path("cat.png"))
+        Image("https://example.com/cat.png"), Image(data), Image(Path("cat.png"))
     """
 
     kind: ClassVar[Literal["image"]] = "image"

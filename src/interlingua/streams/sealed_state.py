@@ -108,7 +108,7 @@ class SealedState:
 
         state = SealedState(key, client=client.FACTS, upstream=upstream.FACTS, model=model)
         request, warnings = state.unseal_request(client.decode_request(call))
-        …
+        response = await ask_upstream(request)
         body = client.encode_response(state.seal_response(response), request)
 
     The key is the program's own, at least 16 bytes, the same in all of its processes. A seal of
