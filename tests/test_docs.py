@@ -31,6 +31,7 @@ SOURCE = ROOT / "src" / "interlingua"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 INDEX = ROOT / "docs" / "reference.md"
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]+))?\)")
+EXTRAS = re.compile(r"pip install (?:-e )?'(?:\.|interlingua)\[([\w,]+)\]'")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -154,7 +155,8 @@ def test_the_extras_of_the_tutorial_exist():
     told = {
         extra
         for page in PAGES
-        for extra in re.findall(r"pip install -e '\.\[(\w+)\]'", page.read_text(encoding="utf-8"))
+        for extras in EXTRAS.findall(page.read_text(encoding="utf-8"))
+        for extra in extras.split(",")
     }
 
     assert {"local", "mcp"} <= told <= project["optional-dependencies"].keys()

