@@ -143,7 +143,7 @@ def test_tools_need_approval(tmp_path):
     arguments = ("ask", "-n", "-m", MODEL, "-T", "my_tools.py", "Make it.")
     with simulated(answer) as server:
         program = Program(tmp_path, server.url)
-        asked = program.start(*arguments, start_new_session=True)  # it has no terminal
+        asked = program.start(*arguments, has_own_session=True)  # it has no terminal
         out, err = asked.communicate(timeout=60)
         assert (asked.returncode, out) == (1, "")
         assert "--yes approves all tools" in err

@@ -199,7 +199,7 @@ def test_ctrl_c_ends_the_program_too(program, tmp_path):
     """What was recorded before stays, and the exit code is that of an interrupt."""
     waiting = f"{LIGHT}\nprint('waiting', flush=True)\nimport time\ntime.sleep(60)\n"
     arguments = ("record", "calls.json", "--", sys.executable, "-c", waiting, "Hi.")
-    with program.start(*arguments, start_new_session=True) as process:
+    with program.start(*arguments, has_own_session=True) as process:
         while process.stdout.readline() != "waiting\n":
             pass
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does

@@ -15,6 +15,7 @@ import pyte
 import pytest
 
 from interlingua.simulator import Simulator, serve_in_thread
+from support import preloaded
 
 KEY = "sk-planted-key-of-a-test"
 MODEL = "openai:gpt-5.2"
@@ -35,35 +36,19 @@ class Program:
 
     def run(self, *arguments, stdin="", **variables):
         """Run a command to its end."""
-        return subprocess.run(
-            self.command(*arguments),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            env={**self.env, **variables},
-            cwd=self.home,
-        )
+        env = {**self.env, **variables}
+        with self.start(*arguments, stdin=subprocess.PIPE, env=env) as process:
+            out, err = process.communicate(stdin)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def start(self, *arguments, **options):
         """Start a command."""
-        return subprocess.Popen(
-            self.command(*arguments),
-            **{
-                "stdin": subprocess.DEVNULL,
-                "stdout": subprocess.PIPE,
-                "stderr": subprocess.PIPE,
-                **options,
-            },
-            text=True,
-            env=self.env,
-            cwd=self.home,
-        )
+        options = {"env": self.env, "cwd": self.home, **options}
+        return preloaded.start(["-m", "interlingua", *arguments], **options)
 
     @staticmethod
     def command(*arguments):
-        """The command as a list."""
+        """The command as a list, for a fresh interpreter."""
         return [sys.executable, "-m", "interlingua", *arguments]
 
 
@@ -80,15 +65,13 @@ class Terminal:
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._screen = pyte.HistoryScreen(columns, lines, history=10_000, ratio=1)
         self._stream = pyte.ByteStream(self._screen)
-        self.process = subprocess.Popen(
-            program.command(*arguments),
+        self.process = program.start(
+            *arguments,
             stdin=child,
             stdout=child,
             stderr=child,
             env={**program.env, "TERM": "xterm", **variables},
-            cwd=program.home,
-            start_new_session=True,
-            preexec_fn=take_terminal,  # noqa: PLW1509 -- one thread of ours matters here
+            has_terminal=True,
         )
         os.close(child)
         self.seen = ""
@@ -156,8 +139,3 @@ class Terminal:
         self._stream.feed(data)
         self.seen += data.decode(errors="replace")
         return data
-
-
-def take_terminal():
-    """Make the pseudo-terminal that of the new session, so that Ctrl-C reaches it."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
