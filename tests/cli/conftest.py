@@ -1,8 +1,13 @@
 """Fixtures of the command line."""
 
+import io
+import os
+import sys
+
 import pytest
 
-from support.cli import Program, simulated
+from interlingua.cli import main
+from support.cli import KEY, Program, simulated
 
 
 @pytest.fixture
@@ -16,3 +21,27 @@ def program(tmp_path):
 def bare(tmp_path):
     """The program without any key."""
     return Program(tmp_path)
+
+
+@pytest.fixture
+def run_here(tmp_path, monkeypatch, capsys):
+    """
+    Runs a command in this process; returns its exit code, stdout and stderr.
+
+    Two providers are configured, so that none of them is taken for granted: give their address.
+    """
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, stdin="", url=None):
+        if url is not None:
+            for name, base in (("OPENAI", f"{url}/v1"), ("ANTHROPIC", url)):
+                monkeypatch.setenv(f"{name}_API_KEY", KEY)
+                monkeypatch.setenv(f"{name}_BASE_URL", base)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = main(arguments)
+        return (code, *capsys.readouterr())
+
+    return run

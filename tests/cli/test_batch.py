@@ -3,13 +3,12 @@
 import json
 import signal
 import sys
-import time
 
 import pytest
 
 from interlingua import Request, to_json
 from interlingua.simulator import Simulator, error, serve_in_thread, text
-from support.cli import KEY, Program
+from support.cli import KEY, Program, wait_for
 
 MODEL = ("-m", "openai:gpt-5.2")
 FAST = ("--poll", "0.01")
@@ -42,6 +41,11 @@ def requests(app):
     return {
         each.request.messages[-1].text: each.request for each in app.script.received if each.request
     }
+
+
+def questions(app):
+    """How often the batch was asked for."""
+    return sum(each.method == "GET" for each in app.script.received)
 
 
 def test_submit_and_wait(peer, tmp_path):
@@ -132,8 +136,7 @@ def test_waiting_ends_and_the_batch_goes_on(tmp_path, how):
             "batch", "submit", file, *MODEL, "--wait", "--poll", "0.1", *limit
         ) as process:
             if how == "ctrl-c":
-                while sum(each.method == "GET" for each in app.script.received) < 2:
-                    time.sleep(0.01)
+                wait_for(lambda: questions(app) >= 2, process)
                 process.send_signal(signal.SIGINT)
             code, errors = process.wait(20), process.stderr.read()
 

@@ -8,7 +8,7 @@ from interlingua import Session
 from interlingua.cli.chat import Chat
 from interlingua.cli.output import Output
 from interlingua.simulator import latency, pieces, text, thinking
-from support.cli import MODEL, Program, Terminal, simulated
+from support.cli import COUNTING, MODEL, Program, Terminal, simulated
 
 OTHER = "anthropic:claude-haiku-4-5"
 
@@ -82,13 +82,12 @@ def test_json(program):
 
 def test_ctrl_c_keeps_what_has_arrived(tmp_path):
     """In a terminal Ctrl-C ends the answer, not the conversation; Ctrl-D ends that."""
-    slow = text("one two three four five six seven eight") + pieces(4) + latency(between=0.5)
-    with simulated(slow, text("Go on, then.")) as server:
+    with simulated(COUNTING, text("Go on, then.")) as server:
         program = Program(tmp_path, server.url)
         terminal = Terminal(program, "chat", "-m", MODEL)
         terminal.expect("> ")
         terminal.type("Count\n")
-        terminal.expect("one ")
+        terminal.expect("one")
         terminal.interrupt("interrupted; what has arrived")
         terminal.expect("> ")
         terminal.type("More\n")

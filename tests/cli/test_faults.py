@@ -1,20 +1,17 @@
 """Every command with every fault: one clear line, the right exit code, nothing lost."""
 
-import io
+import functools
 import json
 import os
 import resource
 import signal
 import socket
 import subprocess
-import sys
-import time
 
 import pytest
 
-from interlingua.cli import main
-from interlingua.simulator import Script, echo, latency, pieces, text, tool_call
-from support.cli import KEY, MODEL, Program, Terminal, simulated
+from interlingua.simulator import Script, echo, text, tool_call
+from support.cli import COUNTING, KEY, MODEL, Program, Terminal, simulated, wait_for
 
 OTHER = "anthropic:claude-haiku-4-5"
 CHAT, RESPONSES = "openai_chat", "openai_responses"
@@ -103,29 +100,19 @@ BAD_INPUT = [
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with the files, as home and as the current one; one simulated provider."""
+def run(tmp_path, monkeypatch, run_here):
+    """Runs a command in this process, in a folder with the files; no server is there."""
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("INTERLINGUA_NO_LOG", "1")
-    for name in ("OPENAI", "ANTHROPIC"):  # two: none of them is taken for granted
-        monkeypatch.setenv(f"{name}_API_KEY", KEY)
-        monkeypatch.setenv(f"{name}_BASE_URL", DOWN)
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return functools.partial(run_here, url=DOWN)
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("line", "code", "found"), BAD_INPUT, ids=[row[0] for row in BAD_INPUT])
-def test_bad_input(capsys, line, code, found):
+def test_bad_input(run, line, code, found):
     """Nothing is sent; the line says what is wrong, and the exit code what kind of fault it is."""
-    done = main(list(_split(line)))
-    out, err = capsys.readouterr()
+    done, out, err = run(*_split(line))
 
     assert done == code, err
     shown = out if line.startswith("compare -m mistral") else err
@@ -148,18 +135,17 @@ DEBUGGED = [
 ]
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("line", DEBUGGED)
-def test_debug(capsys, line):
+def test_debug(run, line):
     """`--debug` gives the traceback, and the same exit code."""
-    plain = main(line.split())
-    capsys.readouterr()
+    plain, _, _ = run(*line.split())
+    code, _, err = run(*line.split(), "--debug")
 
-    assert main([*line.split(), "--debug"]) == plain
-    assert capsys.readouterr().err.startswith("Traceback")
+    assert code == plain
+    assert err.startswith("Traceback")
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -170,11 +156,11 @@ def test_debug(capsys, line):
         ("doctor --online", 1),
     ],
 )
-def test_a_server_that_is_down(capsys, monkeypatch, line, code):
+def test_a_server_that_is_down(run, line, code):
     """The line names the address."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO("Hi\n"))
-    assert main(line.split()) == code
-    out, err = capsys.readouterr()
+    done, out, err = run(*line.split(), stdin="Hi\n")
+
+    assert done == code
     assert "127.0.0.1:1" in out + err
     assert KEY not in out + err
     assert len(err.splitlines()) <= 1
@@ -202,12 +188,10 @@ def test_a_full_disk(program, line):
     """Output that cannot be written is one line."""
     arguments = line.replace("--only 7", "--json").split()
     with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123 -- a device
-        done = subprocess.run(
-            program.command(*arguments), stdout=full, stderr=subprocess.PIPE, env=program.env,
-            text=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        running = program.start(*arguments, stdout=full)
+        _, err = running.communicate()
 
-    assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
+    assert (running.returncode, err) == (1, "error: No space left on device\n")
 
 
 @pytest.mark.parametrize("line", ["models", "providers --json", f"check {CHAT} --json"])
@@ -215,13 +199,11 @@ def test_a_closed_pipe(program, line):
     """When the reader has left, the program ends silently."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        program.command(*line.split()), stdout=write, stderr=subprocess.PIPE, env=program.env,
-        text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    running = program.start(*line.split(), stdout=write)
     os.close(write)
+    _, err = running.communicate()
 
-    assert (done.returncode, done.stderr) == (141, "")
+    assert (running.returncode, err) == (141, "")
 
 
 def test_a_home_that_cannot_be_written(program):
@@ -291,7 +273,7 @@ def test_ctrl_c_while_it_waits(tmp_path, silent_server, line):
     with connection:
         connection.recv(10)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate()
 
     # Python ends itself with the signal if it was in `exec`, which shells call 130, too.
     assert running.returncode in (130, -signal.SIGINT), err
@@ -306,8 +288,7 @@ def test_ctrl_c_while_it_waits(tmp_path, silent_server, line):
 def test_ctrl_c_at_each_stage_of_a_chat(tmp_path):
     """At the prompt, while a tool waits for approval, and while an answer arrives."""
     (tmp_path / "my_tools.py").write_text("def roll() -> int:\n    return 6\n")
-    slow = text("one two three four five six") + pieces(4) + latency(between=0.4)
-    with simulated(tool_call("roll"), slow, text("Done.")) as server:
+    with simulated(tool_call("roll"), COUNTING, text("Done.")) as server:
         program = Program(tmp_path, server.url)
         terminal = Terminal(program, "chat", "--plain", "-m", MODEL, "-T", "my_tools.py")
         terminal.expect("> ")
@@ -352,19 +333,15 @@ def test_ctrl_c_while_ask_waits_for_approval(tmp_path):
 
 def test_ctrl_c_of_piped_prompts(tmp_path):
     """A script is not a conversation: Ctrl-C ends it."""
-    script = Script(text("one two three four") + pieces(4) + latency(between=1))
+    script = Script(COUNTING)
     with simulated(script) as server:
         program = Program(tmp_path, server.url)
         (tmp_path / "prompts").write_text("Count\nAgain\n")
         with (tmp_path / "prompts").open() as prompts:
-            running = subprocess.Popen(
-                program.command("chat", "-n", "-m", MODEL), stdin=prompts, env=program.env,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
-        while not script.received and running.poll() is None:
-            time.sleep(0.05)
+            running = program.start("chat", "-n", "-m", MODEL, stdin=prompts)
+        wait_for(lambda: script.received, running)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate()
 
     assert running.returncode in (130, -signal.SIGINT)
     assert err == "interrupted\n"

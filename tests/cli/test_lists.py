@@ -4,11 +4,8 @@ import json
 import stat
 
 import pytest
-from click.testing import CliRunner
 
 from interlingua.catalog import list_models
-from interlingua.cli.commands import program as group
-from interlingua.cli.output import Output
 from interlingua.cli.schemas import read_schema, several
 from support.cli import KEY, MODEL
 
@@ -16,14 +13,13 @@ SECRET = "sk-a-key-that-is-never-shown"
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(run_here):
     """Runs a command in this process; returns what it printed as JSON."""
-    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path))
 
     def run(*arguments):
-        result = CliRunner().invoke(group, [*arguments, "--json"], obj=Output())
-        assert result.exception is None, result.output
-        return json.loads(result.stdout)
+        code, out, err = run_here(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
 
     return run
 

@@ -15,18 +15,6 @@ from interlingua.cli.commands import COMMANDS, program
 from interlingua.cli.output import Output
 
 
-def run(*arguments, **options):
-    """Run the program as users do."""
-    return subprocess.run(
-        [sys.executable, "-m", "interlingua", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        **options,
-    )
-
-
 def test_help_is_light():
     """`--help` lists every command and imports none of them, no event loop and no `rich`."""
     code = (
@@ -45,7 +33,7 @@ def test_help_is_light():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name):
+def test_every_command_has_help(bare, name):
     """Each begins with a sentence, and each of its options has one."""
     command = program.get_command(click.Context(program), name)
 
@@ -54,9 +42,26 @@ def test_every_command_has_help(name):
     assert (command.help or "").strip()
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [each.name for each in options if not each.help] == []
-    shown = run(name, "--help")
+    shown = bare.run(name, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"Usage: interlingua {name}")
+
+
+def test_every_command_may_be_the_first():
+    """Each can be imported before any other module of the package, in a fresh interpreter."""
+    code = (
+        "import sys\n"
+        "from importlib import import_module\n"
+        "for name in sys.argv[1:]:\n"
+        "    import_module(f'interlingua.cli.{name}')\n"
+        "    for each in [each for each in sys.modules if each.startswith('interlingua')]:\n"
+        "        del sys.modules[each]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *COMMANDS], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def leaves():
@@ -84,9 +89,9 @@ def test_every_command_has_an_example_and_json(words, command):
     assert isinstance(command, click.Group) or {"--json", "--debug"} <= options
 
 
-def test_an_unknown_command_is_one_line():
+def test_an_unknown_command_is_one_line(bare):
     """It names the command that is spelled alike, and the exit code is that of wrong usage."""
-    done = run("modles")
+    done = bare.run("modles")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -100,7 +105,9 @@ def test_without_the_extra(tmp_path):
         "raise ModuleNotFoundError(\"No module named 'click'\", name='click')\n"
     )
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = run("--help", env={**os.environ, "PYTHONPATH": path})
+    command = [sys.executable, "-m", "interlingua", "--help"]
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
     assert done.returncode == 2
     assert done.stderr == (
@@ -147,10 +154,10 @@ def test_a_closed_pipe_is_silent():
     assert done.stderr in ("141\n", "0\n")  # 0 if everything was written before
 
 
-def test_debug_shows_the_traceback():
+def test_debug_shows_the_traceback(bare):
     """Without `--debug` there is a line; with it there is also where it happened."""
-    plain = run("models", "-p", "opnai")
-    debug = run("models", "-p", "opnai", "--debug")
+    plain = bare.run("models", "-p", "opnai")
+    debug = bare.run("models", "-p", "opnai", "--debug")
 
     assert plain.returncode == debug.returncode == 2
     assert plain.stderr.startswith("error: no provider 'opnai'. Did you mean 'openai'")

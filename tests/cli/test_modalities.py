@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.simulator import Simulator, latency, serve_in_thread
-from support.cli import KEY, Program
+from support.cli import KEY, Program, wait_for
 
 EMBED = ("embed", "-m", "openai:text-embedding-3-small")
 IMAGE = ("image", "-m", "openai:gpt-image-1")
@@ -241,8 +241,7 @@ def test_ctrl_c_is_one_line(tmp_path, arguments):
     """A call that is interrupted ends at once with 130, and leaves no file."""
     app = Simulator(latency(first=60), key=KEY)
     with serve_in_thread(app) as server, Program(tmp_path, server.url).start(*arguments) as process:
-        while not app.script.received:
-            assert process.poll() is None
+        wait_for(lambda: app.script.received, process)
         process.send_signal(signal.SIGINT)
         code, errors = process.wait(20), process.stderr.read()
 

@@ -1,9 +1,7 @@
 """Options of the commands that have no other test, in this process."""
 
-import io
+import functools
 import json
-import os
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,11 +9,10 @@ import click
 import pytest
 
 from interlingua.catalog import list_models
-from interlingua.cli import main
 from interlingua.cli.commands import COMMANDS
 from interlingua.cli.commands import program as group
 from interlingua.simulator import Script, text, thinking
-from support.cli import KEY, MODEL, Program, Terminal, simulated
+from support.cli import MODEL, Program, Terminal, simulated
 
 OTHER = "anthropic:claude-haiku-4-5"
 LETTERS = {"m": "model", "s": "system", "c": "goes_on", "x": "extract", "f": "fragment",
@@ -30,23 +27,10 @@ def script():
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys, script):
+def run(run_here, script):
     """Runs a command in this process; returns its exit code, stdout and stderr."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     with simulated(script) as server:
-        for name, url in (("OPENAI", f"{server.url}/v1"), ("ANTHROPIC", server.url)):
-            monkeypatch.setenv(f"{name}_API_KEY", KEY)
-            monkeypatch.setenv(f"{name}_BASE_URL", url)
-
-        def run_it(*arguments, stdin=""):
-            monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-            code = main(arguments)
-            return (code, *capsys.readouterr())
-
-        yield run_it
+        yield functools.partial(run_here, url=server.url)
 
 
 def test_the_letters_of_ask():
@@ -73,11 +57,11 @@ def test_an_address_as_attachment(run, script):
     assert script.requests[0].messages[-1].content[0].url == "https://example.com/a.png?x=1"
 
 
-def test_several_objects(run, monkeypatch):
+def test_several_objects(run_here):
     """`--schema-multi` asks for a list."""
     with simulated(text('{"items": [{"name": "Rex"}]}')) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        code, out, err = run("ask", "-n", "-m", MODEL, "--schema-multi", "name", "dogs")
+        arguments = ("ask", "-n", "-m", MODEL, "--schema-multi", "name", "dogs")
+        code, out, err = run_here(*arguments, url=server.url)
 
     assert code == 0, err
     assert json.loads(out) == {"items": [{"name": "Rex"}]}
@@ -118,7 +102,7 @@ def test_options_of_log(run, tmp_path):
     assert prompts("search", "%") == []
     (row,) = json.loads(run("log", "cost", "--days", "1", "--json")[1])
     assert row["calls"] == 3
-    assert run("log", "path")[1] == f"{tmp_path / 'log.db'}\n"
+    assert run("log", "path")[1] == f"{tmp_path / 'home' / 'log.db'}\n"
     shown = run("log", "show", "2")[1]
     assert shown.startswith("#2 · ")
     assert "\n\nprompt:\nTwo\n\nreasoning:\nHm.\n\nanswer:\nFine.\n" in shown

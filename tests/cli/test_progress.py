@@ -1,7 +1,6 @@
 """Everything long shows its progress on a terminal, and nowhere else."""
 
 import io
-import os
 import re
 import sys
 
@@ -9,82 +8,104 @@ import pytest
 
 from interlingua.cli.local import show_download
 from interlingua.cli.output import Output
-from interlingua.simulator import Simulator, VideoScript, latency, serve_in_thread
-from support.cli import KEY, Program
+from interlingua.simulator import Script, Simulator, VideoScript, latency, serve_in_thread
+from support.cli import KEY, Program, Terminal, plain, simulated, wait_for
 
 VEO = "gemini:veo-3.1-generate-001"
-pty = pytest.importorskip("pty")
-
-
-def on_terminal(program, *arguments):
-    """What a command shows on a terminal of 80 columns, without colours and movements."""
-    master, slave = pty.openpty()
-    program.env |= {"COLUMNS": "80", "LINES": "24", "TERM": "xterm", "NO_COLOR": "1"}
-    with program.start(*arguments, stderr=slave, stdout=slave) as process:
-        os.close(slave)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # Linux: the other side is closed
-                piece = b""
-            if not piece:
-                break
-            shown += piece
-        code = process.wait(30)
-    os.close(master)
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert code == 0, text
-    bars = [line for line in re.split(r"[\r\n]+", text) if "━" in line]
-    assert max(map(len, bars)) <= 80
-    return text
+PROMPTS = 400
 
 
 @pytest.fixture
-def slow(tmp_path):
-    """The program with a simulator that takes its time."""
-    videos = [VideoScript(polls=3)]
-    app = Simulator(latency(first=0.3), key=KEY, videos=videos, batch_polls=3)
+def silent(tmp_path):
+    """The program with a simulator that does not answer, and what that has received."""
+    script = Script(latency(first=3600))
+    with simulated(script) as server:
+        (tmp_path / "a.mp3").write_bytes(b"ID3")
+        yield Program(tmp_path, server.url), script
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """The program with a simulator whose jobs go on and on."""
+    app = Simulator(key=KEY, videos=[VideoScript(polls=1_000_000)], batch_polls=PROMPTS)
     with serve_in_thread(app) as server:
         program = Program(tmp_path, server.url)
         program.env |= {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": server.url}
-        (tmp_path / "a.mp3").write_bytes(b"ID3")
-        (tmp_path / "in.jsonl").write_text('"one"\n"two"\n"three"\n')
+        (tmp_path / "in.jsonl").write_text('"one"\n' * PROMPTS)
         yield program
+
+
+def show(program, *arguments, until):
+    """Run a command on a terminal until it shows this."""
+    terminal = Terminal(program, *arguments, NO_COLOR="1")
+    terminal.expect_match(until)
+    return terminal
+
+
+def assert_lines_fit(terminal):
+    """Nothing that was drawn, at any time, is wider than the terminal."""
+    assert max(map(len, re.split(r"[\r\n]+", plain(terminal.printed)))) <= 80
 
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (("embed", "-m", "openai:text-embedding-3-small", "-d", "2", "a", "b"), "Embedding .*/2"),
+        (("embed", "-m", "openai:text-embedding-3-small", "-d", "2", "a", "b"), "Embedding .*0/2"),
         (("image", "-m", "openai:gpt-image-1", "-o", "a.png", "a"), "Drawing .*0:00:0"),
         (("speak", "-m", "openai:tts-1", "-v", "alloy", "-o", "a.wav", "a"), "Speaking .*0:00:0"),
         (("transcribe", "-m", "openai:whisper-1", "a.mp3"), "Transcribing .*0:00:0"),
+        (("compare", "-m", "openai:gpt-5.2", "-m", "openai:gpt-5-mini", "a"), "Asking .*0/2"),
+    ],
+)
+def test_on_a_terminal(silent, arguments, shown):
+    """A bar with the amount or the time elapsed, which fits into the line."""
+    program, script = silent
+    terminal = show(program, *arguments, until=shown)
+    wait_for(lambda: script.received, terminal.process)
+    terminal.interrupt("interrupted")
+
+    assert terminal.close() == 130
+    assert_lines_fit(terminal)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
         (
-            ("video", "create", "-m", VEO, "-o", "a.mp4", "a", "--poll", "0.3"),
+            ("video", "create", "-m", VEO, "-o", "a.mp4", "a"),
             r"Making the video \(in progress\) .*0:00:0",
         ),
         (
-            ("batch", "submit", "in.jsonl", "-m", "openai:gpt-5.2", "--wait", "--poll", "0.3"),
-            r"Waiting \(in progress\) .*[12]/3",
+            ("batch", "submit", "in.jsonl", "-m", "openai:gpt-5.2", "--wait"),
+            rf"Waiting \(in progress\) .*━.* [1-9]\d*/{PROMPTS} .*0:00:0",
         ),
-        (("compare", "-m", "openai:gpt-5.2", "-m", "openai:gpt-5-mini", "a"), "Asking .*[01]/2"),
-        (("check", "--only", "8 the grammar holds"), "Checking .*/4"),
     ],
-)  # fmt: skip
-def test_on_a_terminal(slow, arguments, shown):
-    """A bar with the amount or the time elapsed, which fits into the line."""
-    assert re.search(shown, on_terminal(slow, *arguments))
+)
+def test_jobs_on_a_terminal(endless, arguments, shown):
+    """The state of the job and the time elapsed, and of a batch how much of it is done."""
+    terminal = show(endless, *arguments, "--poll", "0.01", until=shown)
+    terminal.interrupt("interrupted")
+
+    assert terminal.close() == 130
+    assert_lines_fit(terminal)
 
 
-def test_elsewhere(slow):
+def test_the_last_state_on_a_terminal(bare):
+    """All is done at the end."""
+    terminal = show(bare, "check", "--only", "8 the grammar holds", until="Checking .*━.* 4/4")
+
+    assert terminal.close() == 0
+    assert_lines_fit(terminal)
+
+
+def test_elsewhere(program, tmp_path):
     """In a pipe there is no bar."""
-    done = slow.run("image", "-m", "openai:gpt-image-1", "-o", "a.png", "a")
+    done = program.run("image", "-m", "openai:gpt-image-1", "-o", str(tmp_path / "a.png"), "a")
 
-    assert (done.stdout, done.stderr) == ("a.png\n", "")
+    assert (done.stdout, done.stderr) == (f"{tmp_path / 'a.png'}\n", "")
 
 
-class Terminal(io.StringIO):
+class Screen(io.StringIO):
     """A stream that says that it is a terminal."""
 
     def isatty(self):
@@ -98,7 +119,7 @@ def test_units(monkeypatch, unit, shown):
     """Items are counted, bytes are megabytes, and the title and the total may change."""
     for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
-    terminal = Terminal()
+    terminal = Screen()
     monkeypatch.setattr(sys, "stderr", terminal)
     size = 1e6 if unit == "bytes" else 1
     with Output().progress("First", unit=unit) as progress:
@@ -121,9 +142,7 @@ def test_without_a_terminal(monkeypatch):
     assert pipe.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("stream", "shown"), [(Terminal, "46.4/92.9 MB"), (io.StringIO, "(93 MB)")]
-)
+@pytest.mark.parametrize(("stream", "shown"), [(Screen, "46.4/92.9 MB"), (io.StringIO, "(93 MB)")])
 def test_download_of_the_local_model(monkeypatch, stream, shown):
     """A bar with megabytes on a terminal, and one line elsewhere."""
     for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():

@@ -5,12 +5,11 @@ import re
 import signal
 import stat
 import sys
-import time
 
 import pytest
 
 from interlingua.simulator import Simulator, VideoScript, serve_in_thread
-from support.cli import KEY, Program
+from support.cli import KEY, Program, wait_for
 
 CREATE = ("video", "create", "-m", "gemini:veo-3.1-generate-001")
 FAST = ("--poll", "0.01")
@@ -120,8 +119,7 @@ def test_waiting_ends_and_the_job_goes_on(tmp_path, how):
         arguments = (*CREATE, "-o", "a sea.mp4", "--poll", "0.1", *limit, "Sea")
         with program.start(*arguments) as process:
             if how == "ctrl-c":
-                while len(app.script.received) < 3:
-                    time.sleep(0.01)
+                wait_for(lambda: len(app.script.received) >= 3, process)
                 process.send_signal(signal.SIGINT)
             code, errors = process.wait(20), process.stderr.read()
         command = f"interlingua video get {JOB} -o 'a sea.mp4'"

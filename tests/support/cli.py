@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -14,12 +15,15 @@ from pathlib import Path
 import pyte
 import pytest
 
-from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.simulator import Simulator, pieces, serve_in_thread, stall, text
 from support import preloaded
 
 KEY = "sk-planted-key-of-a-test"
 MODEL = "openai:gpt-5.2"
 PATIENCE = 30.0  # seconds that a test waits for what must come
+COUNT = "one two three four five six seven eight " * 50
+COUNTING = text(COUNT) + pieces(4) + stall(at=4000)
+"""An answer that begins at once and never goes on, so that it can be interrupted at any time."""
 
 
 class Program:
@@ -74,7 +78,7 @@ class Terminal:
             has_terminal=True,
         )
         os.close(child)
-        self.seen = ""
+        self.printed = self.seen = ""
 
     def expect(self, wanted):
         """Read until this text has been printed; returns what was before it."""
@@ -87,6 +91,15 @@ class Terminal:
         before, _, self.seen = self.seen.partition(wanted)
         return before
 
+    def expect_match(self, pattern):
+        """Read until what was printed, without colours and movements, has a match."""
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, plain(self.seen)):
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                self._kill()
+                pytest.fail(f"{pattern!r} is not in {plain(self.seen)!r}")
+            self._read()
+
     def interrupt(self, wanted):
         """Press Ctrl-C until this text has been printed; returns what was before it.
 
@@ -96,7 +109,7 @@ class Terminal:
         end = time.monotonic() + PATIENCE
         while wanted not in self.seen and time.monotonic() < end:
             self.type("\x03")
-            pause = time.monotonic() + 2
+            pause = time.monotonic() + 5
             while (
                 wanted not in self.seen
                 and select.select([self.fd], [], [], max(0, pause - time.monotonic()))[0]
@@ -137,5 +150,20 @@ class Terminal:
     def _read(self):
         data = os.read(self.fd, 4096)
         self._stream.feed(data)
+        self.printed += data.decode(errors="replace")
         self.seen += data.decode(errors="replace")
         return data
+
+
+def wait_for(condition, process):
+    """Wait until something is true, while the program runs."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, "the program has ended"
+        assert time.monotonic() < end, "it never came to be so"
+        time.sleep(0.01)
+
+
+def plain(printed):
+    """What a terminal was sent, without colours and movements."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed)
