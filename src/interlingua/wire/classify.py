@@ -110,12 +110,14 @@ _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "timeout": ProviderTimeoutError,
 }
 
+# Wordings are patterns that are compiled at the first error, because that takes 5 ms.
+#
 # The wordings for a prompt that does not fit. Ignored with the statuses of other errors: a 429 has
 # similar wording ("tokens per minute", "token limit"), and a 403 may be about the plan that a large
 # context window needs.
 _NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 429))
-_OVERFLOW = re.compile(
-    r"prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
+_OVERFLOW = (
+    r"(?is)prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
     r"|maximum (?:context|prompt|input) length|context (?:length|window|size) (?:of|is|exceeded)"
     r"|context[_ ]length[_ ]exceeded|context window|input token count .{0,60}(?:exceeds|supports)"
     r"|exceeds the maximum number of (?:input )?tokens|input is too long"
@@ -125,50 +127,44 @@ _OVERFLOW = re.compile(
     r"|context size has been exceeded|exceeds the limit of \d+ tokens|token limit exceeded"
     r"|exceeded model token limit|token count of \d+ exceeds|input tokens exceed|too many tokens"
     r"|prompt exceeds max(?:imum)? length|than the (?:context|maximum model) length"
-    r"|inputs`? tokens \+ `?max_new_tokens|inputs`? must have less than \d+ tokens",
-    re.IGNORECASE | re.DOTALL,
+    r"|inputs`? tokens \+ `?max_new_tokens|inputs`? must have less than \d+ tokens"
 )
-_OVERFLOW_USED = re.compile(
-    r"(\d{1,9}) tokens >|resulted in (\d{1,9})|requested (?:about )?(\d{1,9})"
+_OVERFLOW_USED = (
+    r"(?i)(\d{1,9}) tokens >|resulted in (\d{1,9})|requested (?:about )?(\d{1,9})"
     r"|token count \((\d{1,9})\)|request \((\d{1,9}) tokens\)|prompt contains (\d{1,9})"
-    r"|has about (\d{1,9}) tokens",
-    re.IGNORECASE,
+    r"|has about (\d{1,9}) tokens"
 )
-_OVERFLOW_LIMIT = re.compile(
-    r"> (\d{1,9})|context length (?:is|of) (\d{1,9})|tokens allowed \((\d{1,9})\)"
+_OVERFLOW_LIMIT = (
+    r"(?i)> (\d{1,9})|context length (?:is|of) (\d{1,9})|tokens allowed \((\d{1,9})\)"
     r"|context size \((\d{1,9})|for model with (\d{1,9})|limit of (\d{1,9}) tokens"
-    r"|context window is (\d{1,9})",
-    re.IGNORECASE,
+    r"|context window is (\d{1,9})"
 )
-_BAD_KEY = re.compile(
-    r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
-)
+_BAD_KEY = r"(?i)api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key"
 # The wordings for content that a safety system blocked. Statuses that say something else are not
 # overruled; a 403 is, because some hosts send it for content.
 _NEVER_FILTERED = frozenset((401, 402, 404, 408, 413, 429))
-_FILTERED = re.compile(
-    r"content (?:filtering|management|safety) polic|\b(?:our|the) safety system"
+_FILTERED = (
+    r"(?i)content (?:filtering|management|safety) polic|\b(?:our|the) safety system"
     r"|violat(?:es?|ed|ing) (?:our |the |google'?s |openai'?s )?"
     r"(?:(?:usage|content|safety|acceptable use) (?:polic|guideline)|responsible ai)"
     r"|(?:input|prompt|response|output|content) (?:was|were|has been) (?:flagged|blocked|filtered)"
     r"|blocked (?:by|due to|for) (?:our |the |its )?(?:safety|content|prohibited|sensitive)"
     r"|safety_check_type|content exists risk|considered high risk|prohibited[ _]content"
     r"|contains? (?:sensitive words|inappropriate content|harmful content)"
-    r"|unsafe or sensitive content",
-    re.IGNORECASE,
+    r"|unsafe or sensitive content"
 )
 # The wordings for a model that the host does not have, which some send with a 400.
 _MODEL_STATUSES = frozenset((None, 400, 404, 422))
-_NO_MODEL = re.compile(
+_NO_MODEL = (
+    r"(?i)"
     r"\bmodel:? {0,2}[`'\"]?[^\s`'\"]{0,200}[`'\"]?,? (?:(?:does not|doesn't) exist|not found)\b"
     r"|\bmodel not (?:found|exist)|not found the model|is not a valid model\b"
     r"|\bmodels/[^\s`'\"]{1,200}[`'\"]? (?:is )?not found"
     r"|\b(?:invalid|unknown) model(?: id| name)?\s?[:,.`'\"]|model identifier is invalid"
-    r"|model .{0,200}has been (?:decommissioned|retired)|api deployment .{0,40}does not exist",
-    re.IGNORECASE,
+    r"|model .{0,200}has been (?:decommissioned|retired)|api deployment .{0,40}does not exist"
 )
 # llama.cpp sends a 500 for media that the model does not support.
-_NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
+_NOT_READ = r"(?i)\b(?:image|audio|video) input is not supported"
 
 _MAX_TEXT = 2_000
 MAX_ERROR_BODY = 256 * 1024
@@ -279,20 +275,20 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
     if status is None or status < 400:
         status = _status_in(fault.code)
     message = fault.message[:_MAX_WORDING]
-    if status not in _NEVER_FILTERED and _FILTERED.search(message):
+    if status not in _NEVER_FILTERED and re.search(_FILTERED, message):
         return ContentFilterError
     words = [word.lower() for word in (fault.code, fault.kind) if word]
     for word in words:
         kind = _BY_CODE.get(word)
         if kind is not None and not (kind is ContextLengthError and status == 429):
             return kind
-    if status not in _NEVER_OVERFLOW and _OVERFLOW.search(message):
+    if status not in _NEVER_OVERFLOW and re.search(_OVERFLOW, message):
         return ContextLengthError
-    if status in _MODEL_STATUSES and _NO_MODEL.search(message):
+    if status in _MODEL_STATUSES and re.search(_NO_MODEL, message):
         return NotFoundError
-    if _NOT_READ.search(message):
+    if re.search(_NOT_READ, message):
         return InvalidRequestError
-    if status in {None, 400} and _BAD_KEY.search(message):
+    if status in {None, 400} and re.search(_BAD_KEY, message):
         return AuthenticationError
     if status is None:
         known = (_WITHOUT_STATUS[word] for word in words if word in _WITHOUT_STATUS)
@@ -306,7 +302,7 @@ SPENT = (QuotaExceededError, BudgetExceededError)
 
 def overflow_figures(text: str) -> tuple[int | None, int | None]:
     """How many tokens a prompt had and how many fit, as far as an error says so."""
-    found = (figure.search(text) for figure in (_OVERFLOW_USED, _OVERFLOW_LIMIT))
+    found = (re.search(_OVERFLOW_USED, text), re.search(_OVERFLOW_LIMIT, text))
     used, limit = (None if match is None else int(match[match.lastindex or 0]) for match in found)
     return used, limit
 

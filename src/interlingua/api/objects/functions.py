@@ -45,7 +45,6 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
-from interlingua.wire.partial_json import PartialJSON
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -200,6 +199,8 @@ class GrowingObject:
 
     def begin(self) -> None:
         """Start over, because another answer replaces this one."""
+        from interlingua.wire.partial_json import PartialJSON  # slow to import
+
         self._json = PartialJSON()
         self._seen: Json = None
         self._began = False

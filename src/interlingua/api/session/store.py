@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Records: TypeAlias = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
 _SCHEMA = replace(STORE, copies=SessionCopies())
-_UNSPACED = re.compile("[\u0e00-\u0eff\u2e80-\U0003ffff]")
+_UNSPACED = "[\u0e00-\u0eff\u2e80-\U0003ffff]"
 """Scripts that do not separate words, so that an index of words does not help."""
 _WITH_TEXT = "SELECT id FROM records WHERE text LIKE ? ESCAPE '\\'"
 _FULL_TEXT = """
@@ -185,7 +185,7 @@ class SessionStore:
         A word also finds longer words that begin with it.
         """
         words = re.findall(r"\w+", text)
-        is_indexed = words and not _UNSPACED.search(text) and await self._index()
+        is_indexed = words and not re.search(_UNSPACED, text) and await self._index()
         if is_indexed:
             found = "SELECT rowid FROM words WHERE words MATCH ?"
             values = [" ".join(f'"{word}"*' for word in words)]
