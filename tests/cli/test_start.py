@@ -57,3 +57,12 @@ def test_objects_of_a_tool_are_freed(tmp_path):
 
     assert done.stdout == "Done.\n"
     assert (tmp_path / "notes.txt").read_text() == "freed"
+
+
+def test_a_command_closes_its_files(program):
+    """The next one has no log to read: what was written is in the file and its copy."""
+    for words in (("ask", "-m", MODEL, "one"), ("ask", "-c", "two")):
+        assert program.run(*words).returncode == 0
+
+        names = sorted(path.name for path in (program.home / "sessions").iterdir())
+        assert names == ["sessions.db", "sessions.db-copy"]

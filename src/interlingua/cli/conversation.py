@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer
 from interlingua.cli.calls_log import add_call
 from interlingua.cli.output import BadInput, Output, dollars, is_terminal, printable
@@ -23,10 +25,14 @@ _RESULT_LENGTH = 200  # characters of a tool's result that are shown
 
 
 def open_store() -> SessionStore:
-    """The conversations of `ask` and `chat`."""
+    """The conversations of `ask` and `chat`, closed at the end of the command."""
     from interlingua import SessionStore
+    from interlingua.sync.loop_thread import background
 
-    return SessionStore(private_folder(data_folder() / "sessions") / "sessions.db")
+    store = SessionStore(private_folder(data_folder() / "sessions") / "sessions.db")
+    # Else the next command has to read what all commands before it have left in the log.
+    click.get_current_context().call_on_close(lambda: background.run(store.close()))
+    return store
 
 
 def last_session(store: SessionStore) -> str | None:

@@ -50,6 +50,32 @@ def test_append_and_load(store):
     assert store.load("s") == ({"model": "c"}, records)
 
 
+def test_a_session_begins_with_records(store):
+    """Session and records are made together, or neither is: an id that is taken changes nothing."""
+    store.create("s", {"title": "t"}, [record("one"), record("two")])
+
+    with pytest.raises(ConfigurationError, match="There is a session 's'"):
+        store.create("s", {"title": "other"}, [record("three")])
+    assert store.append("s", [record("three")], expected=2) == 3
+    assert store.load("s") == ({"title": "t"}, [record("one"), record("two"), record("three")])
+    assert [each.count for each in store.list()] == [3]
+
+
+def test_opening_writes_nothing(tmp_path):
+    """A file that is as it must be, and its copy, have the same bytes after they were read."""
+    store = open_store(tmp_path / "s.db")
+    store.create("s", {}, [record("one")])
+    store.stop()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    again = open_store(tmp_path / "s.db")
+    infos = again.list()
+    again.stop()
+
+    assert [each.count for each in infos] == [1]
+    assert sorted(before) == ["s.db", "s.db-copy"]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_sessions_are_apart(store):
     """Records of one session are not seen in another."""
     for name in ("a", "b", ""):

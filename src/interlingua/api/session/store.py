@@ -85,14 +85,21 @@ class SessionStore:
         self._thread = SQLiteThread(path, _SCHEMA, timeout=timeout)
         self._clock = clock
 
-    async def create(self, session_id: str, header: Mapping[str, Any]) -> None:
-        """Begin a session without records; raises `ConfigurationError` if the id is taken."""
-        row = (session_id, *header_columns(header), self._now(), self._now())
+    async def create(
+        self, session_id: str, header: Mapping[str, Any], records: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """
+        Begin a session, with its first records, if there are any; durable when this returns.
+
+        Raises `ConfigurationError` if the id is taken.
+        """
+        now, rows = self._now(), [record_columns(record) for record in records]
+        row = (session_id, *header_columns(header), now, now, len(rows))
 
         def work(connection: Connection) -> None:
             made = connection.execute(
                 "INSERT INTO sessions (id, header, checksum, title, model, created, updated, count)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 row,
             )
             if not made.rowcount:
@@ -100,6 +107,7 @@ class SessionStore:
                     f"There is a session {session_id!r} in {self._thread.path}. "
                     "Load it, or choose another id."
                 )
+            _add_records(connection, session_id, rows, 0)
 
         await self._thread.write(work)
 
@@ -126,11 +134,7 @@ class SessionStore:
                     f"Session {session_id!r} has {count} records and not {expected}: another "
                     "program has changed it. Load it again."
                 )
-            connection.executemany(
-                "INSERT INTO records (session, position, data, checksum, text) "
-                "VALUES (?, ?, ?, ?, ?)",
-                [(session_id, position, *row) for position, row in enumerate(rows, count)],
-            )
+            _add_records(connection, session_id, rows, count)
             self._touch(connection, session_id, count + len(rows), header)
             return count + len(rows)
 
@@ -278,6 +282,16 @@ class SessionStore:
             )
         value: dict[str, Any] = loads(data)
         return value
+
+
+def _add_records(
+    connection: Connection, session_id: str, rows: Sequence[tuple[bytes, int, str]], start: int
+) -> None:
+    """Add records from this position on, as `record_columns` makes them."""
+    connection.executemany(
+        "INSERT INTO records (session, position, data, checksum, text) VALUES (?, ?, ?, ?, ?)",
+        [(session_id, position, *row) for position, row in enumerate(rows, start)],
+    )
 
 
 def _infos(

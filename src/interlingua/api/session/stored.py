@@ -52,20 +52,21 @@ class StoredSession:
             if self._is_unsure:
                 with suppress(ConfigurationError):  # it was not even created
                     await self._read()
-            if self._header is None:
-                self._is_unsure = True
-                await self.store.create(self._session_id, header)
-                self._header, self._is_unsure = header, False
-            await self._append(header, saved)
+            records = _changes(self._turns, saved.turns)
+            if records or header != self._header:
+                await self._add(header, saved, records)
 
-    async def _append(self, header: Mapping[str, Any], saved: SavedSession) -> None:
-        records = _changes(self._turns, saved.turns)
-        if not records and header == self._header:
-            return
+    async def _add(
+        self, header: Mapping[str, Any], saved: SavedSession, records: list[dict[str, Any]]
+    ) -> None:
         self._is_unsure = True
-        self._count = await self.store.append(
-            self._session_id, records, header=header, expected=self._count
-        )
+        if self._header is None:
+            await self.store.create(self._session_id, header, records)
+            self._count = len(records)
+        else:
+            self._count = await self.store.append(
+                self._session_id, records, header=header, expected=self._count
+            )
         self._header, self._turns, self._is_unsure = header, saved.turns, False
 
     async def _read(self) -> SavedSession:

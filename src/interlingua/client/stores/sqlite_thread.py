@@ -337,8 +337,12 @@ def make_tables(connection: Connection, schema: Schema, database: str = "main") 
     """Make a database of the connection what the schema says."""
     for statement in schema.script.split(";"):
         connection.execute(statement)
-    connection.execute(f"PRAGMA {database}.application_id={schema.application_id}")
-    connection.execute(f"PRAGMA {database}.user_version={schema.version}")
+    for name, value in (
+        ("application_id", schema.application_id),
+        ("user_version", schema.version),
+    ):
+        if connection.execute(f"PRAGMA {database}.{name}").fetchone() != (value,):
+            connection.execute(f"PRAGMA {database}.{name}={value}")  # writes, even if it is equal
 
 
 def check_file(path: Path, schema: Schema, timeout: float, *, whole: bool = False) -> None:
