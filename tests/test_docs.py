@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
 from support.reader import simulated_providers
+from support.type_checks import type_check
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -164,12 +166,10 @@ def test_the_extras_of_the_tutorial_exist():
 
 # Types.
 
-STYLE = (  # a page reuses names from block to block, and annotates where it says something
-    "--allow-redefinition-new",
-    "--local-partial-types",
-    "--disable-error-code=no-redef",
-    "--disable-error-code=no-untyped-call",
-    "--disable-error-code=no-untyped-def",
+# A page reuses names from block to block, and annotates where that says something.
+STYLE = (
+    "\n# mypy: allow-redefinition, disable-error-code="
+    '"no-redef,no-untyped-call,no-untyped-def,redundant-expr,truthy-bool"\n'
 )
 
 
@@ -184,23 +184,6 @@ def python_of(page):
     return module
 
 
-def type_check(folder, modules):
-    """What a strict mypy says of modules by name, one line each; nothing of the library itself."""
-    for name, module in modules.items():
-        (folder / f"{name}.py").write_text(module, encoding="utf-8")
-    options = ("--strict", "--config-file=", "--follow-imports=silent", "--no-error-summary")
-    cache = ROOT / ".mypy_cache" / "docs"  # what it knows of the library stays until that changes
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *STYLE, f"--cache-dir={cache}", "."],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert checked.stderr == ""
-    return [line for line in checked.stdout.splitlines() if ": note:" not in line]
-
-
 def test_examples_type_check(tmp_path):
     """To a strict type checker every page is as right as to Python; what is wrong it would find."""
     pages = {
@@ -209,10 +192,11 @@ def test_examples_type_check(tmp_path):
     }
     wrong = "from interlingua import Request\n\nasync def main():\n    Request(mesages='Hi.')\n"
 
-    found, *more = type_check(tmp_path, {**pages, "wrong": wrong})[::-1]
+    for name, module in {**pages, "wrong": wrong}.items():
+        (tmp_path / f"{name}.py").write_text(module + STYLE, encoding="utf-8")
+    (found,) = type_check(tmp_path.iterdir())
 
-    assert more == []
-    assert found.startswith('wrong.py:4: error: Unexpected keyword argument "mesages"')
+    assert 'wrong.py:4: error: Unexpected keyword argument "mesages"' in found
 
 
 @every_page
@@ -316,6 +300,7 @@ def test_the_reference_is_whole():
         assert sorted(found[owner]) == sorted(public(owner)), owner
 
 
+@cache
 def mentioned(page):
     """What the examples of a page use, and what they call, by the full names of imports."""
     blocks = FENCE.findall(page.read_text(encoding="utf-8"))
