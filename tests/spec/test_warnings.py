@@ -49,8 +49,15 @@ HISTORY = (
 # The table.
 
 
-def _modules():
-    return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
+@pytest.fixture(scope="module")
+def nodes():
+    """The calls and constants of the package, each with its file."""
+    return [
+        (path, node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.Constant)
+    ]
 
 
 def _first_argument(node):
@@ -72,39 +79,35 @@ def _is_collector(node):
     return name.strip("_") in ("warnings", "trail", "self")
 
 
-def test_every_code_that_is_added_is_in_the_table():
+def test_every_code_that_is_added_is_in_the_table(nodes):
     """A literal code must be a row, and no code is put together from pieces."""
     added = set()
-    for path, tree in _modules():
-        for node in ast.walk(tree):
-            first = _first_argument(node)
-            if first is None or not _is_collector(node):
-                continue
-            assert not isinstance(first, ast.JoinedStr), f"{path}:{node.lineno}"
-            if isinstance(first, ast.Constant):
-                added.add(first.value)
+    for path, node in nodes:
+        first = _first_argument(node)
+        if first is None or not _is_collector(node):
+            continue
+        assert not isinstance(first, ast.JoinedStr), f"{path}:{node.lineno}"
+        if isinstance(first, ast.Constant):
+            added.add(first.value)
 
     assert added
     assert added <= WARNINGS.keys()
 
 
-def test_every_row_is_emitted_somewhere():
+def test_every_row_is_emitted_somewhere(nodes):
     """A code that no source file names is a row that nothing emits."""
     used = {*MEDIA_DROPPED.values(), *SETTING_DROPPED.values(), *SETTING_IMPLIED.values()}
-    for path, tree in _modules():
-        if path != TABLE:
-            used |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    used |= {node.value for path, node in nodes if path != TABLE and isinstance(node, ast.Constant)}
     used.add("result_media_as_text")  # `WarningList.media_dropped` adds it
 
     assert WARNINGS.keys() <= used
 
 
-def test_only_the_table_makes_warnings():
+def test_only_the_table_makes_warnings(nodes):
     """Nothing else calls the class, so every sentence comes from the table."""
     makers = [
         str(path.relative_to(SOURCE))
-        for path, tree in _modules()
-        for node in ast.walk(tree)
+        for path, node in nodes
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Warning"
     ]
 
