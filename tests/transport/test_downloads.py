@@ -110,7 +110,7 @@ async def test_the_limit(tmp_path):
 
 @awaited
 async def test_what_cannot_be_written(tmp_path):
-    """A folder is never replaced, and a missing folder is named; nothing is read then."""
+    """A folder is never replaced, a missing folder is named; nothing is read then."""
     read = []
 
     async def chunks():
@@ -119,8 +119,11 @@ async def test_what_cannot_be_written(tmp_path):
 
     with pytest.raises(ConfigurationError, match="it is a folder"):
         await save(chunks(), tmp_path)
-    with pytest.raises(ConfigurationError, match="No such file or directory"):
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*missing"):
         await save(chunks(), tmp_path / "missing" / "f")
+    for path in ("", "a\0b", "\ud800", 5, None, b"f"):
+        with pytest.raises(ConfigurationError, match="write"):
+            await save(chunks(), path)
 
     assert not read
 

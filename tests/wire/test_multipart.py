@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.contracts import FormPart
-from interlingua.wire.multipart import FormBody, encode_form, is_repeatable
+from interlingua.spec.errors import ConfigurationError
+from interlingua.wire.multipart import FormBody, decode_form, encode_form, is_repeatable
 from support.forms import Streamed, read_form
 
 names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
@@ -83,3 +84,22 @@ def test_what_can_be_sent_again():
     assert not is_repeatable(once)
     assert is_repeatable(FormBody([b"a", Streamed(b"x")]))
     assert not is_repeatable(FormBody([b"a", once]))
+
+
+@pytest.mark.parametrize("media_type", ["text/plain\r\nx-evil: 1", "text/plain\n", "a\ud800"])
+def test_a_media_type_cannot_end_its_header(media_type):
+    """It is refused: it may come from anywhere, too."""
+    part = FormPart(name="f", content=b"", file_name="f", media_type=media_type)
+    with pytest.raises(ConfigurationError, match="not a media type"):
+        encode_form((part,), lambda: "unused")
+
+
+def test_lone_surrogates():
+    """A name that is not valid Unicode, as some files have, is sent with U+FFFD; so is a text."""
+    file = FormPart(name="f", content=b"", file_name="caf\udce9.txt")
+    parts = (file, FormPart(name="prompt", content="a\ud800b \ud83d\ude00"))
+    content_type, body = encode_form(parts, lambda: "unused")
+
+    named, text = decode_form(content_type, body)
+    assert named.file_name == "caf\N{REPLACEMENT CHARACTER}.txt"
+    assert text.content == "a\N{REPLACEMENT CHARACTER}b \N{GRINNING FACE}"

@@ -48,7 +48,7 @@ from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.uploads import Uploads, closed, closing
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.check import check_request, describe
+from interlingua.spec.check import check_input, check_request, describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
@@ -405,6 +405,8 @@ class Client:
         A string names an operation of the provider's dialect. Operations are retried and reported
         as calls are, and pass through each middleware that has `perform`.
         """
+        if isinstance(value, OperationInput):
+            check_input(value)
         provider = self._routing.find_key(provider)
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name

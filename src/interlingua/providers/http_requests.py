@@ -147,7 +147,9 @@ def operation_request(
         headers["content-type"] = content_type
     url = join_url(base_url, call.path)
     if call.query:
-        url += ("&" if "?" in url else "?") + urlencode(call.query, quote_via=quote)
+        url += ("&" if "?" in url else "?") + urlencode(
+            call.query, quote_via=quote, errors="replace"
+        )
     return HttpRequest(
         method=call.method,
         url=url,

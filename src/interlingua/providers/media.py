@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
 from interlingua.providers.stored_files import refuse_lost_files
+from interlingua.spec.check import check_part
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.errors import SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
@@ -50,19 +52,29 @@ async def gather_parts(
         return value
     profile = replace(NEUTRAL_PROFILE, dialect=dialect)
 
-    async def gather(field: Any) -> Any:
+    async def gather(field: Any, where: str) -> Any:
         if not _has_media(field):
             return field
         if isinstance(field, tuple) and any(isinstance(item, (str, tuple)) for item in field):
-            return tuple([await gather(item) for item in field])
+            return tuple([await gather(item, f"{where}[{i}]") for i, item in enumerate(field)])
         parts = field if isinstance(field, tuple) else (field,)
+        for i, part in enumerate(parts):
+            check_part(part, f"{where}[{i}]" if isinstance(field, tuple) else where)
         request = Request(messages=(Message.user(parts),))
-        request = await gather_media(request, profile, reads_files=reads_files)
-        refuse_lost_files(request, names, time())
+        try:
+            request = await gather_media(request, profile, reads_files=reads_files)
+            refuse_lost_files(request, names, time())
+        except SDKError as error:
+            place = _PLACE if isinstance(field, tuple) else f"{_PLACE}[0]"
+            error.message = error.message.replace(place, where, 1)
+            raise
         content = request.messages[0].content
         return content if isinstance(field, tuple) else content[0]
 
-    return replace(value, **{name: await gather(field) for name, field in found.items()})
+    return replace(value, **{name: await gather(field, name) for name, field in found.items()})
+
+
+_PLACE = "messages[0].content"  # where a part is in the request that is made of a field
 
 
 def _has_media(field: Any) -> bool:

@@ -110,6 +110,8 @@ def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None)
     if scope.get("scheme") == "https":  # for replies that name an address of this server
         headers.setdefault("x-forwarded-proto", "https")
     route = route or find_route(method, path, headers)
+    if scope.get("scheme") == "https":  # addresses that a reply names begin with it
+        headers.setdefault("x-forwarded-proto", "https")
     server = serve_of(route.dialect).SERVER
     secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
     items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]

@@ -34,6 +34,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import (
     HOSTED_NAMES,
     BuiltinTool,
@@ -56,7 +57,8 @@ class _Row(NamedTuple):
 
 
 _LEAST = {"max_tokens": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0, "logprobs": 0}
-_ANY_NUMBER = -1.7e308  # less than any number that a program means
+_LARGEST = 1.7e308  # more than any number that a program means
+_ANY_NUMBER = -_LARGEST
 _WORDS: dict[Any, str] = {
     str: "a string",
     bytes: "bytes",
@@ -92,7 +94,7 @@ def _row(name: str, annotation: Any) -> _Row:
 
 
 def _is_number(value: Any, least: float) -> bool:
-    return least <= value < inf and value is not True and value is not False
+    return least <= value <= _LARGEST and value is not True and value is not False
 
 
 def _are_strings(values: Any) -> bool:
@@ -140,6 +142,30 @@ def check_request(request: Request) -> None:
         _check_tools(request)
     if request.response_format or request.provider_options or request.metadata:
         _check_values(request)
+
+
+def check_input(value: OperationInput) -> None:
+    """The same for the texts, numbers and choices in the value of an operation."""
+    kind = type(value)
+    rows = _INPUT_ROWS.get(kind)
+    if rows is None:
+        fields = msgspec.structs.fields(kind)
+        simple = (field for field in fields if _is_simple(field.type))
+        rows = _INPUT_ROWS[kind] = tuple(_row(field.name, field.type) for field in simple)
+    for row in rows:
+        _check_field(row, getattr(value, row.name), None)
+    if not value.model.isascii():
+        _check_text(value.model, "model")
+
+
+_INPUT_ROWS: dict[type, tuple[_Row, ...]] = {}
+
+
+def _is_simple(annotation: Any) -> bool:
+    """Whether it is a text, a number, True or False, or a choice between names; or None."""
+    options = get_args(annotation) if get_origin(annotation) in _UNIONS else (annotation,)
+    kinds = [get_origin(option) or option for option in options if option is not NoneType]
+    return len(kinds) == 1 and kinds[0] in (str, int, float, bool, Literal)
 
 
 def _check_messages(messages: tuple[Message, ...]) -> None:
@@ -359,6 +385,11 @@ def _check_part(part: Part, place: _Place) -> None:
             _check_part(inner, ((place, "content"), i))
     elif isinstance(part, MEDIA_TYPES):
         _check_source(part, place)
+
+
+def check_part(part: Part, name: str) -> None:
+    """The same for one part, such as the audio of an operation; `name` is its place."""
+    _check_part(part, name)
 
 
 def _check_source(part: Image | Audio | Document, place: _Place) -> None:

@@ -27,8 +27,9 @@ class FileBody:
         self.path: Path = Path(path)
         try:
             self.size: int = self.path.stat().st_size
-        except OSError as error:
-            raise ConfigurationError(f"cannot read {self.path}: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"cannot read {self.path!s}: {reason}") from error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         file = await asyncio.to_thread(self.path.open, "rb")

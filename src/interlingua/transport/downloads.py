@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 from interlingua.spec.errors import ConfigurationError
@@ -45,7 +45,7 @@ async def save(
     are an error. `on_progress` is called with the bytes so far and with `total`. `patch` says
     what to write over at the end, from the first bytes and the size.
     """
-    part = _PartFile(Path(path), limit, patch)
+    part = _PartFile(check_target(path), limit, patch)
     try:
         await _in_thread(part.open)
         async for chunk in chunks:
@@ -61,6 +61,26 @@ async def save(
         await _in_thread(part.discard)
         raise
     return part.size
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write; `ConfigurationError` if no file can be there."""
+    given: Any = path  # a caller without a type checker may pass anything
+    if not isinstance(given, (str, os.PathLike)) or not isinstance(os.fspath(given), str):
+        raise ConfigurationError(f"The path of a file to write is a text or a Path, not {path!r}.")
+    target = Path(given)
+    try:
+        os.fsencode(target)
+        if not target.name or target.is_dir():
+            raise ConfigurationError(f"Cannot write {target}: it is a folder. Name a file.")
+        if "\0" in str(target):
+            raise ConfigurationError(f"Cannot write {str(target)!r}: it has a null byte.")
+        if not target.parent.is_dir():
+            raise ConfigurationError(f"Cannot write {target}: there is no folder {target.parent}.")
+    except (OSError, UnicodeError) as error:  # the second if it is no name of a file here
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"Cannot write {str(target)!r}: {reason}.") from error
+    return target
 
 
 async def _in_thread(function: Callable[..., Result], *arguments: object) -> Result:
@@ -112,8 +132,6 @@ class _PartFile:
         self._held += len(chunk)
 
     def open(self) -> None:
-        if self._target.is_dir():
-            raise ConfigurationError(f"Cannot write {self._target}: it is a folder. Name a file.")
         with self._lock, _typed_errors(self._target):
             if not self._is_discarded:
                 self._file = FileIO(self._path, "x")

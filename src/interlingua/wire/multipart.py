@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from hashlib import sha256
 
 from interlingua.spec.contracts import Content, FormPart
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import ConfigurationError, DecodeError
 
 # The HTML standard's escapes for names and file names; they prevent header injection.
 _ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
@@ -50,8 +50,8 @@ def encode_form(parts: tuple[FormPart, ...], new_id: Callable[[], str]) -> tuple
     boundary = _digest(parts) or new_id()
     segments: list[Content] = []
     for part in parts:
-        content = part.content.encode() if isinstance(part.content, str) else part.content
-        segments += [f"--{boundary}\r\n{_head(part)}\r\n".encode(), content, b"\r\n"]
+        content = _encode(part.content) if isinstance(part.content, str) else part.content
+        segments += [_encode(f"--{boundary}\r\n{_head(part)}\r\n"), content, b"\r\n"]
     segments.append(f"--{boundary}--\r\n".encode())
     in_memory = [segment for segment in segments if isinstance(segment, bytes)]
     is_whole = len(in_memory) == len(segments)
@@ -111,8 +111,18 @@ def _head(part: FormPart) -> str:
     if media_type is None and part.file_name is not None:
         media_type = "application/octet-stream"
     if media_type is not None:
+        if not media_type.isprintable():  # a line break would begin another header
+            raise ConfigurationError(f"{media_type!r:.60} is not a media type.")
         lines.append(f"content-type: {media_type}")
     return "".join(f"{line}\r\n" for line in lines)
+
+
+def _encode(text: str) -> bytes:
+    """The text in UTF-8; what has no form there, such as a lone surrogate, becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _size(content: Content) -> int | None:
@@ -126,9 +136,9 @@ def _digest(parts: tuple[FormPart, ...]) -> str | None:
     """A digest of all contents; None if one of them is streamed."""
     digest = sha256()
     for part in parts:
-        content = part.content.encode() if isinstance(part.content, str) else part.content
+        content = _encode(part.content) if isinstance(part.content, str) else part.content
         if not isinstance(content, bytes):
             return None
-        digest.update(f"{part.name}\0{part.file_name}\0{len(content)}\0".encode())
+        digest.update(_encode(f"{part.name}\0{part.file_name}\0{len(content)}\0"))
         digest.update(content)
     return digest.hexdigest()[:40]

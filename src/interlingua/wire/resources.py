@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.errors import ConfigurationError, DecodeError, InvalidRequestError
 from interlingua.spec.operations import Operation, ServedOperation, ServedReply
 from interlingua.wire.fields import Fields
 from interlingua.wire.json_text import loads
@@ -33,7 +33,17 @@ def by_name(*operations: Operation) -> dict[str, Operation]:
 
 def resource_path(base: str, resource_id: str) -> str:
     """The path of one file, batch or job."""
-    return f"{base}/{quote(resource_id, safe='')}"
+    try:
+        return f"{base}/{quote(resource_id, safe='')}"
+    except UnicodeEncodeError:
+        text = f"The id {resource_id!r:.60} contains a lone surrogate."
+        raise ConfigurationError(text) from None
+
+
+def served_address(headers: Mapping[str, str], default: str = "") -> str:
+    """The beginning of the addresses at the server that got a call, as its client wrote it."""
+    host = headers.get("host", default)
+    return f"{headers.get('x-forwarded-proto', 'http')}://{host}" if host else ""
 
 
 def decode_one(read: Callable[[Json], T]) -> Decode[T]:

@@ -28,7 +28,7 @@ from interlingua.errors import (
     UnsupportedError,
 )
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import Simulator, serve_in_thread, text
+from interlingua.simulator import Simulator, scripted, serve_in_thread, text
 from interlingua.spec.content import Audio
 from interlingua.spec.media.files import ListFilesInput, StoredFile
 from interlingua.transport import CannedReply, CannedTransport
@@ -229,15 +229,51 @@ def test_special_files_are_refused(tmp_path):
     """A pipe would block for ever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    missing = tmp_path / "missing"
+    missing, nul = tmp_path / "missing", tmp_path / "a\0b"
+    wrong = ((pipe, "not a regular file"), (missing, "No such file"), (nul, "null byte"))
 
-    for path, message in ((pipe, "not a regular file"), (missing, "No such file")):
+    for path, message in wrong:
 
         async def work(client, path=path):
             await files.upload("openai", path, client=client)
 
         with simulated() as peer, pytest.raises(ConfigurationError, match=message):
             run(peer, work)
+
+
+@pytest.mark.parametrize("name", ["file_name", "media_type", "purpose"])
+def test_settings_are_texts(name):
+    """Anything else is refused before sending."""
+
+    async def work(client):
+        await files.upload("openai", PDF, **{name: 5}, client=client)
+
+    with simulated() as peer, pytest.raises(ConfigurationError, match=f"{name} must be a string"):
+        run(peer, work)
+
+
+@every_provider
+def test_a_name_that_is_not_unicode(provider, tmp_path):
+    """A file may have one; it is uploaded with another character in its place."""
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("x")
+
+    async def work(client):
+        return await files.upload(provider, path, client=client)
+
+    with simulated() as peer:
+        assert peer.stored(run(peer, work).id) == b"x"
+
+
+@every_provider
+def test_scripted_models(provider):
+    """A scripted client stores files too, in memory: the address of an upload is its own."""
+
+    async def work():
+        async with scripted() as client:
+            return await files.upload(provider, PDF, client=client)
+
+    assert asyncio.run(work()).id
 
 
 def test_a_provider_without_files_names_those_that_have_them():
@@ -251,14 +287,14 @@ def test_a_provider_without_files_names_those_that_have_them():
         asyncio.run(work())
 
 
-@pytest.mark.parametrize("name", ["file-abc", "", 7])
+@pytest.mark.parametrize("name", ["file-abc", "", 7, "openai:\ud800"])
 def test_a_file_needs_a_provider(name):
     """An id alone does not say where the file is."""
 
     async def work(client):
         await files.get(name, client=client)
 
-    with simulated() as peer, pytest.raises(ConfigurationError, match=r"provider|reference"):
+    with simulated() as peer, pytest.raises(ConfigurationError, match=r"provider|reference|surrog"):
         run(peer, work)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import wave
+from pathlib import Path
 
 import pytest
 
@@ -494,3 +495,31 @@ def test_codes_are_known():
 
     with simulated() as peer:
         assert codes(run(peer, work)) == ["setting_dropped"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"audio": b""}, "audio.data is empty"),
+        ({"audio": Audio(data=b"x", media_type=5)}, "audio.media_type must be a string"),
+        ({"audio": Path("missing.wav")}, "audio: cannot read 'missing.wav'"),
+        ({"language": 5}, "language must be a string"),
+        ({"temperature": "hot"}, "temperature must be a number"),
+        ({"timestamps": 5}, "timestamps must be"),
+        ({"speakers": "yes"}, "speakers must be True or False"),
+        ({"model": 5}, "model must be"),
+        ({"model": "openai:whisper-\ud800"}, "model contains a lone surrogate"),
+    ],
+    ids=str,
+)
+def test_wrong_values_are_refused_before_sending(options, message):
+    """By the name of the argument."""
+    settings = {"model": "openai:whisper-1", "audio": WAV, **options}
+
+    async def work(client):
+        await transcribe(settings.pop("model"), settings.pop("audio"), **settings, client=client)
+
+    with simulated() as peer:
+        with pytest.raises(ConfigurationError, match=message):
+            run(peer, work)
+        assert peer.app.script.received == ()

@@ -437,6 +437,7 @@ def test_what_a_model_does_not_have_is_refused_before_it_is_sent(model, settings
         ({"image": "cat.png"}, "pathlib"),
         ({"wait": "forever"}, "'poll' or 'none'"),
         ({"wait": "none", "output_path": "x.mp4"}, "output_path needs"),
+        ({"output_path": "missing/x.mp4"}, "there is no folder missing"),
         ({"variant": "gif"}, "spritesheet"),
         ({"poll_interval": -1}, "poll_interval"),
         ({"lenght": 3}, "Unknown option"),

@@ -24,6 +24,8 @@ from interlingua.spec.operations import InputLimits, OperationResult
 from interlingua.spec.response import Cost, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
 
+MAX_CONCURRENCY = 10_000
+"""How many calls one function may make at the same time."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Joined = TypeVar("Joined", bound=OperationResult)
@@ -151,6 +153,6 @@ def join_results(results: Sequence[Joined], /, **fields: Any) -> Joined:
 
 
 def check_concurrency(number: Any) -> None:
-    """Raise `ConfigurationError` unless it is an integer of 1 or more."""
-    if type(number) is not int or number < 1:
-        refuse("concurrency", "an integer of 1 or more", number)
+    """Raise `ConfigurationError` unless it is an integer from 1 to `MAX_CONCURRENCY`."""
+    if type(number) is not int or not 1 <= number <= MAX_CONCURRENCY:
+        refuse("concurrency", f"an integer from 1 to {MAX_CONCURRENCY}", number)

@@ -16,7 +16,7 @@ from interlingua.client.client import Client
 from interlingua.client.registry import find_adapter
 from interlingua.providers.callbacks import settle
 from interlingua.providers.rows import row_name
-from interlingua.spec.check import describe
+from interlingua.spec.check import describe, refuse
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.media.files import (
     ByteProgress,
@@ -64,6 +64,11 @@ async def upload(
     `expires_after` is in seconds. `on_progress(sent, total)` may be async; after a failed attempt
     it starts again at the beginning.
     """
+    texts = {"file_name": file_name, "media_type": media_type, "purpose": purpose}
+    given: Any  # a caller without a type checker may pass anything
+    for name, given in texts.items():
+        if given is not None and not isinstance(given, str):
+            refuse(name, "a string", given)
     call = _call(target, options)
     spooled = SpoolFile()
 

@@ -15,6 +15,7 @@ from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.check import refuse
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationInput
@@ -77,6 +78,9 @@ class MediaCall:
                 known = MediaOptions.__annotations__
                 raise ConfigurationError(f"Unknown option {name!r}. {advice(name, known)}")
         check_options(options)
+        given: Any = model  # a caller without a type checker may pass anything
+        if not isinstance(given, str):
+            refuse("model", "the name of a model", model)
         client: Client = options.get("client") or get_default_client()
         self.client: Client = adapt_client(client, model, options)
         self.request_id: str = options.get("request_id") or new_ulid()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.sources import AudioSource, media_part
 from interlingua.api.media.streams import ItemStream
-from interlingua.spec.check import check_literal, describe
+from interlingua.spec.check import check_literal, describe, refuse
 from interlingua.spec.content import Audio
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.media.speech import (
@@ -181,6 +181,8 @@ class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
 
 
 def _timestamps(given: Any) -> tuple[Timestamps, ...]:
+    if not isinstance(given, Iterable):
+        refuse("timestamps", "'segment', 'word' or a list of them", given)
     kinds = (given,) if isinstance(given, str) else tuple(given)
     for kind in kinds:
         check_literal("timestamps", kind, Timestamps)

@@ -26,7 +26,7 @@ from interlingua.spec.media.video import (
     VideoQuery,
     VideoVariant,
 )
-from interlingua.transport.downloads import save
+from interlingua.transport.downloads import check_target, save
 
 JobReference: TypeAlias = VideoJob | str
 """A `VideoJob`, or its `reference`: `provider:id`."""
@@ -70,6 +70,8 @@ async def generate_video(  # noqa: PLR0913 -- options, all but two by name
         )
     check_interval(poll_interval)
     check_literal("variant", variant, VideoVariant)
+    if output_path is not None:
+        check_target(output_path)  # now: a video that cannot be written is paid for, too
     value = _create_input(prompt, image, seconds, size, aspect_ratio, count)
     steps = _Steps(MediaCall(model, options))
 

@@ -144,7 +144,7 @@ def _settings(value: BatchInput) -> dict[str, Any]:
 
 
 def _submit(value: BatchInput, profile: Profile) -> Script:
-    path = f"/v1beta/models/{quote(value.model, safe='')}:batchGenerateContent"
+    path = f"/v1beta/models/{quote(value.model, safe='', errors='replace')}:batchGenerateContent"
     if value.format == _INLINE.name:
         headers = {**value.headers, "content-type": "application/json"}
         reply = yield WireCall(path=path, content=value.content, headers=headers, starts_job=True)
@@ -152,7 +152,9 @@ def _submit(value: BatchInput, profile: Profile) -> Script:
         name = yield from _upload(value, profile)
         body = {"batch": {**_settings(value), "inputConfig": {"fileName": name}}}
         call = WireCall(path=path, body=body, headers=value.headers, starts_job=True)
-        delete = WireCall(method="DELETE", path=f"/v1beta/{quote(name, safe='/')}")
+        delete = WireCall(
+            method="DELETE", path=f"/v1beta/{quote(name, safe='/', errors='replace')}"
+        )
         reply = yield from create_or_clean(call, delete)
     return read_batch(loads(reply.body))
 
@@ -335,7 +337,7 @@ def _inlined(output: Mapping[str, Any]) -> list[Json]:
 def _encode_results(value: BatchQuery, _profile: Profile) -> WireCall:
     if not value.output.startswith(_FILE):
         return WireCall(method="GET", path=_path(value))
-    path = f"/download/v1beta/{quote(value.output, safe='/')}:download"
+    path = f"/download/v1beta/{quote(value.output, safe='/', errors='replace')}:download"
     return WireCall(method="GET", path=path, query={"alt": "media"})
 
 

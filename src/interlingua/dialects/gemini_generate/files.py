@@ -45,7 +45,13 @@ from interlingua.wire.files import (
 )
 from interlingua.wire.json_text import loads
 from interlingua.wire.operations import page_by_token
-from interlingua.wire.resources import by_name, decode_list, decode_one, resource_path
+from interlingua.wire.resources import (
+    by_name,
+    decode_list,
+    decode_one,
+    resource_path,
+    served_address,
+)
 
 _FILES = "/v1beta/files"
 _UPLOAD = "/upload/v1beta/files"
@@ -202,8 +208,7 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadChunk:
     headers, upload_id = call.headers, call.query.get("upload_id")
     commands = {word.strip() for word in headers.get("x-goog-upload-command", "").split(",")}
     content = call.content if isinstance(call.content, bytes) else b""
-    host = headers.get("host", "localhost")
-    address = f"{headers.get('x-forwarded-proto', 'http')}://{host}"
+    address = served_address(headers, "localhost")
     if commands == {"start"}:
         return UploadChunk(file=_announced(content, headers), address=address)
     if upload_id is None or "upload" not in commands:

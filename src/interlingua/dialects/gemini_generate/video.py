@@ -38,7 +38,7 @@ from interlingua.wire.files import download, seconds_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for
 from interlingua.wire.operations import page_by_token, page_size
-from interlingua.wire.resources import serve
+from interlingua.wire.resources import serve, served_address
 
 
 def _veo(models: str, seconds: tuple[int, ...], *resolutions: str) -> VideoRules:
@@ -105,7 +105,7 @@ def _encode_create(value: CreateVideoInput, prefix: str) -> WireCall:
     body: dict[str, Any] = {"instances": [instance]}
     if parameters:
         body["parameters"] = parameters
-    model = quote(value.model.removeprefix("models/"), safe="")
+    model = quote(value.model.removeprefix("models/"), safe="", errors="replace")
     return WireCall(
         path=f"{prefix}/models/{model}:predictLongRunning",
         body=body_with_options(body, value, NAME),
@@ -227,7 +227,7 @@ def _checked_name(name: str) -> str:
         raise ConfigurationError(
             f"{name!r} is not the id of a video job. It looks like models/MODEL/operations/ID."
         )
-    return quote(name, safe="/")
+    return quote(name, safe="/", errors="replace")
 
 
 def _cancel(value: VideoQuery, _profile: Profile) -> Script:
@@ -240,7 +240,7 @@ def _encode_list(value: VideoQuery, _profile: Profile) -> WireCall:
         raise ConfigurationError(
             "This provider lists the jobs of one model: video.list('gemini:veo-…')."
         )
-    model = quote(value.model.removeprefix("models/"), safe="")
+    model = quote(value.model.removeprefix("models/"), safe="", errors="replace")
     query = {} if value.limit is None else {"pageSize": str(value.limit)}
     return WireCall(method="GET", path=f"/v1beta/models/{model}/operations", query=query)
 
@@ -366,8 +366,7 @@ def _served_image(image: Json) -> Image | None:
 
 
 def _served_query(call: WireCall, params: Mapping[str, str]) -> VideoQuery:
-    host = call.headers.get("host", "")
-    return VideoQuery(id=params["id"], address=f"http://{host}" if host else "")
+    return VideoQuery(id=params["id"], address=served_address(call.headers))
 
 
 def _served_fetch(call: WireCall, _params: Mapping[str, str]) -> VideoQuery:
