@@ -7,20 +7,23 @@ what would change, or to check that a request extends a cached prefix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
 from interlingua.providers.provider import find_dialect
+from interlingua.spec.check import refuse
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from interlingua.spec.plain_dicts import to_messages
 from interlingua.spec.warnings import WarningList
 
 __all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
 
 
 def repair(
-    messages: Iterable[Message],
+    messages: Iterable[Message | Mapping[str, Any] | str],
     target: HistoryRules | str,
     policy: RepairPolicy = DEFAULT_POLICY,
 ) -> HistoryRepair:
@@ -28,9 +31,14 @@ def repair(
     A history as a target accepts it, and the changes that were made.
 
     `target` is the name of a dialect, or rules of your own. Nothing is sent. A history that the
-    target accepts is returned unchanged.
+    target accepts is returned unchanged. Messages may also be plain dicts or strings.
     """
+    given: tuple[Any, Any] = (target, policy)  # a caller without a type checker may pass anything
+    if not isinstance(given[0], (str, HistoryRules)):
+        refuse("target", "the name of a dialect, or HistoryRules", target)
+    if not isinstance(given[1], RepairPolicy):
+        refuse("policy", "a RepairPolicy", policy)
     rules = find_dialect(target).FACTS.history if isinstance(target, str) else target
     warnings = WarningList(rules.model or rules.dialect)
-    repaired = apply_rules(tuple(messages), rules, policy, warnings)
+    repaired = apply_rules(to_messages(messages), rules, policy, warnings)
     return HistoryRepair(messages=repaired, changes=tuple(warnings.warnings))

@@ -83,6 +83,7 @@ WRONG = [
     told({"metadata": [1]}, "metadata must be a mapping"),
     told({"metadata": {"a": {"b": NAN}}}, "metadata.a.b must be a JSON value, not nan"),
     told({"provider_options": [1]}, "provider_options must be a mapping"),
+    told({"provider_options": {1: 2}}, "provider_options must be a mapping by provider"),
     told({"provider_options": {"x": [0, INF]}}, "provider_options.x[1] must be a JSON value"),
     told({"stop_sequences": ["a", 5]}, "stop_sequences must be a list of strings"),
     # parts

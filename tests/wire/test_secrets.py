@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.errors import ServerError
 from interlingua.wire.secrets import (
     REDACTED,
     Redactor,
@@ -98,6 +99,18 @@ def test_it_learns_from_requests():
 
     said = f"url-password query-key-1 header-key-1 {KEY} very-own-key-42%2F%2B%3D harmless"
     assert redactor.redact_text(said).replace("*", "").split() == ["harmless"]
+
+
+def test_a_key_that_is_not_unicode():
+    """It is redacted like any other; it has no form in a URL."""
+    key = "not-a-key-\ud800-of-anyone"
+    redactor = Redactor()
+    redactor.learn_headers({"x-api-key": key})
+    failure = ServerError(f"wrong key {key}")
+    redactor.redact_error(failure)
+
+    assert redactor.redact_text(f"{key} harmless").replace("*", "").split() == ["harmless"]
+    assert key not in failure.message
 
 
 def test_what_looks_like_a_key():

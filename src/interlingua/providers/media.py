@@ -66,7 +66,7 @@ async def gather_parts(
             refuse_lost_files(request, names, time())
         except SDKError as error:
             place = _PLACE if isinstance(field, tuple) else f"{_PLACE}[0]"
-            error.message = error.message.replace(place, where, 1)
+            error.rename(place, where)
             raise
         content = request.messages[0].content
         return content if isinstance(field, tuple) else content[0]

@@ -253,6 +253,9 @@ def _check_text(text: str, name: str) -> None:
 def _check_values(request: Request) -> None:
     if request.response_format is not None:
         _check_format(request.response_format)
+    for name in request.provider_options:
+        if not isinstance(name, str):
+            refuse("provider_options", "a mapping by provider or dialect", request.provider_options)
     _check_json(request.provider_options, "provider_options")
     _check_json(request.metadata, "metadata")
 

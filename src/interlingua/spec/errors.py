@@ -190,6 +190,11 @@ class SDKError(Exception):
         self.message = f"{place}: {self.message}"
         return self
 
+    def rename(self, known: str, place: str) -> Self:
+        """Give the place of the error as the caller knows it, such as the name of an argument."""
+        self.message = self.message.replace(known, place, 1)
+        return self
+
     def add_cause(self, cause: BaseException | None) -> None:
         """Set the exception that led to this one, if none is set."""
         if self.__cause__ is None and cause is not None:

@@ -124,7 +124,7 @@ class Redactor:
         for secret in sorted(self._known, key=len, reverse=True):
             if len(secret) < _MIN_LENGTH:
                 continue
-            for form in {secret, quote(secret, safe="")}:
+            for form in {secret, quote(secret, safe="", errors="replace")}:
                 coded = form.encode("utf-8", "replace")
                 data = data.replace(coded, b"*" * len(coded))
         return data
@@ -161,7 +161,7 @@ class Redactor:
         is decoded; the caller's own keys may look like anything. The conversation is not changed.
         """
         forms = {secret for secret in self._known if len(secret) >= _MIN_LENGTH}
-        forms |= {quote(secret, safe="") for secret in forms}
+        forms |= {quote(secret, safe="", errors="replace") for secret in forms}
         if not forms:
             return
         longest_first = sorted(forms, key=len, reverse=True)

@@ -1,14 +1,17 @@
 """Repairs of messages and their texts."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.history import repair
 from interlingua.prepare.history.messages import PLACEHOLDER
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from interlingua.spec.plain_dicts import to_messages
 from support.facts import HISTORY
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
@@ -290,3 +293,26 @@ def test_a_prompt_of_nothing_is_left_out():
         assert found.messages == history[1:]
         assert codes(found) == ["empty_message_dropped"]
     assert repair(history, CLAUDE).messages is history
+
+
+def test_messages_as_dicts_and_strings():
+    """They are repaired as those that they stand for."""
+    history = ["Hello.", {"role": "assistant", "content": ""}, {"role": "user", "content": "Well?"}]
+    repaired = repair(history, "anthropic_messages").messages
+    assert repaired == repair(to_messages(history), "anthropic_messages").messages
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (None, "openai_chat"),
+        ([1], "openai_chat"),
+        (["?"], None),
+        (["?"], "no dialect"),
+        (["?"], "openai_chat", "drop"),
+    ],
+)
+def test_what_cannot_be_repaired(arguments):
+    """A wrong argument is named."""
+    with pytest.raises(ConfigurationError, match=r"messages|target|policy|dialect"):
+        repair(*arguments)
