@@ -148,14 +148,12 @@ class Attempts:
         if outer.is_empty:
             return self.complete(self.request)
         if outer.is_transparent:
-            return outer.wrap_complete(self.complete, self._info(outer), self._resolve)(
-                self.request
-            )
+            return outer.complete(self.complete, self._info(outer), self._resolve, self.request)
         return self._answer_through(outer)
 
     async def _answer_through(self, outer: CallLayers) -> Response:
-        response = await outer.wrap_complete(self.complete, self._info(outer), self._resolve)(
-            self.request
+        response = await outer.complete(
+            self.complete, self._info(outer), self._resolve, self.request
         )
         if response is self._answer and response.attempts is self.records:
             return response  # no layer has changed it
@@ -272,7 +270,7 @@ class Attempts:
                 else:
                     send = MethodType(self._send, number)  # faster than a `partial`
                     info = self._info(inner, number) if inner.takes_call else NO_CALL
-                    result = await inner.wrap_complete(send, info, self._resolve)(request)
+                    result = await inner.complete(send, info, self._resolve, request)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from math import ceil, floor, inf, isnan, nan
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import asdict, replace
 
@@ -76,6 +76,20 @@ class _Row(NamedTuple):
         return cls(price, _Rates.of(price.rates), longer)
 
 
+_Flat: TypeAlias = tuple[float, float, float, float]
+"""The rates of input, output and a request, and up to how many input tokens they hold."""
+_NO_FLAT: _Flat = (nan, nan, nan, -1)
+
+
+def _flat_rates(row: _Row) -> _Flat:
+    """Of plain input and output, if both have a price."""
+    rates = row.rates
+    if isnan(rates.input) or isnan(rates.output):
+        return _NO_FLAT
+    longest = row.long_context[0][0] if row.long_context else inf
+    return rates.input, rates.output, rates.per_request, longest
+
+
 class Tariff:
     """The rates of one model, and the version of the table that they are from."""
 
@@ -99,15 +113,7 @@ class Tariff:
         is_constant = first is not None and not (first.starts or first.hours or first.days)
         self.only: _Row | None = standard[0] if is_constant else None
         """The row of the standard tier, if it is the same at all times."""
-        self._flat: tuple[float, float, float, float] | None = None
-        if self.only is not None:
-            rates, longer = self.only.rates, self.only.long_context
-            self._flat = (
-                rates.input,
-                rates.output,
-                rates.per_request,
-                longer[0][0] if longer else inf,
-            )
+        self._flat = _NO_FLAT if self.only is None else _flat_rates(self.only)
 
     @property
     def tiers(self) -> tuple[str, ...]:
@@ -118,10 +124,9 @@ class Tariff:
         self, input_tokens: int, output_tokens: int, clock: Callable[[], float]
     ) -> float | None:
         """The total of `price_usage` for input that is not cached and output without reasoning."""
-        flat = self._flat
-        if flat is not None and 0 < input_tokens <= flat[3] and output_tokens > 0:
-            cost = (input_tokens * flat[0] + flat[2] + output_tokens * flat[1]) / _MILLION
-            return None if isnan(cost) else cost
+        per_input, per_output, per_request, longest = self._flat
+        if input_tokens <= longest:
+            return (input_tokens * per_input + per_request + output_tokens * per_output) / _MILLION
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
         priced = price_usage(usage, self, clock())
         return None if priced is None else priced.total

@@ -429,7 +429,7 @@ def test_aimd():
         error = RateLimitError("no", status_code=429)
         shares = []
         for _ in range(6):
-            learned.fail(error, time.monotonic())
+            learned.fail(error, learned.decreases)
             shares.append(learned.share)
         assert shares == [0.5, 0.25, 0.125, 0.1, 0.1, 0.1]
         learned.fail(error, 0.0)  # was under way at the last one

@@ -8,9 +8,9 @@ coroutine, and nothing is awaited that does not have to wait.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterable, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from interlingua.client.middleware.meter import StreamMeter, failed_usage
 from interlingua.providers.fold import ClosedStream
@@ -58,42 +58,37 @@ class BeginEnd(Generic[Token]):
         raise NotImplementedError
 
 
-_Begun: TypeAlias = list[tuple[BeginEnd[Any], Any]]
-"""The layers that have begun, and what they returned."""
-
-
 class BeginEndGroup:
     """Neighbouring layers of this shape; the first is the outermost."""
 
-    __slots__ = ("_layers",)
+    __slots__ = ("_begins", "_ends", "_layers")
 
     def __init__(self, layers: Iterable[BeginEnd[Any]]) -> None:
         self._layers = tuple(layers)
+        self._begins = tuple(layer.begin for layer in self._layers)
+        self._ends = tuple(layer.end for layer in reversed(self._layers))
 
-    async def complete(
-        self, following: tuple[CompleteNext, CallInfo], request: Request
-    ) -> Response:
+    async def complete(self, call_next: CompleteNext, call: CallInfo, request: Request) -> Response:
         """The whole answer of the next layer."""
-        call_next, call = following
-        begun: _Begun = []
+        tokens: list[Any] = []  # what the layers that have begun returned
         try:
-            for layer in self._layers:  # as in `stream`: another coroutine would take longer
-                token = layer.begin(request, call)
+            for begin in self._begins:  # as in `stream`: another coroutine would take longer
+                token = begin(request, call)
                 if type(token) is CoroutineType:
                     token = await token
-                if token is not None:
-                    begun.append((layer, token))
+                tokens.append(token)
             response = await call_next(request)
             if response.rate_limit is not None:
-                _learn(begun, response.rate_limit)
+                self._learn(tokens, response.rate_limit)
             usage, cost = response.usage, response.cost
-            while begun:
-                layer, token = begun.pop()
-                waiting = layer.end(token, usage, cost, None)
-                if waiting is not None:
-                    await waiting
+            for end in self._ends:
+                token = tokens.pop()
+                if token is not None:
+                    waiting = end(token, usage, cost, None)
+                    if waiting is not None:
+                        await waiting
         except BaseException as error:
-            await _end(begun, failed_usage(error, request), None, error)
+            await self._end(tokens, failed_usage(error, request), None, error)
             raise
         else:
             return response
@@ -102,21 +97,20 @@ class BeginEndGroup:
         self, call_next: StreamNext, call: CallInfo, request: Request
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the next layer."""
-        begun: _Begun = []
+        tokens: list[Any] = []
         meter = StreamMeter()
         failure: BaseException | None = None
         try:
-            for layer in self._layers:
-                token = layer.begin(request, call)
+            for begin in self._begins:
+                token = begin(request, call)
                 if type(token) is CoroutineType:
                     token = await token
-                if token is not None:
-                    begun.append((layer, token))
+                tokens.append(token)
             async with ClosedStream(call_next(request)) as events:
                 async for event in events:
                     meter.feed(event)
                     if type(event) is StreamStart and event.rate_limit is not None:
-                        _learn(begun, event.rate_limit)
+                        self._learn(tokens, event.rate_limit)
                     yield event
             if meter.finish is None:
                 failure = StreamError("The stream ended without a finish event.")
@@ -125,26 +119,30 @@ class BeginEndGroup:
             raise
         finally:
             usage = meter.usage(request, failure)
-            await _end(begun, usage, meter.cost, None if meter.finish is not None else failure)
+            reason = None if meter.finish is not None else failure
+            await self._end(tokens, usage, meter.cost, reason)
 
+    def _learn(self, tokens: Sequence[Any], limit: RateLimitInfo) -> None:
+        for layer, token in zip(self._layers, tokens, strict=True):
+            if token is not None:
+                layer.learn(token, limit)
 
-def _learn(begun: _Begun, limit: RateLimitInfo) -> None:
-    for layer, token in begun:
-        layer.learn(token, limit)
-
-
-async def _end(
-    begun: _Begun, usage: Usage | None, cost: Cost | None, error: BaseException | None
-) -> None:
-    """End what has begun, the innermost first; if that fails, the layers outside are told so."""
-    failure: BaseException | None = None
-    while begun:
-        layer, token = begun.pop()
-        try:
-            waiting = layer.end(token, usage, cost, error)
-            if waiting is not None:
-                await waiting
-        except BaseException as raised:  # noqa: BLE001 -- the others are ended first
-            failure = error = raised
-    if failure is not None:
-        raise failure
+    async def _end(
+        self,
+        tokens: list[Any],
+        usage: Usage | None,
+        cost: Cost | None,
+        error: BaseException | None,
+    ) -> None:
+        """End what has begun, the innermost first; if that fails, the layers outside are told."""
+        failure: BaseException | None = None
+        for end in self._ends[len(self._ends) - len(tokens) :]:
+            token = tokens.pop()
+            try:
+                waiting = None if token is None else end(token, usage, cost, error)
+                if waiting is not None:
+                    await waiting
+            except BaseException as raised:  # noqa: BLE001 -- the others are ended first
+                failure = error = raised
+        if failure is not None:
+            raise failure

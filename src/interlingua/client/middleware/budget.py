@@ -31,7 +31,8 @@ from interlingua.client.middleware.operation_meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import LimitGroup, MemoryStore
+from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
+from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
@@ -109,9 +110,7 @@ class Budget(BeginEnd["_Tally"]):
         clock: Callable[[], float] = time.time,
     ) -> None:
         _check(usd, period, unknown)
-        self.usd: float = usd
-        self.attempt_layer: _Meter = _Meter(self)
-        """Adds up the cost of the attempts."""
+        self._usd = usd
         self._period = period
         self._is_calendar = isinstance(period, str)
         self._key = key
@@ -130,11 +129,24 @@ class Budget(BeginEnd["_Tally"]):
             seconds=lease,
             on_failure=on_store_failure,
         )
+        self._local = self._leases.local
         self.tallies: dict[str, _Tally] = {}
         """The calls under way, by request id."""
         self._unpriced: set[str] = set()
-        self._known = _Known(-1.0, usd)
-        self._last_asked: tuple[Adapter | None, str, tuple[Seller, str, str]] | None = None
+        self._groups: dict[str, LimitGroup] = {}  # by scope, of one day
+        self._day = 0.0
+        self._last_asked: tuple[_Asked | None, tuple[Seller, str, str]] = (None, _NOBODY)
+        self.attempt_layer: _Meter = _Meter(self)
+        """Adds up the cost of the attempts."""
+
+    @property
+    def usd(self) -> float:
+        """The dollars of a period; another amount counts from the next call on."""
+        return self._usd
+
+    @usd.setter
+    def usd(self, usd: float) -> None:
+        self._usd, self._groups = usd, {}
 
     def __repr__(self) -> str:
         return f"Budget(usd={self.usd:g}, period={self._period!r}, key={self._key!r})"
@@ -157,14 +169,13 @@ class Budget(BeginEnd["_Tally"]):
         scope = self._fixed or self._scope(request)
         if scope is None:
             return None
-        amount, local = self.estimate(request, call), self._leases.local
-        tally = _Tally(request.request_id or "", request, scope, call, amount)
+        amount, local = self.estimate(request, call), self._local
         if local is None:
-            return self._open(tally)
+            return self._open(request, scope, call, amount)
         outcome = local.reserve_now(self._group(scope), (amount,))
-        if isinstance(outcome, Refused):
+        if type(outcome) is not Taken:  # `isinstance` takes longer
             raise self._refusal(scope, amount, request, outcome)
-        return self._join(tally, outcome)
+        return self._join(request, scope, call, amount, outcome)
 
     def end(self, tally: _Tally, *_: object) -> Awaitable[object] | None:
         """Settle what the attempts of a call have cost."""
@@ -172,12 +183,11 @@ class Budget(BeginEnd["_Tally"]):
         if tally.calls:
             return None
         del self.tallies[tally.id]
-        spent, waiting = tally.spent, []
-        for hold in tally.holds:
-            settling = None if hold is None else self._leases.settle(hold, (spent,))
-            if settling is not None:
-                waiting.append(settling)
-            spent = 0.0
+        settling = self._settle(tally.hold, tally.spent)
+        if not tally.others:
+            return settling
+        each = (settling, *(self._settle(hold, 0.0) for hold in tally.others))
+        waiting = [one for one in each if one is not None]
         return asyncio.gather(*waiting) if waiting else None
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
@@ -199,15 +209,17 @@ class Budget(BeginEnd["_Tally"]):
             is_stream = isinstance(result, AsyncGenerator)
             if is_stream:
 
-                async def settle(end: Any) -> None:
-                    await self._settle(hold, self._settled_cost(request, end, reserved, call))
+                async def settle_by(end: Any) -> None:
+                    await settle(
+                        self._settle(hold, self._settled_cost(request, end, reserved, call))
+                    )
 
-                return watch_items(result, settle)
+                return watch_items(result, settle_by)
             spent = self._settled_cost(request, result, reserved, call)
             return result
         finally:
             if not is_stream:
-                await self._settle(hold, spent)
+                await settle(self._settle(hold, spent))
 
     async def _submit_batch(
         self, operation: OperationCall, value: BatchInput, call_next: PerformNext
@@ -244,7 +256,7 @@ class Budget(BeginEnd["_Tally"]):
             raise
         finally:
             for hold, amount in holds:
-                await self._settle(hold, amount if is_counted else 0.0)
+                await settle(self._settle(hold, amount if is_counted else 0.0))
 
     def _estimate_item(self, request: Request, call: CallInfo) -> float:
         """The most that a request of a batch should cost; as a call, if that is unknown."""
@@ -257,28 +269,31 @@ class Budget(BeginEnd["_Tally"]):
 
     # Reserving.
 
-    async def _open(self, tally: _Tally) -> _Tally:
-        hold = await self._reserve(tally.scope, tally.reserved, tally.request)
-        return self._join(tally, hold)
+    async def _open(self, request: Request, scope: str, call: CallInfo, amount: float) -> _Tally:
+        hold = await self._reserve(scope, amount, request)
+        return self._join(request, scope, call, amount, hold)
 
-    def _join(self, tally: _Tally, hold: Hold | None) -> _Tally:
+    def _join(
+        self, request: Request, scope: str, call: CallInfo, amount: float, hold: Hold | None
+    ) -> _Tally:
         """
         The tally of a call that begins; that of another call with this id if there is one.
 
         Calls of one id at the same time, such as hedged ones outside of this layer, are counted
         together: an attempt shows only the id.
         """
-        known = self.tallies.setdefault(tally.id, tally)
-        if known is not tally:
-            known.calls += 1
-            known.reserved += tally.reserved
-        known.holds.append(hold)
-        return known
+        id_ = request.request_id or ""
+        tally = self.tallies.get(id_)
+        if tally is None:
+            tally = self.tallies[id_] = _Tally(id_, request, scope, call, amount, hold)
+        else:
+            tally.calls += 1
+            tally.reserved += amount
+            tally.others.append(hold)
+        return tally
 
-    async def _settle(self, hold: Hold | None, spent: float) -> None:
-        settling = None if hold is None else self._leases.settle(hold, (spent,))
-        if settling is not None:
-            await settling
+    def _settle(self, hold: Hold | None, spent: float) -> Awaitable[None] | None:
+        return None if hold is None else self._leases.settle(hold, (spent,))
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
         """
@@ -290,7 +305,7 @@ class Budget(BeginEnd["_Tally"]):
         amount = self.estimate(request, tally.call)
         missing = tally.spent + tally.running + amount - tally.reserved
         if missing > 0:
-            tally.holds.append(await self._reserve(tally.scope, missing, request))
+            tally.others.append(await self._reserve(tally.scope, missing, request))
             tally.reserved += missing
         return amount
 
@@ -299,7 +314,7 @@ class Budget(BeginEnd["_Tally"]):
         (limit,) = self._group(tally.scope).limits
         group = LimitGroup((replace(limit, maximum=_UNLIMITED),))
         hold = await self._leases.reserve(group, (spent,), renew=False)
-        await self._settle(None if isinstance(hold, Refused) else hold, spent)
+        await settle(self._settle(None if isinstance(hold, Refused) else hold, spent))
 
     async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
         outcome = await self._leases.reserve(self._group(scope), (amount,))
@@ -309,19 +324,19 @@ class Budget(BeginEnd["_Tally"]):
 
     def _group(self, scope: str) -> LimitGroup:
         """The limit of a scope, in this day."""
-        known = self._known
-        group = known.groups.get(scope)
-        now = self._clock() if self._is_calendar else 0.0
-        is_same_day = known.day == (now // _DAY if self._is_calendar else 0.0)
-        if group is None or known.usd != self.usd or not is_same_day:
-            return self._make_group(scope, now)
+        group = self._groups.get(scope)
+        if group is None or self._is_calendar:
+            group = self._make_group(scope)
         return group
 
-    def _make_group(self, scope: str, now: float) -> LimitGroup:
-        known, day = self._known, now // _DAY
-        if known.day != day or known.usd != self.usd or len(known.groups) >= _MAX_SCOPES:
-            known = self._known = _Known(day, self.usd)
-        group = known.groups[scope] = LimitGroup((self._make_limit(scope, now),))
+    def _make_group(self, scope: str) -> LimitGroup:
+        now = self._clock() if self._is_calendar else 0.0
+        day, groups = now // _DAY, self._groups
+        if day != self._day or len(groups) >= _MAX_SCOPES:
+            self._day, self._groups = day, {}
+        group = self._groups.get(scope)
+        if group is None:
+            group = self._groups[scope] = LimitGroup((self._make_limit(scope, now),))
         return group
 
     def _make_limit(self, scope: str, now: float) -> Limit:
@@ -375,9 +390,7 @@ class Budget(BeginEnd["_Tally"]):
         """The most that one attempt should cost."""
         tokens, output = self._expected_tokens(request)
         if self._cost is None:
-            tariffs = call.tariffs
-            if tariffs is None:
-                tariffs = _CATALOG
+            tariffs = _CATALOG if call.tariffs is None else call.tariffs
             tariff = self._find_tariff(request, tariffs, call)
             if tariff is not None:
                 amount = tariff.price_tokens(tokens, output, tariffs.clock)
@@ -419,12 +432,13 @@ class Budget(BeginEnd["_Tally"]):
 
     def _find_tariff(self, request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
         """The rates of the model of a request; None if they are unknown."""
-        key, model = request.provider or "", request.model
-        adapter, known = call.adapters.get(key), self._last_asked
-        if known is None or known[0] is not adapter or known[1] != key or known[2][1] != model:
+        key = request.provider or ""
+        asked, known = (call.adapters.get(key), key, request.model), self._last_asked
+        if known[0] != asked:
+            adapter, _, model = asked
             seller = Seller(key) if adapter is None else seller_of(adapter, key)
-            known = self._last_asked = (adapter, key, (seller, model, model))
-        return tariffs[known[2]]
+            known = self._last_asked = (asked, (seller, model, model))
+        return tariffs[known[1]]
 
     def _settled_cost(
         self, request: Request, result: Any, reserved: float, call: CallInfo
@@ -472,18 +486,6 @@ def _call_of(operation: OperationCall) -> CallInfo:
     return CallInfo(adapters=adapters, tariffs=operation.tariffs)
 
 
-class _Known:
-    """The limits of one day, by scope."""
-
-    __slots__ = ("day", "groups", "usd")
-
-    def __init__(self, day: float, usd: float) -> None:
-        self.day: float = day
-        """The number of the day, if the period is one of the calendar."""
-        self.usd: float = usd
-        self.groups: dict[str, LimitGroup] = {}
-
-
 class _Tally(Struct):
     """What the attempts of a call have cost, and what is reserved for them."""
 
@@ -492,13 +494,18 @@ class _Tally(Struct):
     scope: str
     call: CallInfo
     reserved: float
-    holds: list[Hold | None] = []
+    hold: Hold | None
+    others: list[Hold | None] = []
+    """What was reserved later."""
     running: float = 0.0
     """The estimates of the attempts that are under way."""
     spent: float = 0.0
     calls: int = 1
 
 
+_Asked: TypeAlias = tuple[Adapter | None, str, str]
+"""An adapter, its name in the client, and a model."""
+_NOBODY = (Seller(""), "", "")
 _Attempt: TypeAlias = tuple[_Tally, Request, float]
 """The call of an attempt, its request, and what it may cost."""
 
@@ -508,11 +515,13 @@ class _Meter(BeginEnd[_Attempt]):
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
+        self._tallies = budget.tallies
+        self._counts_reported = budget.counts_reported
 
     def begin(
         self, request: Request, _: CallInfo
     ) -> _Attempt | Coroutine[Any, Any, _Attempt] | None:
-        tally = self._budget.tallies.get(request.request_id or "")
+        tally = self._tallies.get(request.request_id or "")
         if tally is None:
             return None
         if request is not tally.request or tally.spent or tally.running:
@@ -533,7 +542,7 @@ class _Meter(BeginEnd[_Attempt]):
         _: BaseException | None,
     ) -> Awaitable[None] | None:
         tally, request, amount = attempt
-        if cost is not None and self._budget.counts_reported:
+        if cost is not None and self._counts_reported:
             spent = cost.total
         else:
             spent = self._budget.cost_of(request, usage, cost, tally.call)

@@ -172,6 +172,7 @@ class CallLayers:
     """The layers around calls; the first is the outermost."""
 
     __slots__ = (
+        "_group",
         "_layers",
         "has_other_models",
         "is_empty",
@@ -185,7 +186,7 @@ class CallLayers:
         # The innermost is first, as they are wrapped.
         self._layers = tuple(_wrappers(reversed(layers)))
         self.is_empty: bool = not self._layers
-        self.sees_answers: bool = not all(each.only_counts for each in self._layers)
+        self.sees_answers: bool = any(each.group is None for each in self._layers)
         """Whether a layer gets the answer or its events."""
         self.is_transparent: bool = all(each.is_transparent for each in self._layers)
         """Whether all layers return what the last of them gets."""
@@ -195,22 +196,29 @@ class CallLayers:
             getattr(layer, "has_other_models", False) for layer in layers
         )
         """Whether a layer asks another model after a failure."""
+        self._group = None if self.sees_answers or self.is_empty else self._layers[0].group
 
-    def wrap_complete(self, call: CompleteNext, info: CallInfo, resolve: Resolve) -> CompleteNext:
-        """The call, wrapped in every layer; `resolve` is as for `wrap_stream`."""
+    def complete(
+        self, call: CompleteNext, info: CallInfo, resolve: Resolve, request: Request
+    ) -> Awaitable[Response]:
+        """The whole answer of the call, through every layer; `resolve` is as for `wrap_stream`."""
+        if self._group is not None:
+            return self._group.complete(call, info, request)
         is_inside = False
         # A bound method is made and called faster than a `partial`.
         for layer in self._layers:
             if is_inside and not layer.is_transparent:
                 call = partial(_resolve_first, resolve, call)
             is_inside = True
-            if layer.is_told:
+            if layer.group is not None:
+                call = partial(layer.complete, call, info)
+            elif layer.is_told:
                 call = MethodType(layer.complete, (call, info))
             elif layer.taker is None:
                 call = MethodType(layer.complete, call)
             else:
                 call = MethodType(_hooks_with_call(layer.taker, info)[0], call)
-        return call
+        return call(request)
 
     def wrap_stream(
         self,
@@ -234,7 +242,7 @@ class CallLayers:
                 call = partial(_resolve_first_of_stream, resolve, call)
             is_inside = True
             stream = layer.stream
-            if layer.only_counts or shown is None:
+            if layer.group is not None or shown is None:
                 call = partial(stream, call, info)
                 continue
             if layer.taker is not None:
@@ -278,7 +286,8 @@ class _Wrapper(msgspec.Struct, frozen=True):
     """An object whose functions are made for each call."""
     is_told: bool = False
     """Whether `complete` gets the next layer and the call as a pair."""
-    only_counts: bool = False
+    group: BeginEndGroup | None = None
+    """The layers that only count."""
 
 
 def _wrappers(layers: Iterable[Any]) -> Iterator[_Wrapper]:
@@ -286,7 +295,7 @@ def _wrappers(layers: Iterable[Any]) -> Iterator[_Wrapper]:
     for only_counts, each in groupby(layers, lambda layer: isinstance(layer, BeginEnd)):
         if only_counts:
             group = BeginEndGroup(reversed([*each]))
-            yield _Wrapper(group.complete, group.stream, True, None, True, True)
+            yield _Wrapper(group.complete, group.stream, is_transparent=True, group=group)
             continue
         for layer in each:
             hooks = _hooks(layer)

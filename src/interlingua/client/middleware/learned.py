@@ -25,10 +25,10 @@ class Learned:
     """
 
     __slots__ = (
-        "_decreased_at",
         "_is_active",
         "_step",
         "average_output",
+        "decreases",
         "group",
         "paused_until",
         "share",
@@ -37,10 +37,11 @@ class Learned:
     def __init__(self, step: float, *, is_active: bool) -> None:
         self._step = step
         self._is_active = is_active
-        self._decreased_at = 0.0
         self.paused_until: float = 0.0
         """0 if there is no pause."""
         self.share: float = 1.0
+        self.decreases: int = 0
+        """How often the share was decreased."""
         self.average_output: float = float(ASSUMED_OUTPUT)
         self.group: LimitGroup | None = None
         """The limits of this key with this share, if they were made already."""
@@ -77,16 +78,16 @@ class Learned:
         if output_tokens:
             self.average_output += _WEIGHT * (output_tokens - self.average_output)
 
-    def fail(self, error: RateLimitError, began: float) -> None:
+    def fail(self, error: RateLimitError, decreases: int) -> None:
         """
-        An attempt that began at this time got a 429.
+        An attempt got a 429 that began after this number of decreases.
 
         The attempts that were under way at the first 429 tell nothing new.
         """
         if not self._is_active:
             return
-        if began >= self._decreased_at:
-            self._decreased_at = monotonic()
+        if decreases == self.decreases:
+            self.decreases += 1
             self._set_share(max(_FLOOR, self.share * _DECREASE))
         if error.retry_after:
             self._pause(error.retry_after)

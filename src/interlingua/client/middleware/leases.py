@@ -54,7 +54,7 @@ class Leases:
         """
         Settle a `Hold`, even if the task of the call is cancelled meanwhile. It never fails.
 
-        The amounts are the real ones, in the order of the limits, 0 for what was only held. What
+        The amounts are the real ones, in the places of the group, 0 for what was only held. What
         is returned has to be awaited.
         """
         self.seconds: float = seconds
@@ -87,14 +87,16 @@ class Leases:
             self._recover()
         if self._unsettled:
             self._start(self._settle_rest())  # a cancellation here would lose the outcome
-        return outcome if isinstance(outcome, Refused) else Lease(self, outcome, renew=renew)
+        if isinstance(outcome, Refused):
+            return outcome
+        return Lease(self, outcome, group.places, renew=renew)
 
     def _settle_lease(self, hold: Hold, amounts: Sequence[float]) -> asyncio.Future[None] | None:
         if not isinstance(hold, Lease):
             return None
         hold.stop()
-        keys = (limit.key for limit in hold.reservation.limits)
-        real = dict(zip(keys, amounts, strict=True))
+        pairs = zip(hold.reservation.limits, hold.places, strict=True)
+        real = {limit.key: amounts[place] for limit, place in pairs}
         return asyncio.shield(self._start(self._settle(hold.reservation, real)))
 
     async def renew(self, lease: Lease) -> None:
@@ -157,12 +159,16 @@ class Leases:
 class Lease:
     """A reservation that is renewed until it is settled."""
 
-    __slots__ = ("_leases", "_timer", "reservation")
+    __slots__ = ("_leases", "_timer", "places", "reservation")
 
-    def __init__(self, leases: Leases, reservation: Reservation, *, renew: bool) -> None:
+    def __init__(
+        self, leases: Leases, reservation: Reservation, places: tuple[int, ...], *, renew: bool
+    ) -> None:
         self._leases = leases
         self._timer: asyncio.TimerHandle | None = None
         self.reservation: Reservation = reservation
+        self.places: tuple[int, ...] = places
+        """Where the amounts of its limits are among the amounts that it is settled with."""
         if renew:
             self.plan()
 

@@ -8,10 +8,8 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator
 from math import inf
-from operator import itemgetter
-from time import monotonic
 from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
@@ -101,7 +99,9 @@ class RateLimit(BeginEnd["_Permit"]):
         self._learns = learn
         self._name = name
         self._is_limited = any(limit is not None for limit in self._limits.values())
-        self._pick = _picker([limit is not None for limit in self._limits.values()])
+        self._places = tuple(
+            place for place, limit in enumerate(self._limits.values()) if limit is not None
+        )
         self._step = 1.0 / (requests_per_minute or concurrency or 100)
         self._leases = Leases(
             MemoryStore() if store is None else store,
@@ -110,6 +110,7 @@ class RateLimit(BeginEnd["_Permit"]):
             on_failure=on_store_failure,
             is_paced=burst is not None,
         )
+        self._local, self._settle_hold = self._leases.local, self._leases.settle
         self._learned: dict[str, Learned] = {}
         self._lines = Lines()
 
@@ -134,17 +135,20 @@ class RateLimit(BeginEnd["_Permit"]):
         scope = self._scope(request)
         if scope is None:
             return None
-        learned = self._learned.get(scope) or self._make_learned(scope)
-        tokens = 0 if self._input is None else estimate_input(request)
-        permit, local = _Permit(scope, learned, tokens, request.max_tokens), self._leases.local
+        learned = self._learned.get(scope)
+        if learned is None:
+            learned = self._make_learned(scope)
+        tokens, local = 0 if self._input is None else estimate_input(request), self._local
         is_free = self._lines.is_empty and not learned.paused_until
         if local is not None and is_free and tokens <= self._most_input:
-            group = learned.group or self._make_group(scope, learned)
-            outcome = local.reserve_now(group, self._amounts(permit))
-            if type(outcome) is Taken:
-                permit.hold, permit.began = outcome, monotonic()
-                return permit
-        return self._admit(permit, request)
+            amounts = self._amounts(learned, tokens, request.max_tokens)
+            group = learned.group
+            if group is None:
+                group = self._make_group(scope, learned)
+            hold = local.reserve_now(group, amounts)
+            if type(hold) is Taken:
+                return _Permit(scope, learned, tokens, request.max_tokens, hold, learned.decreases)
+        return self._admit(_Permit(scope, learned, tokens, request.max_tokens), request)
 
     def learn(self, permit: _Permit, limit: RateLimitInfo) -> None:
         """Obey what the provider reports."""
@@ -205,11 +209,12 @@ class RateLimit(BeginEnd["_Permit"]):
         if wait:
             permit.expected = wait
             return wait
-        permit.began = monotonic()
+        permit.decreases = learned.decreases
         if not self._is_limited:
             return None
         group = learned.group or self._make_group(permit.scope, learned)
-        amounts, renews = self._amounts(permit), self._concurrency is not None
+        amounts = self._amounts(learned, permit.tokens, permit.output)
+        renews = self._concurrency is not None
         outcome = await self._leases.reserve(group, amounts, renew=renews)
         if isinstance(outcome, Refused):
             is_held = outcome.key.startswith(f"{self._name}:concurrency:")
@@ -220,7 +225,8 @@ class RateLimit(BeginEnd["_Permit"]):
         return None
 
     def _make_group(self, scope: str, learned: Learned) -> LimitGroup:
-        group = learned.group = LimitGroup(self._make_limits(scope, learned.share))
+        limits = self._make_limits(scope, learned.share)
+        group = learned.group = LimitGroup(limits, self._places)
         return group
 
     def _make_limits(self, scope: str, share: float) -> Iterator[Limit]:
@@ -239,20 +245,17 @@ class RateLimit(BeginEnd["_Permit"]):
             most = max(1.0, self._concurrency * share // 1)
             yield Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold")
 
-    def _amounts(self, permit: _Permit) -> tuple[float, ...]:
+    def _amounts(self, learned: Learned, tokens: int, output: int | None) -> _Amounts:
         """What an attempt takes of each limit; an estimate takes at most all of it."""
-        learned, tokens, output = permit.learned, permit.tokens, permit.output
         expected = learned.average_output if output is None else output
         most_input, most_output = self._most_input, self._most_output
         if learned.share != 1.0:
             most_input, most_output = most_input * learned.share, most_output * learned.share
-        return self._pick(
-            (
-                1.0,
-                most_input if tokens > most_input else tokens,  # noqa: FURB136 -- `min` is slow
-                most_output if expected > most_output else expected,  # noqa: FURB136
-                1.0,
-            )
+        return (
+            1.0,
+            most_input if tokens > most_input else tokens,  # noqa: FURB136 -- `min` is slow
+            most_output if expected > most_output else expected,  # noqa: FURB136
+            1.0,
         )
 
     def _make_learned(self, scope: str) -> Learned:
@@ -269,7 +272,7 @@ class RateLimit(BeginEnd["_Permit"]):
         if isinstance(error, _UNSENT) or _is_local(error):
             return self._settle(permit, 0.0, 0, 0)
         if isinstance(error, RateLimitError):
-            permit.learned.fail(error, permit.began)
+            permit.learned.fail(error, permit.decreases)
         if usage is None:  # a provider may have counted the input
             return self._settle(permit, 1.0, permit.tokens, 0)
         return self._settle(permit, 1.0, usage.input_tokens, usage.output_tokens)
@@ -278,11 +281,11 @@ class RateLimit(BeginEnd["_Permit"]):
         self, permit: _Permit, requests: float, tokens: int, output: int
     ) -> Awaitable[None] | None:
         """Count what was used, and let the next caller ask."""
-        waiting = None
-        if permit.hold is not None:
-            waiting = self._leases.settle(permit.hold, self._pick((requests, tokens, output, 0.0)))
-        if waiting is not None:
-            return self._wake_after(waiting, permit.scope)
+        hold, settle_hold = permit.hold, self._settle_hold
+        if hold is not None:
+            waiting = settle_hold(hold, (requests, tokens, output, 0.0))
+            if waiting is not None:
+                return self._wake_after(waiting, permit.scope)
         if not self._lines.is_empty:
             self._lines.wake(permit.scope)
         return None
@@ -321,21 +324,14 @@ class _Permit(Struct):
     """The estimated input tokens."""
     output: int | None
     hold: Hold | None = None
-    began: float = 0.0
+    decreases: int = 0
+    """How often the share of the limits had been decreased before it was sent."""
     expected: float | None = None
     """The seconds until there may be room, as far as that is known."""
 
 
 _Amounts: TypeAlias = tuple[float, float, float, float]
 """Of requests, input tokens, output tokens and concurrency."""
-
-
-def _picker(is_limited: Sequence[bool]) -> Callable[[_Amounts], tuple[float, ...]]:
-    """A function that leaves only the amounts that are limited."""
-    places = [place for place, is_one in enumerate(is_limited) if is_one]
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda amounts: tuple(amounts[place] for place in places)
 
 
 def _is_local(error: BaseException | None) -> bool:

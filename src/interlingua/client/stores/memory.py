@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import count, takewhile
 from math import inf
 from threading import Lock
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar, final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,6 @@ from interlingua.client.stores.contract import (
 
 Value = TypeVar("Value")
 _DIGITS = 12  # after the point; sums of fractions are not exact
-_ROUNDING = 1e-9  # what they may leave over
 _SWEEP = 1_024
 """How many entries there are at least before ended ones are looked for."""
 
@@ -47,50 +46,73 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
         return entry
 
 
+class _Cell:
+    """What is taken of a bucket without leases: what is held, or what was counted in one slot."""
+
+    __slots__ = ("amount", "bucket")
+
+    def __init__(self, bucket: _MemoryBucket) -> None:
+        self.amount = 0.0
+        """Of a slot: what the bucket has not yet added to it."""
+        self.bucket = bucket
+        """`_ENDED` after the slot has left the period."""
+
+    def add(self, amount: float) -> None:
+        """Take an amount; give it back if it is below 0."""
+        self.amount += amount
+        self.bucket.total += amount
+
+
 class _MemoryBucket(Bucket):
     """
     A bucket from which amounts are also taken without leases.
 
-    What is counted then is in `fresh`, until something may end: that takes less time than slots.
+    These are in cells, which are found and changed faster than slots. A settlement finds the cell
+    from which an amount was taken, however old it is.
     """
 
-    __slots__ = ("current", "direct", "fresh", "open", "total")
+    __slots__ = ("cells", "direct", "open", "total")
 
     def __init__(self, period: float | None) -> None:
         super().__init__(period)
         self.open: dict[str, tuple[int, float]] = {}
-        self.current = 0
-        """The slot of the last `refresh`."""
-        self.fresh = 0.0
-        """What was counted in the current slot since then."""
-        self.direct = 0.0
+        self.cells: dict[int, _Cell] = {}
+        """By the number of their slot."""
+        self.direct = _Cell(self)
         """What is held without a lease."""
         self.total = 0.0
-        """What `used` returned at the last `refresh`, and what was taken since."""
+        """What `used` returned at the last `refresh`, and what was taken from cells since."""
 
     def refresh(self, now: int) -> None:
         """Drop what has ended, and add up what counts."""
         self.drop_ended(now)
-        self.current = self.slot(now)
-        if self.width is not None:
-            self.slots.setdefault(self.current, 0.0)  # in order, also if it is corrected later
         self.total = self.used()
 
-    def drop_ended(self, now: int) -> None:
-        if self.fresh:
-            self.correct(self.current, self.fresh)
-            self.fresh = 0.0
-        super().drop_ended(now)
+    def cell(self, now: int) -> _Cell:
+        """The cell of the slot of a time."""
+        slot = self.slot(now)
+        cell = self.cells.get(slot)
+        if cell is None:
+            cell = self.cells[slot] = _Cell(self)
+            self.slots.setdefault(slot, 0.0)  # in order, also if it is corrected later
+        return cell
 
-    def correct(self, slot: int, amount: float) -> None:
-        """Add to what was counted in a slot."""
-        self.slots[slot] = max(0.0, round(self.slots.get(slot, 0.0) + amount, _DIGITS))
+    def drop_ended(self, now: int) -> None:
+        slots, direct = self.slots, self.direct
+        direct.amount = max(0.0, round(direct.amount, _DIGITS))
+        for slot, cell in self.cells.items():
+            if cell.amount:
+                slots[slot] = max(0.0, round(slots[slot] + cell.amount, _DIGITS))
+                cell.amount = 0.0
+        super().drop_ended(now)
+        for slot in self.cells.keys() - slots.keys():
+            self.cells.pop(slot).bucket = _ENDED
 
     def used(self) -> float:
-        return sum(self.slots.values()) + self.held + self.direct
+        return sum(self.slots.values()) + self.held + self.direct.amount
 
     def is_empty(self, now: int) -> bool:
-        return not self.direct and super().is_empty(now)
+        return not self.direct.amount and super().is_empty(now)
 
     def hold(self, id_: str, amount: float, ends: int) -> None:
         self.open[id_] = (ends, amount)
@@ -116,44 +138,50 @@ class _MemoryBucket(Bucket):
         self.first_end = min((ends for ends, _ in self.open.values()), default=inf)
 
 
-_Part: TypeAlias = tuple[_MemoryBucket, float, int]
-"""The bucket of a limit, the ceiling, and what happens to an amount (see below)."""
-_COUNTED, _HELD, _TIMED = range(3)
-"""
-What happens to an amount: it counts, and is corrected when it is settled; it counts until it is
-settled; it counts until then, and the real amount for some time from then on.
-"""
+_ENDED = _MemoryBucket(None)
+"""The bucket of cells that count no longer: nothing more can be taken from them."""
+_ENDED.total = inf
 
 
 class LimitGroup:
     """
     Limits that are asked for together, each time with other amounts than their own.
 
-    It keeps what `MemoryStore.reserve_now` has found out about them, until something ends.
+    `places` says where the amount of each limit is among the amounts; without it they are in the
+    order of the limits. A group keeps what `MemoryStore.reserve_now` has found out about its
+    limits, until something ends.
     """
 
-    __slots__ = ("fresh_until", "limits", "parts", "slots", "version")
+    __slots__ = ("cells", "fresh_until", "limits", "parts", "places", "timed", "version")
 
-    def __init__(self, limits: Iterable[Limit]) -> None:
+    def __init__(self, limits: Iterable[Limit], places: Iterable[int] | None = None) -> None:
         self.limits: tuple[Limit, ...] = tuple(limits)
+        self.places: tuple[int, ...] = tuple(range(len(self.limits)) if places is None else places)
         self.version: int = -1
         """The version of the store that the following is true for."""
         self.fresh_until: float = 0.0
-        self.parts: tuple[_Part, ...] = ()
-        self.slots: tuple[int, ...] = ()
+        self.parts: tuple[tuple[_Cell, float, int], ...] = ()
+        """Where the amount of each limit is taken, what may count at most, and its place."""
+        self.cells: tuple[tuple[_Cell, int], ...] = ()
+        """The same without what may count."""
+        self.timed: tuple[tuple[Limit, int], ...] = tuple(
+            pair for pair in zip(self.limits, self.places, strict=True) if _is_timed(pair[0])
+        )
+        """The limits of which an amount is held, and the real one then counts for some time."""
 
     def with_amounts(self, amounts: Sequence[float]) -> tuple[Limit, ...]:
         """The limits with these amounts."""
-        pairs = zip(self.limits, amounts, strict=True)
-        return tuple(replace(limit, amount=amount) for limit, amount in pairs)
+        pairs = zip(self.limits, self.places, strict=True)
+        return tuple(replace(limit, amount=amounts[place]) for limit, place in pairs)
 
 
+@final
 class Taken(Struct, frozen=True, gc=False):
     """What `MemoryStore.reserve_now` has taken."""
 
     group: LimitGroup
     amounts: Sequence[float]
-    slots: tuple[int, ...]
+    cells: tuple[tuple[_Cell, int], ...]
 
 
 class MemoryStore:
@@ -168,7 +196,6 @@ class MemoryStore:
         """Make an empty store. `clock` returns seconds since the epoch."""
         self._clock = clock
         self._lock = Lock()
-        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._ids = count(1)
         self._buckets: dict[tuple[str, float | None], _MemoryBucket] = {}
         self._leases: dict[str, int] = {}  # when the lease of an open reservation ends
@@ -241,105 +268,91 @@ class MemoryStore:
 
         There are no leases, because the store ends with the process. No limit may have a burst.
         """
-        self._acquire()  # `with` takes twice as long
+        lock, clock = self._lock, self._clock
+        lock.acquire()  # `with` takes twice as long
         try:
             if group.version != self._version or (
-                group.fresh_until != inf and self._clock() + self._set_back >= group.fresh_until
+                group.fresh_until != inf and clock() + self._set_back >= group.fresh_until
             ):
                 self._refresh(group)
-            number = 0
-            for bucket, ceiling, kind in group.parts:
-                amount = amounts[number]
+            for cell, ceiling, place in group.parts:
+                amount, bucket = amounts[place], cell.bucket
                 total = bucket.total + amount
                 if not (total <= ceiling and amount >= 0):
-                    refused = self._refuse(group, amounts, number)
+                    refused = self._refuse(group, amounts, cell)
                     if refused is not None:
                         return refused
                     break
                 bucket.total = total
-                if kind:
-                    bucket.direct += amount
-                else:
-                    bucket.fresh += amount
-                number += 1  # noqa: SIM113 -- `enumerate` and `zip` take longer
-            return Taken(group, amounts, group.slots)
+                cell.amount += amount
+            return Taken(group, amounts, group.cells)
         finally:
-            self._release()
+            lock.release()
 
     def settle_now(self, taken: Taken, amounts: Sequence[float]) -> None:
         """Replace what was taken by the real amounts, 0 for what was only held; once for each."""
-        group, expected = taken.group, taken.amounts
-        self._acquire()
+        expected, lock = taken.amounts, self._lock
+        lock.acquire()
         try:
-            if group.version != self._version:
-                self._refresh(group)
-            number = 0
-            for bucket, _, kind in group.parts:
-                amount, real = expected[number], amounts[number]
-                if kind:
-                    left = bucket.direct - amount
-                    bucket.direct = left if left > amount * _ROUNDING else 0.0
-                    bucket.total -= amount
-                    if kind == _TIMED:
-                        self._count(bucket, group.limits[number], real)
-                elif real != amount:
-                    if taken.slots[number] == bucket.current:
-                        bucket.total += real - amount
-                        bucket.fresh += real - amount
-                    else:
-                        self._correct(bucket, taken.slots[number], real - amount)
-                number += 1  # noqa: SIM113 -- `enumerate` and `zip` take longer
+            if taken.group.timed:
+                amounts = self._count_timed(taken.group, amounts)
+            for cell, place in taken.cells:
+                difference = amounts[place] - expected[place]
+                if difference:
+                    cell.amount += difference
+                    cell.bucket.total += difference
         finally:
-            self._release()
+            lock.release()
 
-    def _count(self, bucket: _MemoryBucket, limit: Limit, amount: float) -> None:
-        """Count an amount that ends at a time of its own."""
-        ended, now = bucket.expires, self._now()
-        bucket.drop_ended(now)
-        bucket.count(limit, now, amount)
-        bucket.refresh(now)
-        if ended == inf != bucket.expires:  # groups wait for no end
-            self._version += 1
-
-    def _correct(self, bucket: _MemoryBucket, slot: int, difference: float) -> None:
-        """Correct what was taken in an earlier slot."""
-        now = self._now()
-        bucket.drop_ended(now)
-        if bucket.width is None or slot in bucket.slots:  # else it has left the period
-            bucket.correct(slot, difference)
-        bucket.refresh(now)
+    def _count_timed(self, group: LimitGroup, amounts: Sequence[float]) -> Sequence[float]:
+        """Count the amounts that end at a time of their own; what is left to settle."""
+        left, now = [*amounts], self._now()
+        for limit, place in group.timed:
+            bucket = self._bucket(limit.key, limit.period)
+            ended = bucket.expires
+            bucket.drop_ended(now)
+            bucket.count(limit, now, amounts[place])
+            bucket.refresh(now)
+            if ended == inf != bucket.expires:  # groups wait for no end
+                self._version += 1
+            left[place] = 0.0
+        return left
 
     def _refresh(self, group: LimitGroup) -> None:
         """Drop what has ended, and add up what counts."""
         now = self._now()
         self._sweep(now)
         ends = inf
-        parts: list[_Part] = []
-        for limit in group.limits:
+        parts: list[tuple[_Cell, float, int]] = []
+        for limit, place in zip(group.limits, group.places, strict=True):
             bucket = self._bucket(limit.key, limit.period)
             bucket.refresh(now)
             if bucket.width is not None:
-                ends = min(ends, (bucket.current + 1) * bucket.width)
+                ends = min(ends, (bucket.slot(now) + 1) * bucket.width)
             ends = min(ends, bucket.first_end, bucket.expires)
-            parts.append((bucket, limit.maximum * TOLERANCE, _kind(limit)))
-        group.parts, group.slots = tuple(parts), tuple(part[0].current for part in parts)
+            is_held = limit.mode == "hold" or _is_timed(limit)
+            cell = bucket.direct if is_held else bucket.cell(now)
+            parts.append((cell, limit.maximum * TOLERANCE, place))
+        group.parts, group.cells = tuple(parts), tuple((cell, place) for cell, _, place in parts)
         # One microsecond earlier: the clock is not rounded where this is compared with it.
         group.version, group.fresh_until = self._version, (ends - 1) / MICROSECONDS
 
-    def _refuse(self, group: LimitGroup, amounts: Sequence[float], number: int) -> Refused | None:
+    def _refuse(self, group: LimitGroup, amounts: Sequence[float], full: _Cell) -> Refused | None:
         """
-        Why the limit of this number refuses, after what the ones before it took is given back.
+        Why the limit of this cell refuses, after what the ones before it took is given back.
 
         If all amounts fit after all, because something has just ended or sums of fractions depend
         on their order, they are taken.
         """
-        _take(group, [-amount for amount in amounts[:number]])
+        for cell, place in takewhile(lambda pair: pair[0] is not full, group.cells):
+            cell.add(-amounts[place])
         limits = group.with_amounts(amounts)
         self._refresh(group)
-        pairs = [(limit, part[0]) for limit, part in zip(limits, group.parts, strict=True)]
+        pairs = [(limit, part[0].bucket) for limit, part in zip(limits, group.cells, strict=True)]
         refused = find_refusal(pairs, self._now())
         if refused is None:
-            _take(group, amounts)
+            for cell, place in group.cells:
+                cell.add(amounts[place])
         return refused
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
@@ -444,20 +457,8 @@ class MemoryStore:
         return len(self._buckets) + len(self._leases) + entries
 
 
-def _kind(limit: Limit) -> int:
-    if limit.mode == "hold":
-        return _HELD
-    is_timed = limit.period is not None or limit.ttl is not None
-    return _TIMED if limit.mode == "reserve" and is_timed else _COUNTED
-
-
-def _take(group: LimitGroup, amounts: Sequence[float]) -> None:
-    for (bucket, _, kind), amount in zip(group.parts, amounts, strict=False):
-        bucket.total += amount
-        if kind:
-            bucket.direct += amount
-        else:
-            bucket.fresh += amount
+def _is_timed(limit: Limit) -> bool:
+    return limit.mode == "reserve" and not (limit.period is None and limit.ttl is None)
 
 
 def _end(now: int, ttl: float | None) -> float:
