@@ -9,8 +9,7 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
+import signal
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -22,6 +21,7 @@ from interlingua import Request, dialects, from_json, set_default_client, to_jso
 from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
+from support import preloaded
 from support.reader import simulated_providers
 from support.type_checks import type_check
 
@@ -113,13 +113,11 @@ def simulator():
     """The simulator as the tutorial starts it, on a free port: the variables it prints."""
     (command,) = re.findall(r"^\$ python (-m interlingua\.simulator .*)$", tutorial(), re.MULTILINE)
     arguments = command.replace("8899", "0").split()
-    with subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with preloaded.start(arguments, env=dict(os.environ), cwd=ROOT) as process:
         process.stdout.readline()  # what it is
         lines = [process.stdout.readline().split()[1] for _ in range(3)]
         yield dict(line.split("=", 1) for line in lines)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
 
 def tutorial():

@@ -5,9 +5,9 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -32,6 +32,7 @@ from interlingua.simulator import (
     stall,
     text,
 )
+from support import preloaded
 from support.servers import free_port
 from support.type_checks import type_check
 from test_docs import FENCE, fits
@@ -46,32 +47,42 @@ ENVIRONMENT = {
 }
 
 
+def start(name, *arguments, variables=(), **options):
+    """Start a program."""
+    command = [EXAMPLES / f"{name}.py", *arguments]
+    return preloaded.start(command, env=ENVIRONMENT | dict(variables), cwd=ROOT, **options)
+
+
 def run(name, *arguments, answers="", **variables):
     """What a program prints on stdout and on stderr."""
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py", *arguments],
-        input=answers,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT | variables,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
+    with start(name, *arguments, variables=variables, stdin=subprocess.PIPE) as process:
+        out, err = process.communicate(answers)
+    assert process.returncode == 0, err
+    return out, err
 
 
 @contextlib.contextmanager
 def running(name, *arguments):
     """The address of a program that serves."""
-    port = free_port()
-    command = [sys.executable, EXAMPLES / f"{name}.py", *(each.format(port) for each in arguments)]
-    with subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as process:
+    for _ in range(3):  # another program may take the port before this one does
+        port = free_port()
+        with serving(name, *(each.format(port) for each in arguments)) as process:
+            wait_for(lambda port=port, process=process: is_open(port) or process.poll() is not None)
+            if process.poll() is None:
+                yield f"http://127.0.0.1:{port}"
+                return
+    pytest.fail(f"{name} ends with {process.returncode}")
+
+
+@contextlib.contextmanager
+def serving(name, *arguments):
+    """A program that runs until it is terminated."""
+    nothing = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    with start(name, *arguments, **nothing) as process:
         try:
-            wait_for(lambda: is_open(port))
-            yield f"http://127.0.0.1:{port}"
+            yield process
         finally:
-            process.terminate()
+            process.send_signal(signal.SIGTERM)
 
 
 def is_open(port):
@@ -249,7 +260,7 @@ def fastapi_server(client):
 def flask_server(client):
     app = load("flask_app")["create_app"](client, "up:m")
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     yield server.server_port
     server.shutdown()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from interlingua.spec.errors import ConfigurationError
 from interlingua.testing import file_name, open_cassette
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+from support import preloaded
 from support.servers import Server, answering, reply
 
 CONFTEST = 'pytest_plugins = ["interlingua.testing"]\n'
@@ -30,15 +31,11 @@ def test_call(cassette, word):
 
 
 def run(folder, *arguments, **variables):
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": "", **variables},
-        cwd=folder,
-    )
-    return done.returncode, done.stdout + done.stderr
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, folder]
+    env = {"PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **variables}
+    with preloaded.start(command, env=env, cwd=folder) as process:
+        out, err = process.communicate()
+    return process.returncode, out + err
 
 
 @pytest.fixture
