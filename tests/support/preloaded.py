@@ -55,6 +55,10 @@ class Process:
         if self.poll() is None:
             os.kill(self.pid, number)
 
+    def terminate(self):
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self):
         """End it at once."""
         self.send_signal(signal.SIGKILL)

@@ -15,7 +15,15 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from interlingua.cli.output import is_terminal, printable, terminal_size
+from interlingua.cli.output import (
+    can_redraw,
+    is_terminal,
+    printable,
+    terminal_size,
+    terminal_width,
+    write_dim,
+)
+from interlingua.cli.tables import wrap
 
 _IDLE = 4  # times the duration of a drawing, before the next one
 _GROWTH = 64  # a block is drawn again when so small a fraction of it is new
@@ -33,6 +41,32 @@ class Renderer(Protocol):
 
     def lines(self, text: str, width: int) -> list[str]:
         """The lines of a text."""
+
+
+class WaitingLine:
+    """
+    Says on stderr what is waited for, until something arrives; only on a terminal.
+
+    The cursor stays at the start of the line: what others write takes its place.
+    """
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted and can_redraw(sys.stdout) and can_redraw(sys.stderr)
+        self._is_shown = False
+
+    def show(self, text: str) -> None:
+        """Write the text, as far as it fits into a line."""
+        if self._is_wanted and not self._is_shown:
+            line = wrap(printable(text), terminal_width(sys.stderr) - 1)[0]
+            self._is_shown = True  # first: Ctrl-C may come while it is written
+            write_dim(sys.stderr, f"{line}\r")
+
+    def erase(self) -> None:
+        """Erase it, if it is there."""
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._is_shown = False  # last, for the same reason
 
 
 class PlainAnswer:

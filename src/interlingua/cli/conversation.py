@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer
+from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.output import BadInput, Output, dollars, is_terminal, printable
+from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
 from interlingua.cli.places import data_folder, private_folder
 from interlingua.cli.tool_files import ask_approvals, describe_call
 
@@ -83,6 +82,7 @@ class Turn:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._answer = _open_answer(out, is_plain=is_plain)
+        self._waiting = WaitingLine(is_wanted=not out.json)
         self._began = time.monotonic()
         self.hides_reasoning = False
 
@@ -117,6 +117,7 @@ class Turn:
         return result
 
     def _send(self, prompt: Any, *, streams: bool, **options: Any) -> GenerateResult[Any]:
+        self._wait(options.get("model"))
         if "schema" in options:
             schema = options.pop("schema")
             result = self._session.send_object(prompt, schema=schema, **options)
@@ -127,10 +128,14 @@ class Turn:
             self._show_whole(plain)
             return plain
         with self._session.stream(prompt, **options) as events:
-            self._show(events)
+            self._show(events, options.get("model"))
             return events.result()
 
-    def _show(self, events: Iterable[StreamEvent]) -> None:
+    def _wait(self, model: str | None) -> None:
+        name = model or self._session.model or "the model"
+        self._waiting.show(f"Waiting for {name} …")
+
+    def _show(self, events: Iterable[StreamEvent], model: str | None) -> None:
         for event in events:
             if event.type == "text_delta":
                 self._add_text(event.delta)
@@ -141,6 +146,9 @@ class Turn:
             elif event.type == "tool_result":
                 content = " ".join(str(event.result.content).split())
                 self._note(f"← {printable(content)[:_RESULT_LENGTH]}")
+            elif event.type == "step_finish":
+                self._end_line()
+                self._wait(model)
 
     def _show_whole(self, result: GenerateResult[Any]) -> None:
         if result.reasoning:
@@ -152,11 +160,13 @@ class Turn:
             self._end_line(only_dim=True)
         self._text.append(piece)
         if not self._is_quiet:
+            self._waiting.erase()
             self._answer.add(piece)
 
     def _add_reasoning(self, piece: str) -> None:
         self._reasoning.append(piece)
         if not self.hides_reasoning and piece:
+            self._waiting.erase()
             self._answer.end()
             self._out.dim(printable(piece))
             self._dim_open = not piece.endswith("\n")
@@ -168,11 +178,12 @@ class Turn:
         self._out.note(text)
 
     def _end_line(self, *, only_dim: bool = False) -> None:
-        """End lines that were begun."""
+        """End lines that were begun, also the one that says what is waited for."""
         if self._dim_open:
             self._out.dim("\n")
             self._dim_open = False
         if not only_dim:
+            self._waiting.erase()
             self._answer.end()
 
     def _log(
@@ -200,7 +211,7 @@ class Turn:
 
 
 def _open_answer(out: Output, *, is_plain: bool) -> PlainAnswer | MarkdownAnswer:
-    if is_plain or not is_terminal(sys.stdout) or os.environ.get("TERM") == "dumb":
+    if is_plain or not can_redraw(sys.stdout):
         return PlainAnswer(out.write)
     try:
         from interlingua.cli.markdown import MarkdownRenderer

@@ -188,11 +188,14 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
+def can_redraw(stream: TextIO) -> bool:
+    """Whether what was written on this stream can be erased again."""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
 def has_colors(stream: TextIO) -> bool:
     """Whether to use colours: on a terminal, unless `NO_COLOR` is set."""
-    return (
-        is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
+    return can_redraw(stream) and not os.environ.get("NO_COLOR")
 
 
 def write_dim(stream: TextIO, text: str) -> None:
