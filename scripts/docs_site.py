@@ -35,8 +35,7 @@ ROOT_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.m
 
 FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
-CODE_IN_CELL = re.compile(r"`[^`\n]*\\\|[^`\n]*`")
-"""Code with an escaped bar: the Markdown of the site knows that a bar in code ends no cell."""
+CODE = re.compile(r"`[^`\n]*`")
 LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.) ")
 
 
@@ -112,7 +111,8 @@ def copy_page(source: Path, target: Path, folder: Path) -> list[str]:
 
     def adapt(prose: str) -> str:
         linked = LINK.sub(lambda link: _adapt_link(link, source, target, folder), prose)
-        return CODE_IN_CELL.sub(lambda code: code[0].replace("\\|", "|"), linked)
+        # The Markdown of the site knows that a bar in code ends no cell, and shows its escape.
+        return CODE.sub(lambda code: code[0].replace("\\|", "|"), linked)
 
     target.write_text(_outside_fences(text, adapt), encoding="utf-8")
     name = source.relative_to(ROOT)

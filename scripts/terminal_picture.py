@@ -49,7 +49,7 @@ STEPS = [
 ]
 # Width and height of a cell, size of the font, and the space around.
 CELL, LINE, FONT, MARGIN = 8.4, 18, 14, 16
-GROUND, TEXT, FAINT = "#16181d", "#d7dae0", "#7d828c"
+GROUND, TEXT, FAINT, EDGE = "#16181d", "#d7dae0", "#8b919c", "#3a3f4a"
 TITLE = "interlingua, with answers of the simulator"
 STYLE = (
     f"text{{font:{FONT}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
@@ -127,10 +127,11 @@ def draw(screen: pyte.Screen) -> str:
     count = max(index for index, row in enumerate(screen.display) if row.strip()) + 1
     width, height = COLUMNS * CELL + 2 * MARGIN, (count + 1) * LINE + 2 * MARGIN
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+    inner = f'x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{TITLE}">',
         f"<style>{STYLE}</style>",
-        f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>',
+        f'<rect {inner} rx="8" fill="{GROUND}" stroke="{EDGE}"/>',
     ]
     for index, color in enumerate(("#f07178", "#e6c07b", "#a5d66f")):
         x = MARGIN + 6 + 20 * index

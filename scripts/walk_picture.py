@@ -8,14 +8,15 @@ from xml.sax.saxutils import escape
 COLUMNS = ("api", "client", "providers", "prepare", "dialects", "transport")
 """The rooms from left to right; what they all use (`wire`, `spec`) is left out."""
 COLOURS = {
-    "api": "#dbeafe",
-    "client": "#dcfce7",
-    "providers": "#fef9c3",
-    "prepare": "#fde2e2",
-    "dialects": "#ede9fe",
-    "transport": "#ffe8d6",
+    "api": ("#dbeafe", "#1e3a5f"),
+    "client": ("#dcfce7", "#14432a"),
+    "providers": ("#fef9c3", "#453c10"),
+    "prepare": ("#fde2e2", "#4f2325"),
+    "dialects": ("#ede9fe", "#372a63"),
+    "transport": ("#ffe8d6", "#52300f"),
 }
-WIDTH, LINE, GAP, TOP, PAD = 158, 17, 12, 44, 6
+"""The colours of the boxes, on a light and on a dark ground."""
+WIDTH, LINE, GAP, TOP, PAD = 138, 17, 10, 44, 6
 
 
 class Visit(NamedTuple):
@@ -43,7 +44,12 @@ def picture(visits: list[Visit]) -> str:
         for i, room in enumerate(COLUMNS)
     ]
     body = "\n".join((*heads, *links, *boxes))
-    return _FRAME.format(width=width, height=y, body=body)
+    light, dark = ("\n".join(_fill(room, shade) for room in COLUMNS) for shade in (0, 1))
+    return _FRAME.format(width=width, height=y, body=body, light=light, dark=dark)
+
+
+def _fill(room: str, shade: int) -> str:
+    return f".{room} {{ fill: {COLOURS[room][shade]} }}"
 
 
 def _shown(visits: list[Visit]) -> list[Visit]:
@@ -64,9 +70,8 @@ def _box(x: float, y: float, height: float, visit: Visit) -> str:
         f'<text x="{x + PAD}" y="{y + PAD + LINE * (i + 1) - 4}">{escape(name)}</text>'
         for i, name in enumerate(visit.files)
     ]
-    colour = COLOURS[visit.room]
-    rect = f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{height}" rx="4" fill="{colour}"/>'
-    return "\n".join((rect, *lines))
+    place = f'x="{x}" y="{y}" width="{WIDTH}" height="{height}"'
+    return "\n".join((f'<rect class="{visit.room}" {place} rx="4"/>', *lines))
 
 
 def _link(start: tuple[float, float], end: tuple[float, float]) -> str:
@@ -79,12 +84,23 @@ _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height
 <style>
 text {{ font: 13px ui-monospace, monospace; fill: #1f2937 }}
 .room {{ font: bold 15px sans-serif; text-anchor: middle }}
+.ground {{ fill: #ffffff; stroke: none }}
 rect {{ stroke: #9ca3af }}
 path {{ stroke: #6b7280; fill: none }}
+polygon {{ fill: #6b7280 }}
+{light}
+@media (prefers-color-scheme: dark) {{
+text {{ fill: #e5e7eb }}
+.ground {{ fill: #0e1013 }}
+rect {{ stroke: #6b7280 }}
+path {{ stroke: #9ca3af }}
+polygon {{ fill: #9ca3af }}
+{dark}
+}}
 </style>
 <defs><marker id="end" markerWidth="7" markerHeight="7" refX="6" refY="3" orient="auto">
-<polygon points="0 0, 6 3, 0 6" fill="#6b7280"/></marker></defs>
-<rect width="{width}" height="{height}" fill="#ffffff" stroke="none"/>
+<polygon points="0 0, 6 3, 0 6"/></marker></defs>
+<rect class="ground" width="{width}" height="{height}"/>
 {body}
 </svg>
 """

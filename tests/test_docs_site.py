@@ -115,6 +115,17 @@ def test_a_bad_site_is_refused(tmp_path, monkeypatch, page, nav, problem):
         docs_site.build(output)
 
 
+def test_a_bar_in_a_cell_ends_no_cell(tmp_path, monkeypatch):
+    """Neither in code nor between two pieces of code."""
+    table = "| x | y |\n|---|---|\n| `a` \\| `b` | `str \\| None` |\n"
+    output = small_site(tmp_path, monkeypatch, f"{GOOD}\n{table}")
+
+    html = (docs_site.build(output) / "index.html").read_text(encoding="utf-8")
+
+    cells = re.findall(r"<td>(.*?)</td>", html)
+    assert cells == ["<code>a</code> | <code>b</code>", "<code>str | None</code>"]
+
+
 def test_links_out_of_the_documentation_become_text(tmp_path, monkeypatch):
     """The site has no page for a source file; a reader sees its name."""
     output = small_site(tmp_path, monkeypatch, f"{GOOD}\nSee [the code](../code.py).\n")
