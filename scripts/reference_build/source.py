@@ -330,10 +330,10 @@ def sentences(doc: str) -> Iterator[str]:
 
 def sentence_about(name: str, doc: str) -> str:
     """
-    What a docstring says of a name: `- `name`: meaning` in a list, else a sentence that has it.
+    What a docstring says a name means: `- `name`: …` in a list, or a clause that begins with it.
 
-    A sentence or clause that begins with the name is taken before another one, and "`name` is a …"
-    is read as "A …".
+    "`name` is a …" is read as "A …", and "`name` limits …" as "Limits …". A sentence that only
+    mentions the name says how something works and not what the name is: it is no meaning.
     """
     mention = re.compile(rf"`\*{{0,2}}{name}(?:=[^`]*)?`")
     found = [sentence for sentence in sentences(doc) if mention.search(sentence)]
@@ -341,17 +341,20 @@ def sentence_about(name: str, doc: str) -> str:
         names = rf"(?:`\w+`(?:, | and ))*`{name}`(?:(?:, | and )`\w+`)*"
         listed = re.match(rf"({names}): (.+)", sentence)
         if listed:
-            meaning = listed[2]
-            return meaning[0].upper() + meaning[1:]
-    clauses = [clause for sentence in found for clause in _clauses(sentence)]
-    begins = [clause for clause in clauses if mention.match(clause)]
-    if begins:
-        rest, is_definition = _IS_A.subn("", begins[0].removeprefix(f"`{name}`"))
-        return rest[0].upper() + rest[1:] if is_definition else begins[0]
-    return (found or [""])[0]
+            return _capital(listed[2])
+    for clause in (clause for sentence in found for clause in _clauses(sentence)):
+        said = _SAID.match(clause.removeprefix(f"`{name}`")) if mention.match(clause) else None
+        if said:
+            return _capital(clause.removeprefix(f"`{name}`")[said.end() :])
+    return ""
 
 
-_IS_A = re.compile(r"^ (?:is|are) (?=(?:an?|the|what|how|in|names|rates|text)\b)")
+_IS = r"(?:(?:is|are) (?=(?:an?|the|what|how|in|names|rates|text|called|your|keyed|for)\b))?"
+_SAID = re.compile(rf" {_IS}(?=[\w\"])(?!(?:and|or|is|are|may|must)\b)")
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _clauses(sentence: str) -> list[str]:

@@ -170,7 +170,6 @@ MEANINGS = {
     "update.path": "A JSON or YAML file of models and prices.",
     "repair.messages": "The history.",
     "repair.policy": "What to do where there is more than one way.",
-    "Delivery.receive": "That of ASGI.",
     "RefusedError.failure": "The error to send.",
     "check_key.key": "The key that is required.",
     "count_body.count": "The number of tokens.",
@@ -329,6 +328,129 @@ MEANINGS = {
     "upload.purpose": "What the file is for, in the provider's words.",
     "upload.expires_after": "Seconds until the provider deletes it, where it can be asked.",
     "reprice.at": "The time of the calls, or a function of each record; now by default.",
+    # what one function or class means by a name
+    "cheapest.free": "Whether free models count, which have limits of their own.",
+    "get_model_info.provider": (
+        "The provider, if several have the model; by default the first in the catalog."
+    ),
+    "list_models.available": (
+        "Whether to leave out models that need approval, are deprecated, or retire within a year."
+    ),
+    "reprice.table": (
+        "The prices; by default those of the catalog, and costs that a provider reported are kept."
+    ),
+    "Client.strict": '`True` is short for `on_loss="strict"`.',
+    "Client.read_path_urls": (
+        "Whether a `url` that looks like a path is read as a file; only for programs that "
+        "build all content themselves."
+    ),
+    "Client.behaviours": "How each provider is used, by its name; see `Behaviour`.",
+    "HttpAdapter.api_key": (
+        "The key, or a function that makes it (see `ApiKey`); by default from the environment."
+    ),
+    "compare.back": "The request after it was encoded and decoded.",
+    "Fields.strict": (
+        "Whether a value of the wrong type raises `DecodeError`; if not, it stays in `left`."
+    ),
+    "SealedState.expires_at": "When new seals end, in seconds since 1970; None for never.",
+    "SealedState.now": (
+        "The time in seconds since 1970, to refuse seals that have ended; None to accept all."
+    ),
+    "drop_added_nulls.arguments": "The arguments of a tool call.",
+    "extra_of.dialect": "The name of the dialect.",
+    "make_error.error_type": "The class of the error, if the dialect knows it.",
+    "make_error.retryable": "Whether a retry may succeed, if the dialect knows it.",
+    "make_error.retry_after": "Seconds to wait, if the provider's body has them.",
+    "make_error.request_id": "The provider's id of the request.",
+    "generate_video.wait": "`poll` waits until the video is ready; `none` returns the job at once.",
+    "generate_video.on_progress": (
+        "Called with the `VideoJob` when it was created, and after each poll."
+    ),
+    "download.index": "Which video, if the job has several.",
+    "wait.poll_interval": "Seconds until the next poll; later polls are further apart.",
+    "wait.on_progress": "Called after each poll with what it returned; sync or async.",
+    "results.requests": (
+        "The requests as they were submitted; each one without a result then has an error."
+    ),
+    "embed.task": "What the vector is for: `query`, `document`, `similarity`, …",
+    "speak.output_path": (
+        "A file to which the audio is written as it arrives; `data` is empty then."
+    ),
+    "transcribe.timestamps": "Which times to return: of segments, of words, or both.",
+    "transcribe.speakers": "Whether to tell who speaks in each segment.",
+    "transcribe.translate": "Whether to translate into English.",
+    "stream_image.images": "Images to edit; without them, a new image is made.",
+    "stream_image.partial_images": "The maximum number of unfinished images before the last.",
+    "Budget.key": "Who has a budget of its own; see `ScopeKey`.",
+    "Budget.cost": (
+        "A function that prices a usage; where it returns None, the client's prices are used."
+    ),
+    "Budget.unknown": (
+        "What to do with calls of unknown price: `refuse` them, or `allow` them without counting."
+    ),
+    "Budget.lease": (
+        "Seconds after which the reservation of a process that has crashed is given back."
+    ),
+    "Cache.key": (
+        "A function of the request that names who shares answers, such as a tenant; None is "
+        "not cached. By default callers with the same API key share."
+    ),
+    "Fallback.midstream": (
+        "Whether to fall back after a stream has begun: `never`, `restart-marked` (after a "
+        "`StreamRestart`), or `hold`, which delivers nothing before the answer is complete."
+    ),
+    "Logging.redact": "A function that is called with each text and may remove more.",
+    "RateLimit.key": (
+        "What has limits of its own; see `ScopeKey`. By default each model of each provider."
+    ),
+    "RateLimit.lease": (
+        "Seconds after which an attempt of a process that has crashed is no longer counted."
+    ),
+    "Redact.patterns": (
+        "More kinds, by a name in capitals: a regular expression, or a function that "
+        "returns pairs of start and end."
+    ),
+    "Redact.secrets": "Whether texts that look like API keys are replaced.",
+    "Redact.restore": "Whether marks in the answer are replaced by what they stand for.",
+    "Redact.answers": "Whether answers are searched too.",
+    "Telemetry.content": "Whether spans contain the texts of requests and answers.",
+    "RedisStore.timeout": "Seconds to wait for an operation before `StoreError`.",
+    "RedisStore.prefix": (
+        "What all keys begin with, in braces, so that a cluster keeps them on one node."
+    ),
+    "Session.history": (
+        "How much of `messages` is sent: `full`, `dynamic` (what fits the model), or `stateless`."
+    ),
+    "Script.keep": "How many requests are kept; by default all.",
+    "Script.repeat_last": (
+        "Whether the last answer is repeated; if not, a request after it is a `ScriptError`."
+    ),
+    "Simulator.strict": (
+        "Whether to refuse (400) bodies without a required field, and those that would be "
+        "changed for the model."
+    ),
+    "Simulator.videos": "How video jobs go on, one after another.",
+    "Simulator.batch_polls": "After how many polls a batch has ended.",
+    "by_model.otherwise": "The answer of all other models.",
+    "reset.at": "After how many bytes of the body; None for before the headers.",
+    "open_cassette.mode": "`replay`, `record`, or `auto`: record only if there is no file.",
+    "open_cassette.inner": "The transport that sends the requests while recording.",
+    "ToolLoop.max_tool_rounds": (
+        "How often the calls of an answer are run and their results sent back."
+    ),
+    "mcp_tools.only": "The tools to use, by the names that the servers use; by default all.",
+    "mcp_tools.timeout": "Seconds for one call of a tool.",
+    "mcp_tools.errlog": (
+        "Where the stderr of stdio servers goes; by default to the stderr of this process."
+    ),
+    "HttpxTransport.client": (
+        "Your own httpx2 client, for the event loop it belongs to; `close` leaves it open."
+    ),
+    "ReplayTransport.speed": (
+        "How fast pauses are replayed: 1 as recorded, 2 twice as fast, 0 not at all."
+    ),
+    "Delivery.send": "The `send` of ASGI.",
+    "Delivery.receive": "The `receive` of ASGI.",
 }
 """By the name of the parameter, or by that of the function or class and the parameter."""
 

@@ -329,15 +329,16 @@ class Thinking(_ThinkingPart, frozen=True, kw_only=True, tag="thinking"):
     """
     The visible thinking of the model.
 
-    `signature` proves the text to its provider; `data` is an opaque form (redacted or encrypted).
-    Both are sent back verbatim, and only to the provider that created them.
+    The signature and the data are sent back verbatim, and only to the provider that created them.
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
     signature: str | None = None
+    """The provider's proof that the text is unchanged."""
     redacted: bool = False
     """Whether the provider has hidden the text; `data` holds it then."""
     data: str | None = None
+    """The thinking in an opaque form, redacted or encrypted."""
     logprobs: tuple[TokenLogprob, ...] = ()
     """The tokens of the text and their probabilities, if `Request.logprobs` asked for them."""
 

@@ -77,11 +77,7 @@ class FormPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    An HTTP request without its base URL and key.
-
-    It sends `body` as JSON, or `content` unchanged, or `form` as multipart/form-data.
-    """
+    """An HTTP request without its base URL and key; it has a body, a content or a form."""
 
     method: str = "POST"
     """The HTTP method."""
@@ -90,9 +86,11 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str] = {}
     """Query parameters to add to the path."""
     body: Json = None
+    """The body as a JSON value."""
     content: Content | None = None
-    """A body that is not JSON; `headers` give its content type."""
+    """A body that is not JSON, sent unchanged; `headers` give its content type."""
     form: tuple[FormPart, ...] = ()
+    """The fields and files of a body of type multipart/form-data."""
     headers: Mapping[str, str] = {}
     """The headers that the dialect needs."""
     stream: bool = False

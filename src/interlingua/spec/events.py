@@ -146,10 +146,11 @@ class ReasoningEnd(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_end"
 
 
 class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_start"):
-    """A tool call begins; its result must have the same `tool_call_id`."""
+    """A tool call begins."""
 
     type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
     tool_call_id: str
+    """The id of the call, which its result must have too."""
     name: str
     """The name of the tool."""
     tool_type: ToolType = "function"
@@ -177,12 +178,7 @@ class ToolCallEnd(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_end")
 
 
 class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
-    """
-    A wire event without a canonical form, verbatim.
-
-    If `part` is set, the event also adds that part at `index`: parts without segments (opaque
-    blocks, refusals, images) arrive this way.
-    """
+    """A wire event without a canonical form, verbatim; it may also add a part to the answer."""
 
     type: ClassVar[Literal["provider_event"]] = "provider_event"
     dialect: str = ""
@@ -192,7 +188,9 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     name: str | None = None
     """The name of the event, if it has one."""
     part: Part | None = None
+    """The part that it adds: one without deltas, such as an opaque block, a refusal, an image."""
     index: int | None = None
+    """The place of that part in the answer."""
 
 
 class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
@@ -224,12 +222,7 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
 
 
 class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
-    """
-    The stream has ended.
-
-    A decoder sets `response` only if the last wire event contains the whole response. Callers and
-    middleware always get it.
-    """
+    """The stream has ended."""
 
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
@@ -241,6 +234,11 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     warnings: tuple[Warning, ...] = ()
     """About the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None
+    """
+    The whole response; callers and middleware always get it.
+
+    A decoder sets it only if the last wire event contains it.
+    """
     latency_ms: float | None = None
     """The time since the request was sent."""
     extra: Extra = {}

@@ -241,8 +241,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     One request, in the canonical language.
 
-    None means "not set"; 0, 0.0, "" and () are values. `provider_options` is keyed by provider or
-    dialect, and is merged over the encoded body last.
+    None means "not set"; 0, 0.0, "" and () are values.
     """
 
     model: str = ""
@@ -294,6 +293,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     metadata: Mapping[str, Any] | None = None
     """Labels, for providers that store them."""
     provider_options: Mapping[str, Any] = {}
+    """Fields of the wire format, by provider or dialect; merged over the encoded body last."""
     request_id: str | None = None
     """The id for `client.cancel`, events and logs; made by the client if it is None."""
     on_loss: OnLoss | None = None

@@ -27,11 +27,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AwsCredentials(Record, frozen=True, kw_only=True):
-    """
-    The keys of an AWS identity, with which requests are signed.
-
-    `expires_at`, in seconds since 1970, is known for the keys of a role.
-    """
+    """The keys of an AWS identity, with which requests are signed."""
 
     access_key_id: str
     """The id of the key."""
@@ -40,6 +36,7 @@ class AwsCredentials(Record, frozen=True, kw_only=True):
     session_token: str | None = None
     """The token of a role."""
     expires_at: float | None = None
+    """When the keys of a role end, in seconds since 1970; None if that is not known."""
 
     def __repr__(self) -> str:
         return f"AwsCredentials(access_key_id={self.access_key_id[:4]!r}…)"

@@ -340,15 +340,12 @@ class ExecuteError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    The result of an execution, also of one that failed or was cancelled.
-
-    `text` and `reasoning` are everything that `on_chunk` and `on_reasoning` received. Those of
-    several answers are separated by a blank line.
-    """
+    """The result of an execution, also of one that failed or was cancelled."""
 
     text: str = ""
+    """The texts of all answers, separated by a blank line: what `on_chunk` received."""
     reasoning: str | None = None
+    """The visible thinking of all answers in the same form: what `on_reasoning` received."""
     usage: ExecuteUsage = ExecuteUsage()
     """The tokens of all answers."""
     cost: Cost | None = None

@@ -54,11 +54,12 @@ class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rates of a call with more than `above` input tokens; they hold for all of its tokens."""
+    """The rates of a call with a long input; they hold for all of its tokens."""
 
     above: int
+    """The number of input tokens above which they hold."""
     rates: Rates
-    """What holds above that number."""
+    """The rates."""
 
 
 class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

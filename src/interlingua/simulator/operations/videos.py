@@ -34,18 +34,16 @@ _BYTES_PER_SECOND = 20_000
 
 
 class VideoScript(Record, frozen=True, kw_only=True):
-    """
-    How a simulated video job goes on: it is in progress at `polls` questions, and then ends.
-
-    With `error` it fails, with `filtered` a safety filter withholds the video for these reasons,
-    and with `refusal` it is not accepted.
-    """
+    """How a simulated video job goes on, and how it ends."""
 
     polls: int = 2
+    """How many polls find it in progress before it ends."""
     error: tuple[str, str] | None = None
-    """The code and the message."""
+    """The code and the message of the error with which it fails."""
     filtered: tuple[str, ...] = ()
+    """The reasons for which a safety filter withholds the video."""
     refusal: Failure | None = None
+    """The error with which the job is not accepted at all."""
 
 
 class _Entry(msgspec.Struct):

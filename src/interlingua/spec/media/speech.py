@@ -77,7 +77,7 @@ class TranscriptDelta(Record, frozen=True, kw_only=True):
 
 
 class Transcript(OperationResult, frozen=True, kw_only=True):
-    """The text of an audio file. `segments` and `words` are there if they were asked for."""
+    """The text of an audio file."""
 
     text: str = ""
     """The whole text."""
@@ -86,7 +86,9 @@ class Transcript(OperationResult, frozen=True, kw_only=True):
     seconds: float | None = None
     """The length of the audio, if the provider says so."""
     segments: tuple[TranscriptSegment, ...] = ()
+    """The segments with their times, if `timestamps` or `speakers` asked for them."""
     words: tuple[TranscriptWord, ...] = ()
+    """The words with their times, if `timestamps` asked for them."""
 
     def to_srt(self) -> str:
         """The segments as SubRip subtitles."""
