@@ -148,12 +148,17 @@ def table(kind: str, entries: Iterable[Entry]) -> str:
     """A table of names with their types, defaults and meanings; empty if there are none."""
     rows = [
         f"| `{entry.name}` | {_cell_code(entry.type)} | {_default(kind, entry)} "
-        f"| {cell(entry.meaning)} |"
+        f"| {_meaning(kind, entry)} |"
         for entry in entries
     ]
     if not rows:
         return ""
     return "\n".join((f"| {kind} | type | default | meaning |", "|---|---|---|---|", *rows))
+
+
+def _meaning(kind: str, entry: Entry) -> str:
+    """The meaning; without the default, which an option has in its own column."""
+    return cell(DEFAULTS_TO.sub("", entry.meaning) if kind == "option" else entry.meaning)
 
 
 def _default(kind: str, entry: Entry) -> str:
@@ -170,8 +175,7 @@ def _methods(found: Definition) -> str:
         if any("property" in name for name in names):
             call = f"`{node.name}`"
         else:
-            shown = source.signature(node, node.name, found.module, result=False)
-            call = _cell_code(_keywords(node) + shown)
+            call = _cell_code(_keywords(node) + source.method_signature(node, found.module))
         rows.append(f"| {call} | {cell(doc)} |")
     return "\n".join(("| property or method | |", "|---|---|", *rows)) if rows else ""
 

@@ -253,6 +253,11 @@ def options_of(node: Callable_) -> str | None:
     return match[1] if match else None
 
 
+def method_signature(node: Callable_, module: str) -> str:
+    """How a method is called, in one line, without what it returns."""
+    return f"{node.name}({', '.join(_call_parts(node, module))})"
+
+
 def signature(node: Callable_, name: str, module: str, *, result: bool = True) -> str:
     """How it is called: the parameters with their defaults, without types."""
     parts = _call_parts(node, module)

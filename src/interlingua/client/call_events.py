@@ -58,7 +58,7 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
     usage: Usage = Usage()
     """The tokens of the attempt."""
     cost: Cost | None = None
-    """None if the price is unknown."""
+    """What the attempt cost; None if the price is unknown."""
     finish_reason: str = "other"
     """Why generation ended."""
     latency_ms: int = 0

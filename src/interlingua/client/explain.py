@@ -38,9 +38,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """The address."""
     headers: Mapping[str, str]
-    """With secrets redacted."""
+    """The headers, with secrets redacted."""
     body: Json
-    """With the bytes of local files, but without the bytes of URLs in `fetches`."""
+    """The body, with the bytes of local files, but without those of the URLs in `fetches`."""
     fetches: tuple[str, ...] = ()
     """The paths of parts whose URL the call would fetch first."""
     warnings: tuple[Warning, ...]

@@ -25,7 +25,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
     name: str
     """Its key in the client."""
     behaviour: Behaviour = Behaviour()
-    """All defaults if it has none."""
+    """How the provider is used."""
     provider: str | None = None
     """The name of its row."""
     dialect: str | None = None
@@ -35,7 +35,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
     api_key: str | None = None
     """A placeholder if there is a key."""
     headers: Mapping[str, str] = {}
-    """With secrets redacted."""
+    """The headers, with secrets redacted."""
     timeouts: Timeouts | None = None
     """The time limits of each phase."""
     max_retries: int = 0

@@ -40,13 +40,13 @@ class RetryPolicy(
     max_delay: float = 60.0
     """The longest delay in seconds."""
     backoff_multiplier: float = 2.0
-    """By how much each delay is longer than the one before."""
+    """The factor by which each delay is longer than the one before."""
     jitter: bool = True
     """Vary each delay by up to half, so that many clients do not retry at the same moment."""
     on_long_wait: Literal["raise", "cap"] = "raise"
-    """If the provider asks for more than `max_delay`: raise at once, or wait only `max_delay`."""
+    """What to do if the provider asks for more than `max_delay`: raise, or wait `max_delay`."""
     retry_read_timeouts: bool = False
-    """Also retry a call whose answer did not arrive, although it may have been billed."""
+    """Whether to retry a call whose answer did not arrive, although it may have been billed."""
     errors: tuple[str, ...] | None = None
     """The error classes that are retried, as in `RetrySettings`; None for all retryable errors."""
     on_retry: OnRetry | None = None

@@ -119,7 +119,7 @@ class Provider(Record, frozen=True, kw_only=True):
     keep_alive: bool = True
     """Connections are reused; False for a server that breaks them between two calls."""
     is_local: bool = False
-    """It runs on the user's machine: it needs no key and has no price."""
+    """Whether it runs on the user's machine: it needs no key and has no price."""
     is_embedded: bool = False
     """The library starts its server (`interlingua.local`); it has no address before."""
     default_port: int | None = None

@@ -72,9 +72,9 @@ class Turn(Record, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     """The content of the answer."""
     finish_reason: FinishReason | None = None
-    """By default it follows from the parts."""
+    """Why it ends; by default that follows from the parts."""
     usage: Usage | None = None
-    """By default the tokens are counted."""
+    """The tokens that it reports; by default they are counted."""
     pieces: int | None = None
     """Characters per delta of a stream. By default a delta is a word."""
     failure: Failure | None = None

@@ -89,13 +89,13 @@ class Behaviour(Record, frozen=True, kw_only=True):
     force_first_turn: bool = False
     """A conversation without an answer yet must begin with a tool call, if there are tools."""
     strict_tools: bool | None = None
-    """`strict` of tools that do not set it."""
+    """The `strict` of tools that do not set it."""
     parallel_tool_calls: bool | None = None
-    """`parallel_tool_calls` of requests with tools that do not set it."""
+    """The `parallel_tool_calls` of requests with tools that do not set it."""
     max_tokens: int | None = None
-    """`max_tokens` of requests that do not set it."""
+    """The `max_tokens` of requests that do not set it."""
     temperature: float | None = None
-    """`temperature` of requests that do not set it."""
+    """The `temperature` of requests that do not set it."""
     streaming: bool | None = None
     """False: streams are read as whole answers. True: they are sent as streams in any case."""
     default_model: str = ""

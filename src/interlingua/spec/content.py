@@ -144,7 +144,7 @@ class _FilePart(_MediaPart, frozen=True, kw_only=True):
     path: FilePath | None = None
     """A file on this machine; only the program itself can name one."""
     media_type: str | None = None
-    """Such as `image/png`; found from the bytes or the name if it is not given."""
+    """The media type, such as `image/png`; by default found from the bytes or the name."""
 
     def __post_init__(self) -> None:
         if self.path is not None and type(self.path) is not FilePath:

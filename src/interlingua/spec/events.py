@@ -154,7 +154,7 @@ class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_sta
     name: str
     """The name of the tool."""
     tool_type: ToolType = "function"
-    """As `ToolDefinition.type`."""
+    """The type of the tool, as in `ToolDefinition.type`."""
     namespace: str | None = None
     """The group of tools that the called one belongs to."""
     extra: Extra = {}
@@ -230,9 +230,9 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     usage: Usage = Usage()
     """The tokens of the call."""
     cost: Cost | None = None
-    """None if the price is unknown."""
+    """What the call cost; None if the price is unknown."""
     warnings: tuple[Warning, ...] = ()
-    """About the end of the answer; those about the request are in `StreamStart`."""
+    """The warnings about the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None
     """
     The whole response; callers and middleware always get it.

@@ -44,7 +44,7 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     namespaces: bool = True
     """Tools may be in namespaces; if not, they get names of their own."""
     tool_names: Mapping[tuple[str | None, str], str] = {}
-    """These names: of the tools of the request, by namespace and name."""
+    """The names of the tools of the request, by namespace and name."""
     paired_calls: bool = False
     """Every call must have exactly one result, and every result must have its call."""
     stored: bool = False

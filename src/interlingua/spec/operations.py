@@ -97,7 +97,7 @@ class OperationResult(Record, frozen=True, kw_only=True):
     usage: Usage = Usage()
     """What the operation used."""
     cost: Cost | None = None
-    """None if the price is unknown; a warning says so then."""
+    """What it cost; None if the price is unknown, and a warning says so."""
     warnings: tuple[Warning, ...] = ()
     """What was changed or lost in the request."""
     request_id: str | None = None

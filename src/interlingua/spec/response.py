@@ -260,7 +260,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     usage: Usage | None = None
     """What the provider reported; None if it reported nothing."""
     cost: Cost | None = None
-    """None if the price is unknown."""
+    """What the attempt cost; None if the price is unknown."""
     latency_ms: float | None = None
     """Milliseconds until the answer was whole or the attempt failed."""
     member: str | None = None
@@ -314,7 +314,7 @@ class Response(Record, frozen=True, kw_only=True):
     usage: Usage = Usage()
     """The tokens of the call."""
     cost: Cost | None = None
-    """None if the price is unknown; a warning says so then."""
+    """What it cost; None if the price is unknown, and a warning says so."""
     warnings: tuple[Warning, ...] = ()
     """What was changed or lost in the request, or is unusual in the answer."""
     rate_limit: RateLimitInfo | None = None

@@ -19,10 +19,10 @@ class WarningHelp(NamedTuple):
     cure: str
 
 
-_NO_CURE = "None is needed: the meaning is kept."
+_NO_CURE = "Nothing to do: the meaning is kept."
 _OTHER_MODEL = "Use a model that has it, or leave it out."
-_IN_ORDER = "None is needed. A history that was kept as the answers came is not changed."
-_SAME_MODEL = "None is needed. Thinking is kept while the conversation stays at its model."
+_IN_ORDER = "Nothing to do. A history that was kept as the answers came is not changed."
+_SAME_MODEL = "Nothing to do. Thinking is kept while the conversation stays at its model."
 _STABLE = "Keep what comes first the same from call to call, and append to it."
 
 _MEDIA = ("The model does not accept this kind of media.", "Use a model that does, or send text.")
@@ -81,7 +81,7 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "json_mode_as_instruction": (
         "The API has no JSON mode.",
-        "None is needed; `generate_object` also validates the answer.",
+        "Nothing to do; `generate_object` also validates the answer.",
     ),
     "max_tokens_lowered": ("The model returns less at once.", "Set a lower `max_tokens`."),
     "max_tokens_raised": (
@@ -91,7 +91,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "name_dropped": ("The API has no names of speakers.", "Write the name into the text."),
     "options_dropped": (
         "`provider_options` has options of another provider than the one that is called.",
-        "None is needed, if that is meant; options may be there for several providers.",
+        "Nothing to do, if that is meant; options may be there for several providers.",
     ),
     "options_unknown": (
         "A key of `provider_options` is the name of no provider and no dialect.",
@@ -99,7 +99,7 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "schema_narrowed": (
         "Strict schemas of the provider lack some keywords of JSON Schema.",
-        "None is needed: the library validates the answer itself. Or simplify the schema.",
+        "Nothing to do: the library validates the answer itself. Or simplify the schema.",
     ),
     "schema_not_strict": (
         "To be strict, the schema would have to mean something else.",
@@ -113,7 +113,7 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "structured_output_fallback": (
         "The model cannot be held to a schema.",
-        "None is needed: the answer is validated. A model that enforces schemas fails less often.",
+        "Nothing to do: the answer is validated. A model that enforces schemas fails less often.",
     ),
     "temperature_lowered": (
         "The API has a lower maximum of the temperature.",
@@ -123,7 +123,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "thinking_budget_raised": ("The budget is below the model's least.", "Set a higher budget."),
     "thinking_off_for_tools": (
         "The model cannot think and call tools in one request.",
-        "None is needed, or use a model that can do both.",
+        "Nothing to do, or use a model that can do both.",
     ),
     "tool_left_out": (
         "The schema of a tool of an MCP server cannot be used.",
@@ -132,12 +132,12 @@ _HELP: dict[str, tuple[str, str]] = {
     # history
     "aborted_call_dropped": (
         "An answer was interrupted before its tool ran.",
-        "None is needed. `resume=` runs the call instead.",
+        "Nothing to do. `resume=` runs the call instead.",
     ),
-    "aborted_result_dropped": ("An answer was interrupted in the call.", "None is needed."),
+    "aborted_result_dropped": ("An answer was interrupted in the call.", "Nothing to do."),
     "call_as_text": (
         "The history has tool calls, and the model cannot call tools.",
-        "None is needed, or use a model that has tools.",
+        "Nothing to do, or use a model that has tools.",
     ),
     "calls_put_last": ("The API has tool calls only at the end of a message.", _IN_ORDER),
     "emptied_message_dropped": (
@@ -146,11 +146,11 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "foreign_block_dropped": (
         "A block of one provider, such as the record of a search, was sent to another.",
-        "None is needed: the provider that made it gets it back.",
+        "Nothing to do: the provider that made it gets it back.",
     ),
     "history_summarized": (
         "`on_overflow` is a function, and the history was too long.",
-        "None is needed. The result still has all messages.",
+        "Nothing to do. The result still has all messages.",
     ),
     "history_truncated": (
         'With `on_overflow="truncate"`, the history was too long.',
@@ -186,7 +186,7 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "tool_name_mapped": (
         "The name has characters that the API does not accept, or is too long.",
-        "None is needed: calls come back with your name. Or rename the tool.",
+        "Nothing to do: calls come back with your name. Or rename the tool.",
     ),
     "tool_text_as_user": ("A tool message has more than results.", "Put the rest elsewhere."),
     "unanswered_call_dropped": (
@@ -195,14 +195,14 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "unsigned_call_as_text": (
         "The model requires its own signature on calls, and these are of another model.",
-        "None is needed.",
+        "Nothing to do.",
     ),
     # notes: the answer
     "answer_not_accepted": (
         "`Fallback` or a middleware judged the answer, and no other model was left.",
         "Look at the reason, and add other models.",
     ),
-    "answer_rejected": ("`accept` of `Fallback` was false.", "None is needed: another answered."),
+    "answer_rejected": ("`accept` of `Fallback` was false.", "Nothing to do: another answered."),
     "answer_replaced": (
         "A middleware returned another response after parts had been delivered.",
         "Set `hold = True` on the middleware, so that nothing is delivered before it has decided.",
@@ -221,11 +221,11 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "model_failed": (
         "A model of `Fallback` failed, and another answered.",
-        "None is needed; if it is frequent, look at the reason.",
+        "Nothing to do; if it is frequent, look at the reason.",
     ),
     "model_skipped": (
         "A model of `Fallback` cannot express the request.",
-        "None is needed, or choose models with the same abilities.",
+        "Nothing to do, or choose models with the same abilities.",
     ),
     "tool_rounds_exhausted": (
         "The model still wanted to call tools when `max_tool_rounds` was reached.",
@@ -233,16 +233,16 @@ _HELP: dict[str, tuple[str, str]] = {
     ),
     "usage_limited": (
         "A host reports more cached tokens than tokens.",
-        "None is needed; `usage.raw` has its figures.",
+        "Nothing to do; `usage.raw` has its figures.",
     ),
-    "usage_negative": ("A host reports a negative count.", "None is needed; see `usage.raw`."),
+    "usage_negative": ("A host reports a negative count.", "Nothing to do; see `usage.raw`."),
     "price_unknown": (
         "Neither the catalog nor the provider has a price for the model.",
         "Pass `prices=`, or merge a file with `catalog.update`.",
     ),
     "usage_estimated": (
         "The server reports no usage.",
-        "None is needed; the estimate is marked with `usage.estimated`.",
+        "Nothing to do; the estimate is marked with `usage.estimated`.",
     ),
     "video_length_unknown": (
         "Only the id of the job was given, and the provider does not repeat the length.",
@@ -251,7 +251,7 @@ _HELP: dict[str, tuple[str, str]] = {
     # notes: behaviours
     "first_turn_not_forced": (
         "A `Behaviour` forces a tool call, which the model does not support here.",
-        "None is needed, or set `force_first_turn=False`.",
+        "Nothing to do, or set `force_first_turn=False`.",
     ),
     "tools_over_limit": (
         "The `Behaviour` of the provider limits the number of tools.",
@@ -267,14 +267,14 @@ _HELP: dict[str, tuple[str, str]] = {
     "deferred_tools_sent": ("The API cannot search for tools.", _NO_CURE),
     "deferred_tools_withheld": (
         "The tools are loaded by a search of the caller, which has not named them yet.",
-        "None is needed.",
+        "Nothing to do.",
     ),
     "developer_as_system": ("The API has no developer role.", _NO_CURE),
     "document_as_plain_text": ("The API knows only plain text documents.", _NO_CURE),
     "document_as_text": ("The API has no text documents.", _NO_CURE),
     "effort_as_budget": (
         "The model takes a number of tokens, not an effort.",
-        "None is needed, or set `thinking_budget`.",
+        "Nothing to do, or set `thinking_budget`.",
     ),
     "foreign_thinking_as_text": _THINKING,
     "namespace_as_name": ("The API has no namespaces of tools.", _NO_CURE),

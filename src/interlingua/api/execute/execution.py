@@ -351,7 +351,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost | None = None
     """What all answers cost, failed attempts included; None if a price is unknown."""
     error: ExecuteError | None = None
-    """None on success. Errors are not raised."""
+    """Why it failed; None on success. Errors are not raised."""
     finish_reason: Reason | None = None
     """Why the last answer ended."""
     warnings: tuple[Warning, ...] = ()

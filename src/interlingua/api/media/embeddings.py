@@ -48,7 +48,7 @@ class EmbedProgress(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     """How many inputs have a vector."""
     total: int | None
-    """None if the inputs have no length."""
+    """The number of all inputs; None if they have no length."""
     usage: Usage
     """The tokens so far."""
 

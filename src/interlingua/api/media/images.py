@@ -39,15 +39,15 @@ class ImageSettings(TypedDict, total=False):
     size: str | None
     """Pixels such as `1536x1024`, or one of `1K`, `2K`, `4K`, or `auto`."""
     aspect_ratio: str | None
-    """Such as `16:9`."""
+    """The shape, such as `16:9`."""
     quality: str | None
-    """Such as `low`, `medium` or `high`; its values are the model's."""
+    """The quality, such as `low`, `medium` or `high`; its values are the model's."""
     background: ImageBackground | None
     """`transparent`, `opaque` or `auto`."""
     format: ImageFormat | None
     """The file format of the image."""
     compression: int | None
-    """From 0 to 100, for `jpeg` and `webp`."""
+    """How much it is compressed, from 0 to 100; for `jpeg` and `webp`."""
     user: str | None
     """An id of the end user, for the provider."""
 

@@ -49,9 +49,9 @@ class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     total: float | None = None
-    """For the whole run."""
+    """The whole run, with retries and tools."""
     per_step: float | None = None
-    """For each call of the model."""
+    """Each call of the model."""
 
 
 class Resumable(Protocol):

@@ -52,9 +52,9 @@ class SessionInfo(Record, frozen=True, kw_only=True):
     session_id: str
     """The id of the session."""
     title: str | None = None
-    """`title` of the header."""
+    """The title, from the header."""
     model: str | None = None
-    """`model` of the header."""
+    """The model, from the header."""
     created: float = 0.0
     """Seconds since the epoch."""
     updated: float = 0.0

@@ -55,13 +55,13 @@ class ToolAnnotations(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defau
     """The side effects of a tool, for whoever approves calls; None is unknown."""
 
     read_only: bool | None = None
-    """It changes nothing."""
+    """Whether it changes nothing."""
     destructive: bool | None = None
-    """It may delete or overwrite data."""
+    """Whether it may delete or overwrite data."""
     idempotent: bool | None = None
     """A second call with the same arguments has no further effect."""
     open_world: bool | None = None
-    """It interacts with external systems, such as the web."""
+    """Whether it interacts with external systems, such as the web."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -45,7 +45,7 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: ModelKind = "chat"
     """What it does: `chat`, `embedding`, `image`, …"""
     tier: ModelTier | None = None
-    """Comparable across providers; by the name of the model, else by its price."""
+    """Its size, comparable across providers: by the name of the model, else by its price."""
     context_window: int | None = None
     """The maximum number of input and output tokens together."""
     max_output: int | None = None
@@ -91,7 +91,7 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retires: date | None = None
     """The first day on which it is no longer served."""
     is_gated: bool = False
-    """Only for customers whom the provider has approved."""
+    """Whether only customers whom the provider has approved can use it."""
 
     @property
     def input_cost_per_million(self) -> float | None:

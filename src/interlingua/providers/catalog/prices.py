@@ -18,27 +18,27 @@ class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cache_read: float | None = None
     """Dollars per million tokens that are read from a cache."""
     cache_write: float | None = None
-    """For a write that is kept for five minutes, or for a host that has only one kind."""
+    """For tokens that are written to a cache for five minutes, or for the host's only time."""
     cache_write_1h: float | None = None
-    """For a write that is kept for an hour."""
+    """For tokens that are written to a cache for an hour."""
     input_audio: float | None = None
-    """For input that is audio."""
+    """For tokens of audio in the input."""
     cache_read_audio: float | None = None
-    """For audio that is read from a cache."""
+    """For tokens of audio that are read from a cache."""
     output_audio: float | None = None
-    """For output that is audio."""
+    """For tokens of audio in the output."""
     input_image: float | None = None
-    """For input that is images."""
+    """For tokens of images in the input."""
     cache_read_image: float | None = None
-    """For images that are read from a cache."""
+    """For tokens of images that are read from a cache."""
     output_image: float | None = None
-    """For output that is images."""
+    """For tokens of images in the output."""
     input_video: float | None = None
-    """For input that is video."""
+    """For tokens of video in the input."""
     output_video: float | None = None
-    """For output that is video."""
+    """For tokens of video in the output."""
     reasoning: float | None = None
-    """If thinking costs another rate than `output`."""
+    """For tokens of thinking, if their rate is not that of `output`."""
     per_request: float | None = None
     """Dollars per call."""
     per_web_search: float | None = None
@@ -64,7 +64,7 @@ class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
-    The rates of one model in one tier of service, in a time.
+    The rates of one model in one tier of service, from a date on or in some hours.
 
     Of the prices of a tier, the last one that holds at the time of a call is used.
     """
@@ -74,7 +74,7 @@ class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tier: str = "standard"
     """`standard`, `batch`, `flex`, `priority`, or a tier of one provider, such as `fast`."""
     long_context: tuple[LongContext, ...] = ()
-    """In ascending order."""
+    """The rates of long inputs, the smallest limit first."""
     starts: date | None = None
     """The first day (UTC) of these rates."""
     hours: tuple[time, time] | None = None
@@ -106,7 +106,7 @@ class MediaVariant(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A size or quality in which a model makes images or video, and its price in dollars."""
 
     size: str | None = None
-    """Such as `1024x1536`, `2K` or `1080p`."""
+    """The size, such as `1024x1536`, `2K` or `1080p`."""
     quality: str | None = None
     """The provider's name of the quality."""
     per_image: float | None = None

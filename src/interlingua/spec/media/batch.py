@@ -31,15 +31,15 @@ class BatchCounts(Record, frozen=True, kw_only=True):
     """How many requests of a batch are in each state; None if the provider does not say."""
 
     total: int | None = None
-    """All requests."""
+    """The number of all requests."""
     succeeded: int | None = None
-    """Those that were answered."""
+    """The number of requests that were answered."""
     failed: int | None = None
-    """Those that have an error."""
+    """The number of requests that have an error."""
     cancelled: int | None = None
-    """Those that were cancelled."""
+    """The number of requests that were cancelled."""
     expired: int | None = None
-    """Those that were not answered in time."""
+    """The number of requests that were not answered in time."""
 
     @property
     def ended(self) -> int:

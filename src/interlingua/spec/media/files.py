@@ -101,7 +101,7 @@ class StoredFile(OperationResult, frozen=True, kw_only=True):
     file_name: str | None = None
     """Its name."""
     media_type: str | None = None
-    """Such as `application/pdf`."""
+    """The media type, such as `application/pdf`."""
     size: int | None = None
     """Its size in bytes."""
     purpose: str | None = None
@@ -115,7 +115,7 @@ class StoredFile(OperationResult, frozen=True, kw_only=True):
     uri: str | None = None
     """The address by which requests refer to the file, where that is not the id."""
     downloadable: bool | None = None
-    """None if the provider does not say."""
+    """Whether its content can be downloaded; None if the provider does not say."""
     error: str | None = None
     """Why the file has failed."""
     extra: Extra = {}

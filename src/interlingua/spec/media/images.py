@@ -36,13 +36,13 @@ class ImageInput(OperationInput, frozen=True, kw_only=True):
     size: str | None = None
     """Pixels such as `1536x1024`, or one of `1K`, `2K`, `4K`, or `auto`."""
     aspect_ratio: str | None = None
-    """Such as `16:9`."""
+    """The shape, such as `16:9`."""
     quality: str | None = None
-    """Such as `low`, `medium` or `high`; its values are the model's."""
+    """The quality, such as `low`, `medium` or `high`; its values are the model's."""
     background: ImageBackground | None = None
     format: ImageFormat | None = None
     compression: int | None = None
-    """From 0 to 100, for `jpeg` and `webp`."""
+    """How much it is compressed, from 0 to 100; for `jpeg` and `webp`."""
     partial_images: int | None = None
     """How many unfinished images a stream shows."""
     user: str | None = None
@@ -71,7 +71,7 @@ class GeneratedImage(Record, frozen=True, kw_only=True):
     width: int | None = None
     """Read from the bytes; for a URL, as the provider says. None if it is unknown."""
     height: int | None = None
-    """As `width`."""
+    """The height in pixels, as `width`."""
     revised_prompt: str | None = None
     """The prompt that was used, if the provider has changed it and says so."""
     extra: Extra = {}
@@ -95,9 +95,9 @@ class PartialImage(Record, frozen=True, kw_only=True):
     index: int = 0
     """Its number, from 0."""
     width: int | None = None
-    """In pixels, if it is known."""
+    """The width in pixels, if it is known."""
     height: int | None = None
-    """In pixels, if it is known."""
+    """The height in pixels, if it is known."""
 
 
 class ImageResult(OperationResult, frozen=True, kw_only=True):
@@ -116,13 +116,13 @@ class ImageResult(OperationResult, frozen=True, kw_only=True):
     text: str = ""
     """What the model said besides, if it also writes."""
     size: str | None = None
-    """As the provider reports it, like the next fields."""
+    """The size, as the provider reports it."""
     quality: str | None = None
-    """As the provider reports it."""
+    """The quality, as the provider reports it."""
     background: str | None = None
-    """As the provider reports it."""
+    """The background, as the provider reports it."""
     format: str | None = None
-    """As the provider reports it."""
+    """The format, as the provider reports it."""
     created_at: float | None = None
     """Seconds since 1970, if the provider says so."""
     extra: Extra = {}

@@ -128,7 +128,7 @@ class Speech(OperationResult, frozen=True, kw_only=True):
     data: bytes = b""
     """The audio."""
     media_type: str = ""
-    """Such as `audio/mpeg`."""
+    """The media type, such as `audio/mpeg`."""
 
     @property
     def audio(self) -> Audio:

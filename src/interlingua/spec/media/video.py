@@ -36,7 +36,7 @@ class VideoFile(Record, frozen=True, kw_only=True):
     data: bytes | None = None
     """The video itself, where the provider sends it with the job."""
     media_type: str | None = None
-    """Such as `video/mp4`."""
+    """The media type, such as `video/mp4`."""
 
 
 class VideoJob(OperationResult, frozen=True, kw_only=True):
@@ -54,15 +54,15 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
     raw_state: str = ""
     """The state in the provider's own words."""
     progress: float | None = None
-    """In percent; None if the provider does not say."""
+    """How far it is, in percent; None if the provider does not say."""
     prompt: str | None = None
     """What was asked for."""
     seconds: float | None = None
     """The length of each video; None if it is unknown."""
     size: str | None = None
-    """Such as `1280x720`; or `720p`, where the provider has names for resolutions."""
+    """The size: `1280x720`, or `720p` where the provider has names for resolutions."""
     aspect_ratio: str | None = None
-    """Such as `16:9`."""
+    """The shape, such as `16:9`."""
     count: int | None = None
     """How many videos were asked for."""
     files: tuple[VideoFile, ...] = ()
@@ -149,7 +149,7 @@ class CreateVideoInput(OperationInput, frozen=True, kw_only=True):
     size: str | None = None
     """Such as `1280x720` or `720p`."""
     aspect_ratio: str | None = None
-    """Such as `16:9`."""
+    """The shape, such as `16:9`."""
     count: int | None = None
     """How many videos to make of the prompt."""
     source_id: str | None = None
