@@ -9,7 +9,7 @@ from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import tool
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortController
-from interlingua.simulator import cut, error, latency, pieces, text, tool_call
+from interlingua.simulator import cut, error, pieces, text, tool_call
 from interlingua.spec.errors import (
     AbortError,
     AccessDeniedError,
@@ -24,7 +24,7 @@ from interlingua.spec.errors import (
 )
 from support.blocking import until
 from support.requests import ask, every_provider, given, listen, named
-from support.simulated import KEY, run, settled, simulated
+from support.simulated import KEY, SLOW, in_virtual_time, run, settled, simulated
 
 
 @every_provider
@@ -36,6 +36,7 @@ def test_errors(provider):
 
 
 @every_provider
+@pytest.mark.usefixtures("no_backoff")
 def test_rate_limits_pass_unseen(provider):
     """One that goes away is waited for."""
     with simulated(error(429, retry_after=0), text("at last")) as peer:
@@ -141,15 +142,12 @@ def test_a_stream_that_breaks_is_not_begun_again(provider):
     assert caught.value.partial.text.startswith("word")
 
 
-SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)
-
-
 @every_provider
 def test_giving_up(provider):
     """An abort signal ends both ways at once, and closes the connection; the partial is kept."""
 
     async def whole(client, controller):
-        asyncio.get_running_loop().call_later(0.3, controller.abort, "enough")
+        asyncio.get_running_loop().call_later(0.1, controller.abort, "enough")
         await generate(named(provider), "hi", client=client, abort_signal=controller.signal)
 
     async def streamed(client, controller):
@@ -171,12 +169,12 @@ def test_giving_up(provider):
 
 
 @every_provider
-@pytest.mark.parametrize("timeout", [TimeoutConfig(total=0.3), TimeoutConfig(per_step=0.3), 0.3])
+@pytest.mark.parametrize("timeout", [TimeoutConfig(total=0.05), TimeoutConfig(per_step=0.05), 0.05])
 def test_time_is_over(provider, timeout):
     """The time for everything, and that for one call of the model, in both ways."""
     with simulated(SLOW) as peer:
         for way in (ask, listen):
-            with pytest.raises(RequestTimeoutError, match=r"0\.3 s"):
+            with pytest.raises(RequestTimeoutError, match=r"0\.05 s"):
                 way(peer, provider, timeout=timeout)
         until(lambda: all(seen.disconnected is not None for seen in peer.app.script.received))
 
@@ -194,9 +192,9 @@ def test_time_covers_tools(provider):
     def play(seconds):
         return lambda request: text("ok") if given(request) else tool_call("rest", seconds=seconds)
 
-    with simulated(play(60)) as peer, pytest.raises(RequestTimeoutError):
-        ask(peer, provider, tools=[rest], timeout=0.5)
-    with simulated(play(1.2)) as peer:
-        result = ask(peer, provider, tools=[rest], timeout=TimeoutConfig(per_step=1))
+    with pytest.raises(RequestTimeoutError):
+        ask(in_virtual_time(play(60)), provider, tools=[rest], timeout=50)
+    peer = in_virtual_time(play(60))
+    result = ask(peer, provider, tools=[rest], timeout=TimeoutConfig(per_step=50))
 
     assert result.text == "ok"

@@ -14,7 +14,6 @@ from interlingua.simulator import latency, text
 from support.simulated import MODELS, PATIENCE, simulated
 
 WORDS = text("word " * 40)
-SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)
 NEVER = text("never") + latency(first=60)
 
 PROGRAM = """

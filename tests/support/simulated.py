@@ -5,9 +5,11 @@ import contextlib
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.simulator import Simulator, latency, serve_in_thread, stall, text
 from interlingua.spec.media.files import FileInput, UploadInput
 from interlingua.spec.request import Request
+from interlingua.transport import AsgiTransport
+from support import virtual_time
 
 DIALECTS = {
     "openai": "openai_responses",
@@ -25,10 +27,14 @@ MODELS = {
 }
 KEY = "sk-planted-key-of-a-test"
 PATIENCE = 10.0  # seconds a test waits for what must happen; it is no measure of speed
+SLOW = text("word " * 2_000) + latency(between=0.01, write_bytes=400) + stall(8_000)
+"""An answer that comes slowly and never ends, whole and streamed; its first words come soon."""
 
 
 class Peer:
     """A simulator that runs, and a client with an adapter for each dialect."""
+
+    run = staticmethod(asyncio.run)
 
     def __init__(self, app, server, **settings):
         self.app = app
@@ -42,6 +48,22 @@ class Peer:
     def stored(self, file_id):
         """The bytes of a file that the simulator has, also where it refuses to send them."""
         return stored(self.app, file_id)
+
+
+class VirtualPeer(Peer):
+    """The same without sockets and real time: a timeout takes no time, and a slow machine none."""
+
+    run = staticmethod(virtual_time.run)
+
+    def __init__(self, app, **settings):
+        self.app = app
+        transport = AsgiTransport(app)
+        self.client = Client(adapters("http://simulator.invalid", transport=transport, **settings))
+
+
+def in_virtual_time(*answers, **settings):
+    """A simulator that answers so, in an event loop of virtual time."""
+    return VirtualPeer(Simulator(*answers, strict=True), **settings)
 
 
 def stored(app, file_id):
@@ -78,7 +100,7 @@ def run(peer, work):
         finally:
             await peer.client.close()
 
-    return asyncio.run(whole())
+    return peer.run(whole())
 
 
 def complete(peer, request):

@@ -12,8 +12,8 @@ from interlingua.simulator import error, text
 from interlingua.spec.errors import AbortError, AuthenticationError, ConfigurationError
 from interlingua.spec.request import Request
 from interlingua.streams.grammar import Grammar
-from support.blocking import NEVER, SLOW, WORDS, blocking, left, until
-from support.simulated import DIALECTS
+from support.blocking import NEVER, WORDS, blocking, left, until
+from support.simulated import DIALECTS, SLOW
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 

@@ -18,8 +18,8 @@ from interlingua.spec.errors import (
     ServerError,
 )
 from interlingua.streams.grammar import Grammar
-from support.blocking import NEVER, SLOW, blocking, left, named, until
-from support.simulated import DIALECTS
+from support.blocking import NEVER, blocking, left, named, until
+from support.simulated import DIALECTS, SLOW
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 LOOP = tool_loop(tool_call("get_weather", city="Oslo"), text("So it rains."))

@@ -14,8 +14,8 @@ import pytest
 from interlingua.simulator import text, tool_call, tool_loop
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.sync.loop_thread import Background, background
-from support.blocking import NEVER, SLOW, WORDS, interrupted, left, says, start, until
-from support.simulated import simulated
+from support.blocking import NEVER, WORDS, interrupted, left, says, start, until
+from support.simulated import SLOW, simulated
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 

@@ -15,8 +15,8 @@ from interlingua.spec.errors import (
     NoObjectGeneratedError,
 )
 from interlingua.spec.request import ToolDefinition
-from support.blocking import SLOW, blocking, left, named, until
-from support.simulated import DIALECTS
+from support.blocking import blocking, left, named, until
+from support.simulated import DIALECTS, SLOW
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 ALICE = '{"name": "Alice", "age": 30}'

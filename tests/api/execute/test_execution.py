@@ -13,7 +13,6 @@ from interlingua.providers.cancel import AbortController
 from interlingua.simulator import (
     error,
     error_event,
-    latency,
     text,
     thinking,
     tool_call,
@@ -24,11 +23,10 @@ from interlingua.spec.content import Image, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from support.blocking import until
-from support.simulated import DIALECTS, KEY, MODELS, run, settled, simulated
+from support.simulated import DIALECTS, KEY, MODELS, SLOW, in_virtual_time, run, settled, simulated
 from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
-SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
 
@@ -330,17 +328,16 @@ def test_a_callback_that_hangs_has_its_time(answer, heeds):
             await let_go.wait()
 
     async def work(client):
-        execution = execute(named("openai"), "Hi", client=client, on_chunk=on_chunk, timeout=0.3)
+        execution = execute(named("openai"), "Hi", client=client, on_chunk=on_chunk, timeout=30)
         result = await execution
         let_go.set()
         return result
 
-    with simulated(answer) as peer:
-        result = run(peer, work)
+    result = run(in_virtual_time(answer), work)
 
     assert (result.error.code, result.error.message) == (
         "timeout",
-        "openai:gpt-5.2: Timed out after 0.3 s (total timeout).",
+        "openai:gpt-5.2: Timed out after 30 s (total timeout).",
     )
 
 
@@ -382,7 +379,7 @@ def test_ways_to_end_it():
             return execute(named("openai"), "Hi", client=client, **options)
 
         aborted = start(abort_signal=controller.signal, on_chunk=lambda _: controller.abort("no"))
-        found = [(await aborted).error, (await start(timeout=0.2)).error]
+        found = [(await aborted).error, (await start(timeout=0.1)).error]
         execution = start()
 
         async def wait():
@@ -535,12 +532,11 @@ def test_safe_29_the_partial_message_after_a_cancel(provider, way):
             on_chunk=on_chunk,
             request_id="r",
             abort_signal=controller.signal,
-            timeout=1.0 if way == "timeout" else None,
+            timeout=30 if way == "timeout" else None,
         )
         return await execution
 
-    with simulated(SLOW) as peer:
-        result = run(peer, work)
+    result = run(in_virtual_time(SLOW), work)
 
     assert result.error.code == ("timeout" if way == "timeout" else "cancelled")
     assert [message.role for message in result.messages] == ["user", "assistant"]

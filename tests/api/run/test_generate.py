@@ -23,7 +23,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.streams.grammar import Grammar
-from support.simulated import DIALECTS, MODELS, run, settled, simulated
+from support.simulated import DIALECTS, MODELS, SLOW, run, settled, simulated
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 QUICK = RetryPolicy(base_delay=0.0)
@@ -206,6 +206,7 @@ def test_field_bug_74_how_often(options, requests):
         assert len(peer.app.script.received) == requests
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_field_bug_74_never_both():
     """An adapter that retries by itself is not retried from above."""
     with simulated(error(500, retry_after=0), max_retries=1) as peer:
@@ -226,7 +227,6 @@ def test_what_cannot_pass_is_not_tried_again():
 @pytest.mark.parametrize("whole", [True, False])
 def test_abort(provider, whole):
     """The server sees the connection closed; the error has what had come."""
-    slow = text("word " * 200) + latency(between=0.01, write_bytes=40)
 
     async def work(client):
         controller = AbortController()
@@ -253,7 +253,7 @@ def test_abort(provider, whole):
         await settled(lambda: exchange.disconnected is not None)
         return seen
 
-    with simulated(slow) as peer:
+    with simulated(SLOW) as peer:
         seen = run(peer, work)
 
     if not whole:
@@ -320,7 +320,7 @@ def test_a_stream_that_is_left():
         (exchange,) = peer.app.script.received
         await settled(lambda: exchange.disconnected is not None)
 
-    with simulated(text("word " * 200) + latency(between=0.01, write_bytes=40)) as peer:
+    with simulated(SLOW) as peer:
         run(peer, work)
 
 

@@ -16,7 +16,7 @@ from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support.runs import named
-from support.simulated import run, settled, simulated
+from support.simulated import SLOW, run, settled, simulated
 
 CALL = Response(
     message=Message.assistant([ToolCall(id="c", name="look", arguments={})]),
@@ -147,7 +147,7 @@ def test_in_a_stream(provider):
 
         return await cancelled(client, False, begun, named(provider))
 
-    with simulated(text("word " * 400) + latency(between=0.01, write_bytes=40)) as peer:
+    with simulated(SLOW) as peer:
         partial, _ = run(peer, work)
 
     assert partial.text.startswith("word")

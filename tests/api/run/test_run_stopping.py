@@ -12,7 +12,7 @@ from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.providers.cancel import AbortController, AbortSignal
-from interlingua.simulator import error, latency, text, tool_call
+from interlingua.simulator import error, text, tool_call
 from interlingua.spec.content import Text
 from interlingua.spec.errors import (
     AbortError,
@@ -27,7 +27,8 @@ from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support.runs import collect, named
-from support.simulated import DIALECTS, run, settled, simulated
+from support.simulated import DIALECTS, SLOW, run, settled, simulated
+from support.virtual_time import run as run_virtually
 from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
@@ -42,7 +43,6 @@ async def ask(client, whole, model="openai:m", **options):
 
 
 FAST = text("word " * 2_000)  # there before anybody has read much of it
-SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)
 LIST = {"type": "object", "properties": {"v": {"type": "array"}}, "required": ["v"]}
 
 
@@ -115,7 +115,7 @@ def test_a_client_that_is_closed(provider, whole):
         except AbortError as failure:
             return [failure]
 
-    with simulated(SLOW + latency(first=60 if whole else 0.0)) as peer:
+    with simulated(SLOW) as peer:
         (failure,) = run(peer, work)
 
     assert isinstance(failure, AbortError)
@@ -156,14 +156,14 @@ def test_a_slow_reader_is_not_billed(clock):
     """Whatever it does between two events, the answer is its own."""
 
     async def work():
-        timeout = TimeoutConfig(**{clock: 0.25})
+        timeout = TimeoutConfig(**{clock: 25})
         events = stream("openai:m", "?", client=Client({"openai": Adapter(DONE)}), timeout=timeout)
         async for event in events:
             if event.type in ("text_delta", "text_end"):
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(30)
         return events.result()
 
-    assert asyncio.run(work()).text == "done"
+    assert run_virtually(work()).text == "done"
 
 
 @both
