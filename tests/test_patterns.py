@@ -2,11 +2,11 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "interlingua"
+from support.sources import parsed
+
 REPEAT = r"(?:[*+?]|\{[0-9]*,?[0-9]*\})\+"
 # Before CPython 3.11.5 these keep the position of a failed last try. A repeat of a single
 # character or class is right everywhere.
@@ -14,9 +14,9 @@ POSSESSIVE_GROUP = re.compile(rf"(?<!\\)(?:\\\\)*\){REPEAT}|\(\?>")
 REPEATED_FIELD = re.compile(REPEAT)
 
 
-def find_possessive_groups(source):
+def find_possessive_groups(tree):
     """The string literals with a possessive or atomic group, or with one around a `{field}`."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
             if POSSESSIVE_GROUP.search(text):
@@ -30,8 +30,8 @@ def find_possessive_groups(source):
 
 def test_no_possessive_groups():
     """Not in any file."""
-    for path in SOURCE.rglob("*.py"):
-        assert list(find_possessive_groups(path.read_text(encoding="utf-8"))) == [], path
+    for path, tree in parsed(rf"{REPEAT}|\(\?>"):
+        assert list(find_possessive_groups(tree)) == [], path
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_no_possessive_groups():
 )  # fmt: skip
 def test_a_possessive_group_is_found(literal):
     """In each form."""
-    assert list(find_possessive_groups(f"pattern = {literal}"))
+    assert list(find_possessive_groups(ast.parse(f"pattern = {literal}")))
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_possessive_group_is_found(literal):
 )
 def test_a_possessive_character_is_not(literal):
     """Single characters and classes may be possessive."""
-    assert not list(find_possessive_groups(f"pattern = {literal}"))
+    assert not list(find_possessive_groups(ast.parse(f"pattern = {literal}")))

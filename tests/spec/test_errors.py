@@ -5,7 +5,6 @@ import copy
 import inspect
 import pickle
 import re
-from pathlib import Path
 
 import pytest
 
@@ -24,8 +23,8 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Attempt, Response, Usage
+from support.sources import SOURCE, parsed
 
-SOURCE = Path(errors.__file__).parents[1]
 CLASSES = {
     name: value
     for name, value in vars(errors).items()
@@ -277,15 +276,17 @@ def error_names(tree):
                     yield name
 
 
+FIELDS = {*ErrorFacts.__annotations__, "retryable", "message", "args", "__cause__"}
+
+
 def assigned_fields(tree):
     """What is assigned to fields of errors, as `error.partial`."""
-    fields = {*ErrorFacts.__annotations__, "retryable", "message", "args", "__cause__"}
     names = set(error_names(tree))
     for node in ast.walk(tree):
         for target in node.targets if isinstance(node, ast.Assign) else ():
             match target:
                 case ast.Attribute(value=ast.Name(id=owner), attr=field):
-                    if owner in names and field in fields:
+                    if owner in names and field in FIELDS:
                         yield f"{owner}.{field}"
 
 
@@ -293,8 +294,8 @@ def test_only_errors_themselves_set_their_fields():
     """Outside of `spec/errors.py` nobody assigns a field of an error: there is `add_facts`."""
     found = {
         f"{path.relative_to(SOURCE)}: {target}"
-        for path in SOURCE.rglob("*.py")
-        for target in assigned_fields(ast.parse(path.read_text()))
+        for path, tree in parsed(rf"\.(?:{'|'.join(FIELDS)})\s*=[^=]")
+        for target in assigned_fields(tree)
     }
     # The fold of a stream should estimate the usage before it makes the partial response.
     found -= {"api/run/run.py: error.partial"}

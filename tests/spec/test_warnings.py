@@ -1,14 +1,12 @@
 """The table of warnings, the list that collects them, and the loss policy."""
 
 import ast
-from pathlib import Path
 from string import Formatter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import interlingua
 from interlingua.spec.content import Image, Text, ToolResult
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.messages import Message
@@ -28,8 +26,8 @@ from interlingua.spec.warnings import (
     raising_losses,
     target_name,
 )
+from support.sources import SOURCE, parsed
 
-SOURCE = Path(interlingua.__file__).parent
 TABLE = SOURCE / "spec" / "warnings.py"
 ADDERS = {"add", "add_here", "change", "make_warning"}
 
@@ -47,17 +45,6 @@ HISTORY = (
 
 
 # The table.
-
-
-@pytest.fixture(scope="module")
-def nodes():
-    """The calls and constants of the package, each with its file."""
-    return [
-        (path, node)
-        for path in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call | ast.Constant)
-    ]
 
 
 def _first_argument(node):
@@ -79,35 +66,39 @@ def _is_collector(node):
     return name.strip("_") in ("warnings", "trail", "self")
 
 
-def test_every_code_that_is_added_is_in_the_table(nodes):
+def test_every_code_that_is_added_is_in_the_table():
     """A literal code must be a row, and no code is put together from pieces."""
     added = set()
-    for path, node in nodes:
-        first = _first_argument(node)
-        if first is None or not _is_collector(node):
-            continue
-        assert not isinstance(first, ast.JoinedStr), f"{path}:{node.lineno}"
-        if isinstance(first, ast.Constant):
-            added.add(first.value)
+    for path, tree in parsed(rf"\b(?:{'|'.join(ADDERS)})\("):
+        for node in ast.walk(tree):
+            first = _first_argument(node)
+            if first is None or not _is_collector(node):
+                continue
+            assert not isinstance(first, ast.JoinedStr), f"{path}:{node.lineno}"
+            if isinstance(first, ast.Constant):
+                added.add(first.value)
 
     assert added
     assert added <= WARNINGS.keys()
 
 
-def test_every_row_is_emitted_somewhere(nodes):
+def test_every_row_is_emitted_somewhere():
     """A code that no source file names is a row that nothing emits."""
     used = {*MEDIA_DROPPED.values(), *SETTING_DROPPED.values(), *SETTING_IMPLIED.values()}
-    used |= {node.value for path, node in nodes if path != TABLE and isinstance(node, ast.Constant)}
+    for path, tree in parsed("|".join(WARNINGS)):
+        if path != TABLE:
+            used |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     used.add("result_media_as_text")  # `WarningList.media_dropped` adds it
 
     assert WARNINGS.keys() <= used
 
 
-def test_only_the_table_makes_warnings(nodes):
+def test_only_the_table_makes_warnings():
     """Nothing else calls the class, so every sentence comes from the table."""
     makers = [
         str(path.relative_to(SOURCE))
-        for path, node in nodes
+        for path, tree in parsed(r"\bWarning\(")
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Warning"
     ]
 
