@@ -168,6 +168,7 @@ def test_middleware_may_send_it_elsewhere(changes, expected):
         assert [seen.request.model for seen in app.script.received] == [expected[1]] * 2
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_call_events():
     """Started, then completed or failed, each attempt numbered."""
     told = []

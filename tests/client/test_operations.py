@@ -107,6 +107,7 @@ class Layer:
         return result
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_middleware_wraps_operations():
     """In the order of registration, once for all attempts; it may change the value."""
     log = []
@@ -229,6 +230,7 @@ def test_an_adapter_of_ones_own():
         asyncio.run(client.perform("x", "list_models"))
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_a_streamed_operation_is_retried_until_its_reply_begins():
     """The items then come through the client as they are."""
 

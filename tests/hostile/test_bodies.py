@@ -288,9 +288,9 @@ async def drip(connection):
 @pytest.mark.parametrize(
     ("timeout", "phase"),
     [
-        (Timeouts(stream_content=0.2), "stream_content"),
-        (Timeouts(total=0.2), "total"),
-        (0.2, "total"),
+        (Timeouts(stream_content=0.1), "stream_content"),
+        (Timeouts(total=0.1), "total"),
+        (0.1, "total"),
     ],
     ids=["content", "total", "a number"],
 )
@@ -308,7 +308,7 @@ def test_safe_15_pings_do_not_keep_a_stream_alive_for_ever(transport_type, timeo
         error = run(transport_type, work)
 
     assert error.phase == phase
-    assert "0.2 s" in error.message
+    assert "0.1 s" in error.message
 
 
 HTML = b"<!DOCTYPE html><html><body>Welcome to the proxy</body></html>"

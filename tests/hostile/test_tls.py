@@ -38,7 +38,7 @@ def test_safe_19_a_stalled_handshake(transport_type, script, action):
     """Safe 19: the connect timeout covers TLS; the connection is closed."""
 
     async def main():
-        transport = transport_type(timeouts=Timeouts(connect=0.3))
+        transport = transport_type(timeouts=Timeouts(connect=0.1))
         try:
             with pytest.raises(RequestTimeoutError) as caught:
                 await action(transport, call(server.url.replace("http:", "https:")))

@@ -5,7 +5,13 @@ import random
 import pytest
 
 from interlingua import dialects
-from interlingua.conformance.laws import LAWS, check, chunking_never_shows, cut_is_an_error
+from interlingua.conformance.laws import (
+    LAWS,
+    check,
+    chunking_never_shows,
+    cut_is_an_error,
+    errors_always_decode,
+)
 from support import corpus
 from support.exceptions import EXCEPTIONS, NARROWED, REPAIRED
 from support.run_profile import FULL
@@ -15,6 +21,7 @@ pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchan
 CHUNKING = "1 chunking never shows"
 CUT = "5 a cut is an error"
 UNKNOWN = "6 the unknown survives"
+ERRORS = "7 errors always decode"
 CUT_SAMPLE = 24 if FULL else 8
 CUT_BYTES = 6_000
 CHUNK_CUTS = 3
@@ -30,7 +37,14 @@ def chunking_in_a_few_places(dialect, case):
     return chunking_never_shows(dialect, case, cuts)
 
 
-TRIED = LAWS if FULL else {**LAWS, CHUNKING: chunking_in_a_few_places}
+def errors_of_one_status(dialect, case):
+    """Law 7 with one status for a record that is no error, and with three for one that is."""
+    statuses = [random.Random(case.name).choice((400, 429, 500))] if case.status < 400 else None
+    return errors_always_decode(dialect, case, statuses)
+
+
+CHEAPER = {CHUNKING: chunking_in_a_few_places, ERRORS: errors_of_one_status}
+TRIED = LAWS if FULL else {**LAWS, **CHEAPER}
 
 
 @pytest.mark.parametrize("dialect", dialects.names())

@@ -283,6 +283,7 @@ def test_errors(provider):
 
 
 @every_row
+@pytest.mark.usefixtures("no_backoff")
 def test_errors_that_pass(provider):
     """A busy server is asked again."""
     row = ROWS[provider]

@@ -9,6 +9,7 @@ import pytest
 from interlingua.providers.cancel import AbortController, CancelScope, Scopes, call_in_loop
 from interlingua.spec.errors import AbortError, RequestTimeoutError
 from interlingua.spec.response import Response
+from support import virtual_time
 
 
 class Reply:
@@ -195,7 +196,7 @@ def test_everything_at_once():
 # Deadlines and signals.
 
 
-def limited(work, signal=None, *, total=None, per_step=None, pauses=True):
+def limited(work, signal=None, *, total=None, per_step=None, pauses=True, run=virtual_time.run):
     async def whole():
         scope = CancelScope(pauses=pauses)
         if signal is not None:
@@ -209,7 +210,7 @@ def limited(work, signal=None, *, total=None, per_step=None, pauses=True):
         finally:
             scope.close()
 
-    return asyncio.run(whole())
+    return run(whole())
 
 
 def test_nothing_happens_in_time():
@@ -335,7 +336,7 @@ def test_a_signal_from_another_thread():
             thread.join()
 
     with pytest.raises(AbortError, match="enough"):
-        limited(work, controller.signal)
+        limited(work, controller.signal, run=asyncio.run)
 
 
 def test_given_up_before_it_began():

@@ -137,6 +137,7 @@ def test_errors_and_faults():
     assert ask(client).text == "Fine."
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_a_retry_takes_the_next_turn():
     """The client's retries are the real ones."""
     client = scripted(error(503, retry_after=0), "Second.")

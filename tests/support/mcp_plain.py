@@ -1,11 +1,11 @@
 """
 An MCP server of the older protocol in a few lines, for what no library would do.
 
-    python mcp_plain.py [circle | bare | deaf | schemas | noise]
+    python mcp_plain.py [circle | bare | schemas | noise]
 
 It starts at once, and writes its process id into the file that `PID_FILE` names. `circle` lists
-its tools without end, `bare` has none, `deaf` answers nothing, `schemas` has tools that nobody
-can call, and `noise` writes what is no message between its answers.
+its tools without end, `bare` has none, `schemas` has tools that nobody can call, and
+`noise` writes what is no message between its answers.
 """
 
 import json
@@ -91,10 +91,8 @@ if __name__ == "__main__":
         pathlib.Path(os.environ["PID_FILE"]).write_text(str(os.getpid()), encoding="utf-8")
     for line in sys.stdin:
         request = json.loads(line)
-        if "id" not in request or KIND == "deaf":
+        if "id" not in request:
             continue
         result = answer(request["method"], request.get("params") or {})
         missing = {"code": -32601, "message": f"no {request['method']}"}
         say({"id": request["id"], **({"error": missing} if result is None else {"result": result})})
-    if KIND == "deaf":
-        time.sleep(600)

@@ -58,7 +58,7 @@ async def drip_body(connection):
 @pytest.mark.parametrize("action", [read, collect])
 def test_headers_timeout(script, phase, action):
     """Headers that do not arrive, or arrive slowly, are a timeout that is not retryable."""
-    error = fails(script, action, timeouts=Timeouts(**{phase: SHORT}))
+    error = fails(script, action, timeouts=Timeouts(**{phase: 0.05}))
 
     assert type(error) is RequestTimeoutError
     assert (error.phase, error.retryable) == (phase, False)
@@ -66,7 +66,7 @@ def test_headers_timeout(script, phase, action):
 
 def test_request_timeout_with_a_slow_body():
     """The request timeout also passes while bytes arrive."""
-    error = fails(drip_body, timeouts=Timeouts(request=SHORT))
+    error = fails(drip_body, timeouts=Timeouts(request=0.1))
 
     assert type(error) is RequestTimeoutError
     assert (error.phase, error.retryable) == ("request", False)

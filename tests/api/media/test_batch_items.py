@@ -264,6 +264,7 @@ def test_no_second_batch(failure):
     assert [each.method for each in transport.requests] == ["POST", "POST"]
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_a_refused_creation_is_retried():
     """The file of a refused creation is deleted, and a busy provider is asked again."""
     busy = reply({"error": {"message": "busy"}}, 429)
@@ -282,6 +283,7 @@ def test_a_refused_creation_is_retried():
     ]
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_an_upload_is_retried():
     """A file that was not stored is sent again: it creates no batch."""
     client, transport = faulty("openai", reply({}, 500), reply(FILE), reply(BATCH))

@@ -34,7 +34,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.request import ResponseFormat
 from interlingua.spec.warnings import is_loss
-from support.simulated import DIALECTS, MODELS, run, simulated
+from support.simulated import DIALECTS, MODELS, in_virtual_time, run, simulated
 
 
 @dataclass
@@ -275,6 +275,7 @@ def test_a_conversation_goes_on_after_it():
         assert called == [part.tool_call_id for part in last.content if mode == "tool"]
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_calls_are_retried_and_answers_are_not():
     """A failure of the wire is another matter than a wrong answer."""
     with (
@@ -333,8 +334,9 @@ def print_nothing() -> None:
 
 def test_time_counts_for_all():
     """Asking again does not begin a new clock."""
-    with simulated(text("no") + latency(first=0.1)) as peer, pytest.raises(RequestTimeoutError):
-        asked(peer, "openai", max_validation_retries=20, timeout=0.5)
+    peer = in_virtual_time(text("no") + latency(first=10))
+    with pytest.raises(RequestTimeoutError):
+        asked(peer, "openai", max_validation_retries=20, timeout=50)
 
 
 def test_given_up_before_it_began():

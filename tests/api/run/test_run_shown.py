@@ -88,6 +88,7 @@ def test_safe_30_what_a_result_shows():
     )
 
 
+@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize("way", ["complete", "client.stream", "generate", "stream", "execute"])
 def test_safe_30_one_line_per_request_and_code(way, caplog):
     """Safe 30: not per attempt and not per step; it names the setting, provider and model."""

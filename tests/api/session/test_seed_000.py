@@ -384,7 +384,7 @@ def test_seed_000_10_1_10_retries(provider, whole, failure):
         async def work(client):
             policy = RetryPolicy(
                 max_retries=2,
-                base_delay=0.02,
+                base_delay=0.005,
                 jitter=False,
                 on_retry=lambda _, number, delay: delays.append((number, delay)),
             )
@@ -399,11 +399,11 @@ def test_seed_000_10_1_10_retries(provider, whole, failure):
 
     assert result.text == "Yes."
     assert len(session.messages) == 2
-    assert delays == [(0, 0.02), (1, 0.04)] * 2
+    assert delays == [(0, 0.005), (1, 0.01)] * 2
     again = len(exchanges) - 6  # a reset of a reused connection is no attempt: it is sent again
     assert again in ((0, 1) if failure == reset() else (0,))
-    assert exchanges[1].started - exchanges[0].started >= 0.02
-    assert exchanges[2].started - exchanges[1].started >= 0.04
+    assert exchanges[1].started - exchanges[0].started >= 0.005
+    assert exchanges[2].started - exchanges[1].started >= 0.01
     assert caught.retryable
     assert len(caught.attempts) == 3
 
@@ -412,7 +412,7 @@ def test_seed_000_10_1_10_retries(provider, whole, failure):
 @both_ways
 def test_seed_000_10_1_11_retry_after(provider, whole):
     """The wait that a 429 asks for is kept; one beyond the limit is an error at once."""
-    with simulated(error(429, retry_after=0.25), text("Yes."), error(429, retry_after=90)) as peer:
+    with simulated(error(429, retry_after=0.1), text("Yes."), error(429, retry_after=90)) as peer:
 
         async def work(client):
             session = session_of(client, provider)
@@ -424,7 +424,7 @@ def test_seed_000_10_1_11_retry_after(provider, whole):
         caught = run(peer, work)
         first, second, third = peer.app.script.received
 
-    assert second.started - first.started >= 0.25
+    assert second.started - first.started >= 0.1
     assert caught.retry_after == 90
     assert third.number == 3
 

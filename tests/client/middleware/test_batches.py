@@ -245,6 +245,7 @@ def test_a_guard_that_cannot_see_batches_refuses_them():
     assert asyncio.run(main()) == ()
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_retries_are_counted_once():
     """A creation that is retried reserves nothing twice."""
     budget = Budget(usd=1)

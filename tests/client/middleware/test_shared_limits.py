@@ -32,17 +32,14 @@ def measure(*arguments):
     assert "PASS" in outcome.stdout
 
 
-@pytest.mark.parametrize("section", ["requests", "tokens"])
 @each_store
-def test_field_81_two_processes_admit_no_more_than_the_limit(store, section):
-    """Two processes with 50 workers each never pass the limit of a window."""
-    measure("--store", store, "--timeout", "5", section)
+def test_fields_80_and_81_two_processes_admit_no_more_than_the_limit(store):
+    """
+    Two processes with 50 workers each never pass the limit of a window, for requests and tokens.
 
-
-@each_store
-def test_field_80_two_processes_do_not_overspend(store):
-    """Two processes with 50 workers each spend at most the budget and one reservation."""
-    measure("--store", store, "--timeout", "5", "budget")
+    They spend at most the budget and one reservation.
+    """
+    measure("--store", store, "--timeout", "5", "requests", "tokens", "budget")
 
 
 @pytest.fixture

@@ -25,6 +25,20 @@ def plain(tmp_path):
 
 
 @pytest.fixture
+def deaf(tmp_path):
+    """A server that answers nothing and does not end by itself."""
+    return MCPStdioServer(
+        command="sh", args=["-c", "echo $$ > pid; exec sleep 600"], cwd=str(tmp_path)
+    )
+
+
+@pytest.fixture
+def quick_kill(monkeypatch):
+    """A server that does not end by itself is killed soon, and not after two seconds."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
+
+
+@pytest.fixture
 def process(tmp_path):
     """The id of that server's process: None if it has ended."""
 

@@ -83,21 +83,23 @@ def test_a_server_that_ends_at_once():
     assert "ended before" in str(error)
 
 
-def test_a_server_that_does_not_answer(plain, process):
+@pytest.mark.usefixtures("quick_kill")
+def test_a_server_that_does_not_answer(deaf, process):
     """Connecting has its time; then the server is stopped, even one that does not end itself."""
-    error = run(fails(plain("deaf"), connect_timeout=2.0))
+    error = run(fails(deaf, connect_timeout=0.5))
 
     assert isinstance(error, RequestTimeoutError)
     assert error.phase == "connect"
     assert process() is None
 
 
-def test_cancelling_while_it_connects(plain, process, tmp_path):
+@pytest.mark.usefixtures("quick_kill")
+def test_cancelling_while_it_connects(deaf, process, tmp_path):
     """Giving up on a server that is starting leaves no process behind."""
     pid_file = tmp_path / "pid"
 
     async def work():
-        task = asyncio.create_task(fails(plain("deaf")))
+        task = asyncio.create_task(fails(deaf))
         await asyncio.to_thread(wait_for, lambda: pid_file.exists() and pid_file.read_text())
         task.cancel()
         await asyncio.wait({task})
@@ -135,7 +137,7 @@ def test_an_http_server_that_does_not_answer():
         await connection.read_request()
 
     with Server(silent) as server:
-        error = run(fails(server.url, connect_timeout=0.5))
+        error = run(fails(server.url, connect_timeout=0.1))
         assert server.all_closed()
 
     assert isinstance(error, RequestTimeoutError)

@@ -71,6 +71,7 @@ def test_an_error_inside_passes(plain, process):
     assert process() is None
 
 
+@pytest.mark.usefixtures("quick_kill")
 def test_a_server_that_hangs_in_a_call(plain, process):
     """A call has its time, the server is killed when it does not end by itself."""
 

@@ -191,6 +191,7 @@ def test_arguments_that_are_no_utf_8(plain):
     assert [loads(result.content) for result in results] == [{"x": "a\ufffdb"}, {"x": 2}]
 
 
+@pytest.mark.usefixtures("quick_kill")
 def test_a_tool_that_is_late(plain):
     """The model is told after the time of a call."""
     _, (result,) = run(plain(), ("hang", {}), timeout=0.2)
@@ -235,6 +236,7 @@ def test_the_environment_of_a_server(full):
     assert result == ToolResult(tool_call_id="c0", name="variable", content=KEY)
 
 
+@pytest.mark.usefixtures("quick_kill")
 def test_cancelling_inside(plain, process):
     """Cancelling what runs inside the block ends the server."""
 
