@@ -215,20 +215,24 @@ def test_what_nobody_reads_does_not_pile_up():
     assert adapter.calls <= 7
 
 
-def test_items_that_fail_to_come():
-    """What the iterable raises ends it, after the runs were cancelled."""
+@pytest.mark.parametrize("ordered", [True, False])
+def test_items_that_fail_to_come(ordered):
+    """What the iterable raises ends it, after the results of the runs that had begun."""
     adapter, client = house()
+    texts = []
 
     def items():
-        yield "a"
+        yield from "abc"
         raise LookupError("the file is gone")
 
     async def main():
-        return [item async for item in generate_many(items(), "m", client=client)]
+        async for item in generate_many(items(), "m", client=client, ordered=ordered):
+            texts.append(item.result.text)
 
     with pytest.raises(LookupError):
         asyncio.run(main())
-    assert adapter.running == 0
+    assert sorted(texts) == ["a!", "b!", "c!"]
+    assert (adapter.calls, adapter.running, adapter.cancelled) == (3, 0, 0)
 
 
 def test_blocking():

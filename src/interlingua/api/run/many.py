@@ -255,16 +255,27 @@ class _Pool:
 
     async def _feed(self) -> None:
         try:
-            index = 0
-            async for item in _each(self._items):
-                await self._unread.acquire()
-                await self._slots.acquire()
-                self._begin(index, item)
-                index += 1
-            if not self._ordered and self._tasks:
-                await asyncio.wait(self._tasks)
+            try:
+                await self._begin_all()
+            except Exception:  # of the items: what has begun is delivered first
+                await self._wait_unordered()
+                raise
+            await self._wait_unordered()
         finally:
             self._ended.put_nowait(None)
+
+    async def _begin_all(self) -> None:
+        index = 0
+        async for item in _each(self._items):
+            await self._unread.acquire()
+            await self._slots.acquire()
+            self._begin(index, item)
+            index += 1
+
+    async def _wait_unordered(self) -> None:
+        """Wait for what has begun, unless its order says when it is delivered."""
+        if not self._ordered and self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _begin(self, index: int, item: Any) -> None:
         task = asyncio.ensure_future(self._start(index, item))
