@@ -219,7 +219,7 @@ def test_what_nobody_reads_does_not_pile_up():
 def test_items_that_fail_to_come(ordered):
     """What the iterable raises ends it, after the results of the runs that had begun."""
     adapter, client = house()
-    texts = []
+    texts = set()
 
     def items():
         yield from "abc"
@@ -227,11 +227,11 @@ def test_items_that_fail_to_come(ordered):
 
     async def main():
         async for item in generate_many(items(), "m", client=client, ordered=ordered):
-            texts.append(item.result.text)
+            texts.add(item.result.text)
 
     with pytest.raises(LookupError):
         asyncio.run(main())
-    assert sorted(texts) == ["a!", "b!", "c!"]
+    assert texts == {"a!", "b!", "c!"}
     assert (adapter.calls, adapter.running, adapter.cancelled) == (3, 0, 0)
 
 

@@ -772,6 +772,7 @@ def test_save_and_load(tmp_path):
         lambda data: data[:-20],
         lambda _: b"",
         lambda _: b"[]",
+        lambda _: b"[" * 100_000,
         lambda _: b'{"session_id": "x"}',
         lambda data: data.replace(
             b'"interlingua_session":%d' % SESSION_VERSION,
@@ -780,7 +781,7 @@ def test_save_and_load(tmp_path):
         lambda data: data.replace(b'"role":"user"', b'"role":"nobody"'),
         lambda data: data.replace(b'"turns":', b'"turns":3,"x":'),
     ],
-    ids=["cut", "empty", "list", "other", "newer", "role", "turns"],
+    ids=["cut", "empty", "list", "deep", "other", "newer", "role", "turns"],
 )
 def test_damaged_files(damage, tmp_path):
     """A clear error with the path; the file stays as it is, also if one saves over it."""
@@ -800,8 +801,32 @@ def test_damaged_files(damage, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["s.json"]
 
 
+def test_values_that_are_not_json(tmp_path):
+    """NaN is saved as null, also next to a lone surrogate; anything else is refused."""
+    path = tmp_path / "s.json"
+    values = {"\ud800": [float("inf"), float("nan"), 1.5]}
+    call = Message.assistant([ToolCall(id="c", name="look")])
+    session = Session("a:b", messages=["?", call, Message.tool_result("c", values)])
+    session.data = values
+    session.save(path)
+    loaded = Session.load(path)
+    assert loaded.data == {"\ud800": [None, None, 1.5]}
+    assert results_in(loaded.messages)[0].content == loaded.data
+    session.data = {"x": object()}
+    with pytest.raises(ConfigurationError, match="cannot be saved"):
+        session.save(path)
+    for session_id in (5, "\ud800"):
+        with pytest.raises(ConfigurationError, match="session_id"):
+            Session("a:b", session_id=session_id)
+
+
 def test_files_that_are_not_there(tmp_path):
     """Missing files and folders are errors of ours."""
+    for name in ("nul\0", "nothing"):
+        with pytest.raises(ConfigurationError, match="Cannot read"):
+            Session.load(tmp_path / name)
+    with pytest.raises(ConfigurationError, match="Cannot save"):
+        Session("a:b").save(tmp_path / "nul\0")
     with pytest.raises(ConfigurationError, match="nothing"):
         Session.load(tmp_path / "nothing.json")
     with pytest.raises(ConfigurationError, match="missing"):

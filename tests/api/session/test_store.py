@@ -61,6 +61,16 @@ def test_a_session_begins_with_records(store):
     assert [each.count for each in store.list()] == [3]
 
 
+def test_text_that_is_not_unicode(store):
+    """Half of a character pair in a title or in a search does no harm; the header keeps it."""
+    store.create("s", {"title": "Half \ud800", "model": "m\udfff"}, [record("one \ud800")])
+
+    assert store.load("s")[0] == {"title": "Half \ud800", "model": "m\udfff"}
+    assert [each.title for each in store.list()] == ["Half ?"]
+    assert [each.session_id for each in store.search("one")] == ["s"]
+    assert not store.search("two \ud800")
+
+
 def test_opening_writes_nothing(tmp_path):
     """A file that is as it must be, and its copy, have the same bytes after they were read."""
     store = open_store(tmp_path / "s.db")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.json_form import from_document, to_document
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Cost, Usage
+from interlingua.wire.json_text import dumps
 
 SESSION_VERSION = 1
 """Incremented when an older reader could misread a newer session."""
@@ -52,7 +52,12 @@ def session_to_document(session: SavedSession) -> dict[str, Any]:
 
 def header_document(session: SavedSession) -> dict[str, Any]:
     """The same without the turns."""
-    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+    try:
+        fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"The session cannot be saved: {error}. Its `data` and options must be JSON values."
+        ) from error
     return {_VERSION_KEY: SESSION_VERSION, **fields}
 
 
@@ -90,11 +95,7 @@ def check_version(document: Any) -> None:
 
 def dump_session(session: SavedSession) -> bytes:
     """The document as UTF-8 JSON text."""
-    document = session_to_document(session)
-    try:
-        return msgspec.json.encode(document)
-    except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
-        return json.dumps(document, separators=(",", ":")).encode()
+    return dumps(session_to_document(session))
 
 
 # Files.
@@ -126,18 +127,18 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
     data = dump_session(session)
     try:
         _replace_file(target, data)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: {error}") from error
 
 
 def _read_json(path: Path) -> Any:
     try:
         data = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"Cannot read {os.fspath(path)!r}: {error}") from error
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         try:
             return parse_json(data)
         except (ValueError, RecursionError) as error:

@@ -109,6 +109,7 @@ class Session:
         """How many of the oldest messages are not sent: `summary` is sent in their place."""
         self.summary: str | None = None
         self._session_id: str = settings.pop("session_id", None) or new_ulid()
+        _check_id(self._session_id)
         self.tool_ids: ToolIds = ToolIds()
         """The ids of its tool calls at each provider."""
         given = to_messages(settings.pop("messages", None) or ())
@@ -430,6 +431,16 @@ def _check_texts(model: Any, history: Any) -> None:
         refuse("model", "the name of a model", model)
     if history not in get_args(HistoryMode):
         refuse("history", "'full', 'dynamic' or 'stateless'", history)
+
+
+def _check_id(session_id: Any) -> None:
+    if not isinstance(session_id, str):
+        refuse("session_id", "a string", session_id)
+    try:
+        session_id.encode()
+    except UnicodeEncodeError:  # no store takes it
+        text = f"session_id contains a lone surrogate: {session_id!r:.60}."
+        raise ConfigurationError(text) from None
 
 
 _OF_A_TURN = frozenset(("resume", "approvals", "request_id"))

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.recover import recover_file
-from interlingua.api.session.tables import STORE, header_columns, record_columns
+from interlingua.api.session.tables import STORE, header_columns, record_columns, storable
 from interlingua.client.stores.sqlite_thread import SQLiteThread
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
@@ -188,6 +188,7 @@ class SessionStore:
 
         A word also finds longer words that begin with it.
         """
+        text = storable(text)
         words = re.findall(r"\w+", text)
         is_indexed = words and not re.search(_UNSPACED, text) and await self._index()
         if is_indexed:

@@ -55,7 +55,8 @@ def header_columns(header: Mapping[str, Any]) -> tuple[bytes, int, str | None, s
     """The columns `header`, `checksum`, `title` and `model`."""
     data = dumps(dict(header))
     title, model = (
-        value if isinstance(value := header.get(name), str) else None for name in ("title", "model")
+        storable(value) if isinstance(value := header.get(name), str) else None
+        for name in ("title", "model")
     )
     return data, crc32(data), title, model
 
@@ -75,8 +76,12 @@ def search_text(data: bytes) -> str:
 
 
 def _search_text(record: Any) -> str:
-    text = " ".join(_texts(record, searched=False))[:_SEARCHED_CHARACTERS]
-    return text.encode(errors="replace").decode()  # half of a character pair
+    return storable(" ".join(_texts(record, searched=False))[:_SEARCHED_CHARACTERS])
+
+
+def storable(text: str) -> str:
+    """The text without halves of character pairs, which SQLite does not take."""
+    return text.encode(errors="replace").decode()
 
 
 def _texts(value: Any, *, searched: bool) -> Iterator[str]:
