@@ -279,6 +279,9 @@ def test_wrong_settings_are_refused():
         Fallback("b:two", midstream="always")
     with pytest.raises(ConfigurationError, match="content_filter"):
         Fallback("b:two", finish_reasons=["filtered"])
+    for wrong in ("rate_limit", ValueError, 5):
+        with pytest.raises(ConfigurationError, match="ErrorClass"):
+            Fallback("b:two", errors=[ErrorClass.AUTH, wrong])
 
 
 @both

@@ -21,6 +21,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
+from interlingua.client.middleware.scopes import storable
 from interlingua.client.stores.contract import Store
 from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import CircuitOpenError, StreamError
@@ -182,7 +183,7 @@ class Passage:
 
 
 def _circuit_key(key: str, *names: str) -> str:
-    return ":".join((key, *names) if key else names)
+    return storable(":".join((key, *names) if key else names))
 
 
 def _refusal(

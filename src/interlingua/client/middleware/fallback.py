@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+)
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec.structs import replace
@@ -89,6 +96,7 @@ class Fallback:
             if reason not in REASONS:
                 known = ", ".join(sorted(REASONS))
                 raise ConfigurationError(f"Fallback: no finish reason {reason!r}; known: {known}.")
+        _check_errors(errors)
         self.models: tuple[OtherModel, ...] = tuple(map(to_model, models))
         self._classes = frozenset(error for error in errors if isinstance(error, ErrorClass))
         self._types = tuple(error for error in errors if isinstance(error, type))
@@ -183,6 +191,17 @@ class Fallback:
         if self._accept is not None and not await settle(self._accept(response)):
             return "`accept` returned false"
         return None
+
+
+def _check_errors(errors: Iterable[Any]) -> None:
+    """A name, say, would be no error that ever happens: no other model would be asked."""
+    for error in errors:
+        is_type = isinstance(error, type) and issubclass(error, SDKError)
+        if not is_type and not isinstance(error, ErrorClass):
+            raise ConfigurationError(
+                f"Fallback: errors has ErrorClass values and types of errors, not {error!r:.60}; "
+                "import them from interlingua.errors."
+            )
 
 
 class _Trial:

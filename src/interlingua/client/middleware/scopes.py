@@ -16,9 +16,9 @@ A function returns the name for a request; None if the request is not limited.
 """
 
 _WORDS: dict[str, Callable[[Request], str | None]] = {
-    "user": lambda request: f"user={request.user or ''}",
-    "session": lambda request: f"session={request.session_id or ''}",
-    "run": lambda request: f"run={request.request_id or ''}",
+    "user": lambda request: f"user={storable(request.user or '')}",
+    "session": lambda request: f"session={storable(request.session_id or '')}",
+    "run": lambda request: f"run={storable(request.request_id or '')}",
     "model": lambda request: f"model={request.provider}:{request.model}",
     "provider": lambda request: f"provider={request.provider}",
 }
@@ -48,10 +48,18 @@ def fixed_scope(key: ScopeKey) -> str | None:
 
 def name_scope(key: ScopeKey, name: str | None) -> str:
     """The scope of one name: `user=alice` for the key "user", else the name itself."""
-    return f"{key}={name or ''}" if isinstance(key, str) and key in _WORDS else name or str(key)
+    name = storable(name or "")
+    return f"{key}={name}" if isinstance(key, str) and key in _WORDS else name or str(key)
+
+
+def storable(name: str) -> str:
+    """The name in a form that every store takes: a lone surrogate is written as an escape."""
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()
 
 
 def _check(name: Any) -> str | None:
-    if name is None or isinstance(name, str):
-        return name
+    if name is None:
+        return None
+    if isinstance(name, str):
+        return storable(name)
     raise ConfigurationError(f"key= returned {name!r}; it must return a string or None.")
