@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import signal
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -117,7 +116,7 @@ def simulator():
         process.stdout.readline()  # what it is
         lines = [process.stdout.readline().split()[1] for _ in range(3)]
         yield dict(line.split("=", 1) for line in lines)
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
 
 
 def tutorial():

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import threading
@@ -82,7 +81,7 @@ def serving(name, *arguments):
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
 
 
 def is_open(port):

@@ -72,7 +72,8 @@ def test_a_full_disk_keeps_what_is_recorded(tmp_path):
         "except ConfigurationError as error:\n"
         "    print(error.message)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-B", "-c", code]  # it would leave half of a file of bytecode
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert done.stdout.startswith("cannot write the cassette")
     assert path.read_bytes() == whole
