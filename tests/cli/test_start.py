@@ -8,11 +8,10 @@ from support.cli import MODEL, Program, simulated
 
 SETTINGS = """
 import atexit, gc
-usual = gc.get_threshold()
-atexit.register(
-    lambda: print(gc.get_threshold() == usual, sum(gc.get_count()[1:]), gc.get_freeze_count())
-)
+usual, runs = gc.get_threshold(), []
+atexit.register(lambda: print(gc.get_threshold() == usual, len(runs), gc.get_freeze_count()))
 from interlingua.cli import main
+gc.callbacks.append(lambda phase, about: runs.append(phase))
 main({arguments})
 """
 
