@@ -154,6 +154,7 @@ def test_waiting_ends_and_the_batch_goes_on(tmp_path, how):
     ("lines", "arguments", "complaint"),
     [
         ('"one"\nbroken\n', MODEL, "in.jsonl, line 2: "),
+        ("[" * 100_000, MODEL, "in.jsonl, line 1: "),
         ("[1]\n", MODEL, "in.jsonl, line 1 is neither a text nor an object"),
         ('{"interlingua": 1, "messages": 5}\n', MODEL, "in.jsonl, line 1: "),
         ('{"prompt": "x", "temprature": 1}\n', MODEL, "Unknown option 'temprature'"),

@@ -19,6 +19,7 @@ DOWN = "http://127.0.0.1:1"
 FILES = {
     "broken.json": b"{",
     "list.json": b"[1]",
+    "deep.json": b"[" * 100_000,
     "wrong.json": b'{"messages": 5}',
     "schema.json": b'{"type": 5}',
     "bytes.dat": b"\xff\xfe\x00",
@@ -54,7 +55,7 @@ BAD_INPUT = [
         ("t", "unknown.yaml"),
     )),
     *((f"ask -m {MODEL} --schema ./{file} Hi", 2, file) for file in (
-        "none.json", "folder", "broken.json", "list.json", "bytes.dat",
+        "none.json", "folder", "broken.json", "list.json", "deep.json", "bytes.dat",
     )),
     (f"ask -m {MODEL} --schema schema.json Hi", 2, "JSON Schema"),
     (f"explain -m {MODEL} -a none.png Hi", 2, "none.png"),

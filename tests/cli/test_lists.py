@@ -120,6 +120,15 @@ def test_keys_in_a_keyring(bare):
     assert SECRET not in (bare.home / "ring.json").read_text()
 
 
+def test_a_prompt_that_is_not_utf_8(program):
+    """It is asked, logged and found as far as it can be read."""
+    asked = program.run("ask", "-m", MODEL, "About caf\udce9s")
+    found = json.loads(program.run("log", "search", "About", "--json").stdout)
+
+    assert (asked.returncode, [call["prompt"] for call in found]) == (0, ["About caf?s"])
+    assert program.run("log", "search", "\udce9").returncode == 0
+
+
 def test_log(program):
     """Calls are listed, found by their text, shown whole, and summed up by day and model."""
     program.run("ask", "-m", MODEL, "-s", "Be brief.", "About pelicans")

@@ -229,7 +229,7 @@ def read_items(file: TextIO) -> Iterator[Any]:
         where = f"{file.name}, line {number}"
         try:
             item = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             text = f"{where}: {error}; each line must be JSON, a prompt in quotes"
             raise click.ClickException(text) from None
         if not isinstance(item, (str, dict)):

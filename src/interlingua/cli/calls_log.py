@@ -54,7 +54,7 @@ def start_log(out: Output, *, wanted: bool) -> bool:
 
 def add_call(out: Output, values: dict[str, Any]) -> None:
     """Keep a call. A failure is noted, because the answer is more important than the log."""
-    row = {"at": time.time(), **values}
+    row = {name: _storable(value) for name, value in {"at": time.time(), **values}.items()}
     names = ", ".join(row)
     places = ", ".join(f":{name}" for name in row)
     try:
@@ -78,9 +78,14 @@ def read(query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         return []
     try:
         with _open() as database:
-            return [dict(row) for row in database.execute(query, values)]
+            return [dict(row) for row in database.execute(query, [*map(_storable, values)])]
     except sqlite3.DatabaseError as error:
         raise OSError(None, f"the log cannot be read: {error}", str(log_path())) from error
+
+
+def _storable(value: Any) -> Any:
+    """A value as SQLite takes it: an argument that is not UTF-8 has lone surrogates."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 @contextmanager

@@ -210,7 +210,7 @@ def read_option(pair: tuple[str, str]) -> tuple[str, Any]:
     check_option(name)
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

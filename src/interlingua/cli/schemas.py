@@ -76,7 +76,7 @@ def several(schema: dict[str, Any]) -> dict[str, Any]:
 def _parse(text: str, place: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"{place} is not JSON: {error}", param_hint="--schema") from None
     if not isinstance(value, dict):
         raise click.BadParameter(f"{place} is not a JSON object", param_hint="--schema")
