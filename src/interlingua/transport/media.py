@@ -175,10 +175,15 @@ async def load_media_async(
     root: str | PathLike[str] | None = None,
 ) -> Request:
     """`load_media`, with the files read in a thread; no thread is used if there are no files."""
-    if not find_media(request, _names_file):
+    if not names_files(request):
         return request
     load = partial(load_media, max_bytes=max_bytes, max_total=max_total, root=root)
     return await asyncio.to_thread(load, request)
+
+
+def names_files(request: Request) -> bool:
+    """Whether a part names a file."""
+    return bool(find_media(request, _names_file))
 
 
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:

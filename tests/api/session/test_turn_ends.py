@@ -120,6 +120,27 @@ def test_a_file_of_a_middleware_that_cannot_be_read():
         assert len(run(peer, work).messages) == 2
 
 
+@both_ways
+def test_an_adapter_that_reads_no_files(tmp_path, whole):
+    """Neither the files of a prompt nor those of tools are read for it."""
+    path = tmp_path / "plan.pdf"
+    path.write_bytes(PDF)
+    calls = tool_call("open_plan", name=str(path)), text("A pity.")
+    with simulated(*calls, read_files=False) as peer:
+
+        async def work(client):
+            session = session_of(client, "anthropic", tools=[open_plan])
+            with pytest.raises(ConfigurationError, match="read_files=False"):
+                await turn(session, [Message.user([Document(path=path)])], whole)
+            assert session.messages == ()
+            await turn(session, whole=whole)
+            return session
+
+        (result,) = results_in(run(peer, work).messages)
+    assert result.is_error
+    assert "read_files=False" in result.content
+
+
 def half_answered(client, *tools, **options):
     """A session with two calls, of which one has a result."""
     calls = [ToolCall(id=name, name="visit", arguments={"city": name}) for name in ("A", "B")]

@@ -28,7 +28,13 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.tokens.estimate import estimate_request
-from interlingua.transport.media import load_media, load_media_async, paths_from_urls
+from interlingua.transport.media import (
+    load_media,
+    load_media_async,
+    names_files,
+    paths_from_urls,
+    refuse_files,
+)
 
 if TYPE_CHECKING:
     from interlingua.api.session.session import Session
@@ -62,8 +68,8 @@ class TurnRun(Run):
         goal: Goal | None = None,
     ) -> None:
         super().__init__(model, None, options, goal)
-        layers = (_FileReader(self.client), *self._runner.layers)
-        self._runner = replace(self._runner, layers=layers)
+        self._files = _Files(self.client, self.loop.request or Request())
+        self._runner = replace(self._runner, layers=(self._files, *self._runner.layers))
         self.continues = continues
         """The open turn that this run goes on with."""
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
@@ -119,7 +125,7 @@ class TurnRun(Run):
         session = self._session
         history = session.enter(self)
         try:
-            self._own = (await load_media_async(_with_paths(self._own, self.client))).messages
+            self._own = (await load_media_async(self._files.find(self._own))).messages
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
@@ -183,7 +189,7 @@ class TurnRun(Run):
         try:
             if not self._is_settled:
                 outcome = self.outcome(error)
-                loaded = await load_media_async(_with_paths(outcome.messages, self.client))
+                loaded = await load_media_async(self._files.find(outcome.messages))
                 self.settle(outcome._replace(messages=loaded.messages))
         finally:
             self._session.leave(self)
@@ -202,7 +208,7 @@ class TurnRun(Run):
         try:
             if not self._is_settled:
                 outcome = self.outcome(AbortError(CANCELLED))
-                loaded = load_media(_with_paths(outcome.messages, self.client))
+                loaded = load_media(self._files.find(outcome.messages))
                 self.settle(outcome._replace(messages=loaded.messages))
         finally:
             self._session.leave(self)
@@ -245,21 +251,29 @@ class TurnRun(Run):
         return self.loop.total_usage(partial), self.loop.total_cost(partial, attempts)
 
 
-def _with_paths(messages: tuple[Message, ...], client: Client) -> Request:
-    """The messages, where the files to read are named as the client allows it."""
-    request = Request(messages=messages)
-    return paths_from_urls(request) if client.calls.routing.reads_path_urls else request
-
-
-class _FileReader:
+class _Files:
     """
-    Reads the files that tools return, around all middleware: the session stores their bytes.
+    The files of a turn, whose bytes the session stores.
 
-    So a file that cannot be read is an error of its tool, which is sent to the model.
+    It is a layer around all middleware of tools: a file that a tool returns and that cannot be
+    read is an error of this tool, which is sent to the model.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, request: Request) -> None:
         self._client = client
+        self._request = request
+
+    def find(self, messages: tuple[Message, ...]) -> Request:
+        """The messages, where the files to read are named as the client and adapter allow it."""
+        routing, request = self._client.calls.routing, Request(messages=messages)
+        if routing.reads_path_urls:
+            request = paths_from_urls(request)
+        if names_files(request):
+            asked = routing.address(replace(self._request, messages=messages))
+            adapter = self._client.calls.adapters.get(asked.provider or "")
+            if not getattr(adapter, "reads_files", True):
+                refuse_files(request)
+        return request
 
     async def run_tool(
         self, call: ToolCall, request: Request, call_next: ToolNext, /
@@ -267,7 +281,7 @@ class _FileReader:
         """The result with the bytes of its files."""
         del call, request
         message = Message(role="tool", content=(await call_next(),))
-        loaded = await load_media_async(_with_paths((message,), self._client))
+        loaded = await load_media_async(self.find((message,)))
         return cast(ToolResult, loaded.messages[0].content[0])
 
 
