@@ -17,9 +17,11 @@ import pytest
 
 import interlingua
 from interlingua import Request, dialects, from_json, set_default_client, to_json
+from interlingua.catalog import list_models
 from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
+from interlingua.providers.rows import providers as provider_rows
 from support import preloaded
 from support.reader import simulated_providers
 from support.type_checks import type_check
@@ -194,6 +196,15 @@ def test_examples_type_check(tmp_path):
     (found,) = type_check(tmp_path.iterdir())
 
     assert 'wrong.py:4: error: Unexpected keyword argument "mesages"' in found
+
+
+def test_the_numbers_of_models_and_providers():
+    """What the pages say of the catalog is true, to the hundred; and there are fifty services."""
+    pages = [ROOT / "README.md", ROOT / "docs" / "howto" / "models.md"]
+    said = [re.findall(r"([\d,]+) models", page.read_text(encoding="utf-8")) for page in pages]
+
+    assert said == [[f"{len(list_models()) // 100 * 100:,}"]] * 2
+    assert len(provider_rows()) > 50
 
 
 @every_page
