@@ -13,6 +13,8 @@ DATA = profiles._load()
 SECTIONS = (*DATA.dialects.values(), *DATA.providers.values())
 MODELS = sorted({"", *DATA.models, *(model for section in SECTIONS for model in section.models)})
 OWN = len(EFFORTS)  # an effort by a host's own name, or the model's default
+TRIED: set[str] = set()
+"""The profiles that hold: most models have one that another model has too."""
 
 
 def amount(request, profile):
@@ -29,9 +31,12 @@ def test_safe_21_more_effort_never_sends_less_thinking(dialect, provider):
     """Whatever is lowered, raised or turned into a budget, and whatever `max_tokens` allows."""
     for model in MODELS:
         profile = profiles.profile_for(dialect, model, provider)
+        if repr(profile) in TRIED:
+            continue
         for limit in (None, 100, 5000, 40_000):
             amounts = [
-                amount(Request(model=model, reasoning_effort=effort, max_tokens=limit), profile)
+                amount(Request(reasoning_effort=effort, max_tokens=limit), profile)
                 for effort in EFFORTS
             ]
             assert amounts == sorted(amounts), (model, limit)
+        TRIED.add(repr(profile))

@@ -289,7 +289,7 @@ def test_abort_while_a_tool_runs():
 
 
 @pytest.mark.parametrize(
-    "timeout", [0.1, TimeoutConfig(total=0.1), TimeoutConfig(per_step=0.1)], ids=str
+    "timeout", [0.05, TimeoutConfig(total=0.05), TimeoutConfig(per_step=0.05)], ids=str
 )
 @pytest.mark.parametrize("whole", [True, False])
 def test_timeouts(timeout, whole):

@@ -159,7 +159,7 @@ def test_safe_25_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_s
             return history, await generate(named(provider), messages=history, client=client)
         raise AssertionError("it did not fail")
 
-    slow = latency(between=0.02)
+    slow = latency(between=0.005)
     with simulated(text("I look.") + tool_call("look", place="Oslo") + slow, text("Rain.")) as peer:
         history, result = run(peer, work)
         sent = peer.app.script.requests[1].messages
@@ -174,7 +174,7 @@ def test_safe_25_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_s
 @pytest.mark.parametrize("blocking", [False, True], ids=["async", "sync"])
 def test_safe_25_a_reader_that_leaves_early_has_a_labelled_partial(provider, blocking):
     """Its message says that it was cut short, so that its calls are repaired."""
-    slow = latency(between=0.02)
+    slow = latency(between=0.005)
 
     async def work(client):
         async with stream(named(provider), "?", client=client) as events:
