@@ -39,12 +39,12 @@ def test_differences(left, right, found):
 
 def test_differences_are_bounded_and_deep():
     """Neither many differences nor deep nesting is a problem."""
-    deep = None
+    deep, as_deep = None, None
     for _ in range(5_000):
-        deep = [deep]
+        deep, as_deep = [deep], [as_deep]
 
     assert len(differences(list(range(100)), [None] * 100)) == 20
-    assert differences(deep, deep) == []
+    assert differences(deep, as_deep) == []
 
 
 def test_shorthand_is_the_same():

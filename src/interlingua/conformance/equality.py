@@ -68,24 +68,37 @@ def _schema_rules() -> list[SchemaRules]:
 def differences(left: Any, right: Any, path: str = "$") -> list[str]:
     """The first differences between two JSON values, by path."""
     lines: list[str] = []
-    stack = [(left, right, path)]
+    # A path is a chain of keys, because most values are equal and their paths are never written.
+    stack: list[tuple[Any, Any, _Place]] = [(left, right, (None, path))]
     while stack and len(lines) < _MAX_DIFFERENCES:
-        one, other, where = stack.pop()
+        one, other, place = stack.pop()
         if isinstance(one, dict) and isinstance(other, dict):
             for key in {**one, **other}:
                 if key not in one or key not in other:
                     side = "right" if key in one else "left"
                     value = one.get(key, other.get(key))
-                    lines.append(f"{where}.{key}: {_short(value)} is missing on the {side}")
-                else:
-                    stack.append((one[key], other[key], f"{where}.{key}"))
+                    where = _written((place, key))
+                    lines.append(f"{where}: {_short(value)} is missing on the {side}")
+                elif one[key] is not other[key]:
+                    stack.append((one[key], other[key], (place, key)))
         elif isinstance(one, _LISTS) and isinstance(other, _LISTS) and len(one) == len(other):
-            stack += [
-                (a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(one, other, strict=True))
-            ]
+            pairs = enumerate(zip(one, other, strict=True))
+            stack += [(a, b, (place, i)) for i, (a, b) in pairs if a is not b]
         elif one != other or isinstance(one, bool) is not isinstance(other, bool):
-            lines.append(f"{where}: {_short(one)} is not {_short(other)}")
+            lines.append(f"{_written(place)}: {_short(one)} is not {_short(other)}")
     return lines
+
+
+_Place: TypeAlias = "tuple[_Place | None, str | int]"
+
+
+def _written(place: _Place) -> str:
+    steps: list[str] = []
+    above: _Place | None = place
+    while above is not None:
+        above, key = above
+        steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def _short(value: Any) -> str:
