@@ -21,10 +21,10 @@ MOST_SHOWN = 20
 def main() -> int:
     """1 if something is wrong."""
     score, unknown = completeness()
+    examples = pyright(cwd=ROOT)
     print(f"{score:.1%} of the names have a known type, at least {LEAST:.0%} must")
     for name in unknown[:MOST_SHOWN]:
         print(f"  {name}")
-    examples = pyright(cwd=ROOT)
     print(examples.stdout.strip() or examples.stderr.strip())
     return int(score < LEAST or examples.returncode != 0)
 
