@@ -28,7 +28,7 @@ from interlingua.spec.response import Cost, Usage
 from support import virtual_time
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
 from support.simulated import simulated
-from support.stores import Clock
+from support.stores import KINDS, Clock
 
 WAYS = ("complete", "stream")
 FAST = RetryPolicy(base_delay=0.0, max_retries=3)
@@ -640,6 +640,26 @@ def test_a_run_shares_its_key():
         result = await generate("m", "hello", client=client_of(Metered(), limit), request_id="r1")
         assert result.text == "one two three"
         assert await limit.used("r1") == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_of_long_ago_are_forgotten(kind, tmp_path):
+    """Any number of them takes no room for ever; what a user spent stays."""
+
+    async def main():
+        clock = Clock()
+        store = KINDS[kind](clock, tmp_path)
+        limits = [budget(usd=10.0, key=key, store=store, clock=clock) for key in ("run", "user")]
+        client = client_of(Metered(), *limits)
+        await generate("m", "hello", client=client, request_id="r1", user="eve")
+        clock.advance(86_000)
+        assert await limits[0].used("r1") == pytest.approx(SPENT)
+        clock.advance(1_000)
+        assert await limits[0].used("r1") == 0
+        assert await limits[1].used("eve") == pytest.approx(SPENT)
+        await store.close()
 
     asyncio.run(main())
 

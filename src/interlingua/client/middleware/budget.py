@@ -346,7 +346,9 @@ class Budget(BeginEnd["_Tally"]):
             key = f"{name}:{date}:{scope}"
             return Limit(key=key, maximum=usd, mode="reserve", ttl=_KEPT[span])
         key = f"{name}:{scope}" if span is None else f"{name}:{span:g}s:{scope}"
-        return Limit(key=key, maximum=usd, period=span, mode="reserve")
+        # A program has any number of runs, and each of them is over some time.
+        ttl = _DAY if span is None and self._key == "run" else None
+        return Limit(key=key, maximum=usd, period=span, mode="reserve", ttl=ttl)
 
     def _refusal(
         self, scope: str, amount: float, request: Request, refused: Refused
