@@ -138,7 +138,7 @@ def test_waiting_ends_and_the_batch_goes_on(tmp_path, how):
             if how == "ctrl-c":
                 wait_for(lambda: questions(app) >= 2, process)
                 process.send_signal(signal.SIGINT)
-            code, errors = process.wait(20), process.stderr.read()
+            code, errors = process.wait(), process.stderr.read()
 
     lines = errors.splitlines()
     command = f"interlingua batch results {BATCH}"

@@ -29,7 +29,7 @@ def test_run(gguf, bare):
                 status = reply.status
         finally:
             process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait()
 
     assert (status, code) == (200, 0)
 

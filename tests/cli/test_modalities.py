@@ -213,7 +213,7 @@ def test_a_full_disk_loses_nothing(program, tmp_path):
     (saved,) = (tmp_path / "tmp").iterdir()
     full = Path("/dev/full")
     with full.open("w") as file, program.start(*EMBED, "a", stdout=file) as process:
-        code, errors = process.wait(30), process.stderr.read()
+        code, errors = process.wait(), process.stderr.read()
 
     assert done.returncode == 1
     assert done.stderr == (
@@ -230,7 +230,7 @@ def test_a_closed_pipe_is_silent(program):
     os.close(reader)
     with program.start(*EMBED, "a", stdout=writer) as process:
         os.close(writer)
-        code, errors = process.wait(30), process.stderr.read()
+        code, errors = process.wait(), process.stderr.read()
 
     assert (code, errors) == (141, "")
 
@@ -243,7 +243,7 @@ def test_ctrl_c_is_one_line(tmp_path, arguments):
     with serve_in_thread(app) as server, Program(tmp_path, server.url).start(*arguments) as process:
         wait_for(lambda: app.script.received, process)
         process.send_signal(signal.SIGINT)
-        code, errors = process.wait(20), process.stderr.read()
+        code, errors = process.wait(), process.stderr.read()
 
     assert (code, errors) == (130, "interrupted\n")
     assert not list(tmp_path.glob("x.*"))

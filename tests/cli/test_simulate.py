@@ -30,7 +30,7 @@ def test_it_answers_and_ends_with_ctrl_c(bare):
                 answer = client.complete(Request(model="anthropic:m", messages="Hi."))
         finally:
             process.send_signal(signal.SIGINT)
-        code = process.wait(20)
+        code = process.wait()
         errors = process.stderr.read()
 
     assert answer.text.endswith("You said: Hi.")

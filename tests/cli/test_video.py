@@ -121,7 +121,7 @@ def test_waiting_ends_and_the_job_goes_on(tmp_path, how):
             if how == "ctrl-c":
                 wait_for(lambda: len(app.script.received) >= 3, process)
                 process.send_signal(signal.SIGINT)
-            code, errors = process.wait(20), process.stderr.read()
+            code, errors = process.wait(), process.stderr.read()
         command = f"interlingua video get {JOB} -o 'a sea.mp4'"
         state = program.run("video", "get", JOB)
 

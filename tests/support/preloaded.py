@@ -156,13 +156,15 @@ def _open(stack, given, number):
 @functools.cache
 def _control():
     """The connection to the interpreter, which is started at the first use."""
+    # Coverage that is measured there would be written whole by each of the programs.
+    variables = {name: os.environ[name] for name in os.environ if not name.startswith("COVERAGE")}
     ours, theirs = socket.socketpair()
     with theirs:
         server = subprocess.Popen(
             [sys.executable, SERVER, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONUTF8": "1"},
+            env={**variables, "PYTHONUTF8": "1"},
             start_new_session=True,
         )
     atexit.register(server.wait)

@@ -126,7 +126,7 @@ def end(code):
 
 def main():
     """Serve, and run programs in the children."""
-    del sys.path[0]  # the folder of this file
+    sys.path.remove(os.path.dirname(__file__))  # noqa: PTH120 -- a path is text here
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those between
     preload()
     with socket.socket(fileno=int(sys.argv[1])) as control:
