@@ -192,13 +192,19 @@ class Attempts:
         """What these layers are told about the call."""
         if not layers.takes_call:
             return NO_CALL
-        return CallInfo(
-            step=self._step,
-            attempt=attempt,
-            adapters=self._calls.routing.adapters,
-            attempts=self._ended,
-            tariffs=self._calls.tariffs,
-        )
+        calls, adapters = self._calls, self._adapters
+        if layers.sees_answers:
+            return CallInfo(
+                step=self._step,
+                attempt=attempt,
+                adapters=calls.routing.adapters,
+                attempts=self._ended,
+                tariffs=calls.tariffs,
+            )
+        info = calls.info  # is enough for layers that only count
+        if info.adapters is not adapters or info.tariffs is not calls.tariffs:
+            info = calls.info = CallInfo(adapters=adapters, tariffs=calls.tariffs)
+        return info
 
     def _ended(self) -> tuple[Attempt, ...]:
         return self.records

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from interlingua.client.call_events import Subscriber
 from interlingua.client.initialization import Initialization
-from interlingua.client.middleware.layers import CallLayers
+from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers
 from interlingua.client.routing import Routing
 from interlingua.prepare.behaviour import tools_left_out
 from interlingua.providers.cancel import Scopes
@@ -73,6 +73,8 @@ class Calls:
         self.subscribers: tuple[Subscriber, ...] = ()
         self.call_ids: CallIds | None = None
         """Translates the ids of tool calls, for a session; set on a client's twin."""
+        self.info: CallInfo = NO_CALL
+        """What all calls have in common, as the last one was told."""
 
     def rebind(
         self,

@@ -77,6 +77,13 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         """The given prices; later ones are over earlier ones."""
         self.clock: Callable[[], float] = clock
         self.version: str = _hash(self.given)
+        self.changes: int = 0
+        """Changes whenever what was read may no longer be true."""
+
+    def clear(self) -> None:
+        """Forget what was looked up."""
+        super().clear()
+        self.changes += 1
 
     def with_prices(self, prices: Prices) -> Tariffs:
         """A table with these prices over those of this one."""

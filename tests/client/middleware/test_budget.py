@@ -12,9 +12,11 @@ from interlingua import sync
 from interlingua.api.run.generate import generate
 from interlingua.client.client import Client
 from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
+from interlingua.client.middleware.layers import CallInfo
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.providers.catalog.search import get_model_info
+from interlingua.providers.tariffs import Tariffs
 from interlingua.simulator import text
 from interlingua.spec.errors import (
     BudgetExceededError,
@@ -456,6 +458,38 @@ def test_the_default_of_max_tokens_is_reserved():
     assert limit.estimate(ask()) == ASSUMED_OUTPUT
     assert limit.estimate(ask(thinking_budget=1_000)) == ASSUMED_OUTPUT + 1_000
     assert limit.estimate(ask(max_tokens=50, thinking_budget=1_000)) == 50
+    assert limit.estimate(ask(max_tokens=-50, thinking_budget=-1)) == ASSUMED_OUTPUT
+
+
+@pytest.mark.parametrize("price", [-1.0, float("nan"), float("inf")])
+@both_ways
+def test_a_price_that_cannot_be_reserved_is_refused(way, price):
+    """A wrong `cost=` gives no money back: the call is not sent."""
+
+    async def main():
+        adapter, limit = Metered(), budget(cost=lambda *_: price)
+        with pytest.raises(ConfigurationError, match="cost="):
+            await call(client_of(adapter, limit), way)
+        assert not adapter.sent
+        assert await limit.used() == 0
+
+    asyncio.run(main())
+
+
+def test_an_estimate_follows_the_prices():
+    """Other prices count at once: of another client, another model, and a table that changed."""
+    dear, cheap = (Tariffs({"m": {"input": 0, "output": rate}}) for rate in (2e6, 1e6))
+    limit, request = Budget(usd=1.0), ask(max_tokens=1, provider="metered")
+    other = replace(request, model="n")
+
+    assert limit.estimate(request, CallInfo(tariffs=dear)) == 2.0
+    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 1.0
+    with pytest.raises(ConfigurationError, match="metered:n"):
+        limit.estimate(other, CallInfo(tariffs=cheap))
+    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 1.0
+    cheap.given = dear.given
+    cheap.clear()  # as when the catalog changes
+    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 2.0
 
 
 # Operations.

@@ -568,3 +568,25 @@ def test_wrong_options(options):
     """What a limit cannot mean is refused when it is made."""
     with pytest.raises(ConfigurationError):
         RateLimit(**options)
+
+
+@both_ways
+def test_a_negative_max_tokens_gives_no_room(way):
+    """A layer that sets one does not free tokens of others while its call is under way."""
+    limit = RateLimit(output_tokens_per_minute=10_000)
+    used = []
+
+    class Noting(Metered):
+        async def answer(self, request):
+            used.append(await limit.used(SCOPE))
+            return await super().answer(request)
+
+    class Negative:
+        def complete(self, request, call_next):
+            return call_next(replace(request, max_tokens=-5_000))
+
+        stream = complete
+
+    asyncio.run(call(client_of(Noting(), Negative(), limit), way))
+
+    assert used == [{"output_tokens": ASSUMED_OUTPUT}]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
@@ -109,7 +109,7 @@ class Budget(BeginEnd["_Tally"]):
         name: str = "budget",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        _check(usd, period, unknown)
+        _check(usd, period, unknown, max_tokens)
         self._usd = usd
         self._period = period
         self._is_calendar = isinstance(period, str)
@@ -129,13 +129,13 @@ class Budget(BeginEnd["_Tally"]):
             seconds=lease,
             on_failure=on_store_failure,
         )
-        self._local = self._leases.local
+        self._local, self._settle_hold = self._leases.local, self._leases.settle
         self.tallies: dict[str, _Tally] = {}
         """The calls under way, by request id."""
         self._unpriced: set[str] = set()
         self._groups: dict[str, LimitGroup] = {}  # by scope, of one day
         self._day = 0.0
-        self._last_asked: tuple[_Asked | None, tuple[Seller, str, str]] = (None, _NOBODY)
+        self._last_asked: _Asked = ({}, _CATALOG, -1, None, "", None)
         self.attempt_layer: _Meter = _Meter(self)
         """Adds up the cost of the attempts."""
 
@@ -172,18 +172,21 @@ class Budget(BeginEnd["_Tally"]):
         amount, local = self.estimate(request, call), self._local
         if local is None:
             return self._open(request, scope, call, amount)
-        outcome = local.reserve_now(self._group(scope), (amount,))
-        if type(outcome) is not Taken:  # `isinstance` takes longer
-            raise self._refusal(scope, amount, request, outcome)
-        return self._join(request, scope, call, amount, outcome)
+        group = None if self._is_calendar else self._groups.get(scope)
+        hold = local.reserve_now(group or self._group(scope), (amount,))
+        if type(hold) is not Taken:  # `isinstance` takes longer
+            raise self._refusal(scope, amount, request, hold)
+        return self._join(request, scope, call, amount, hold)
 
     def end(self, tally: _Tally, *_: object) -> Awaitable[object] | None:
         """Settle what the attempts of a call have cost."""
-        tally.calls -= 1
-        if tally.calls:
+        if tally.calls > 1:
+            tally.calls -= 1
             return None
+        tally.calls = 0
         del self.tallies[tally.id]
-        settling = self._settle(tally.hold, tally.spent)
+        hold, settle_hold = tally.hold, self._settle_hold
+        settling = None if hold is None else settle_hold(hold, (tally.spent,))
         if not tally.others:
             return settling
         each = (settling, *(self._settle(hold, 0.0) for hold in tally.others))
@@ -200,8 +203,9 @@ class Budget(BeginEnd["_Tally"]):
             return await call_next(value)
         call = _call_of(operation)
         usages = possible_usages(operation, value)
-        priced = (usage for usage in usages if self._price(request, usage, call) is not None)
-        reserved = self._expected_cost(request, next(priced, usages[-1]), call)
+        amounts = (self._price(request, usage, call) for usage in usages)
+        priced = (amount for amount in amounts if amount is not None)
+        reserved = self._expected_cost(request, next(priced, None))
         hold = await self._reserve(scope, reserved, request)
         spent, is_stream = 0.0, False
         try:
@@ -236,7 +240,7 @@ class Budget(BeginEnd["_Tally"]):
         def see(request: Request) -> None:
             scope = self._scope(request)
             if scope is not None:
-                amounts[scope] += self._estimate_item(request, call)
+                amounts[scope] += self.estimate(request, call, BATCH_TIER)
 
         async def admit() -> None:
             whole = request_of(operation, value)
@@ -257,15 +261,6 @@ class Budget(BeginEnd["_Tally"]):
         finally:
             for hold, amount in holds:
                 await settle(self._settle(hold, amount if is_counted else 0.0))
-
-    def _estimate_item(self, request: Request, call: CallInfo) -> float:
-        """The most that a request of a batch should cost; as a call, if that is unknown."""
-        tokens, output = self._expected_tokens(request)
-        usage = Usage(
-            input_tokens=tokens, output_tokens=output, service_tier=BATCH_TIER, estimated=True
-        )
-        amount = self._price(request, usage, call)
-        return self.estimate(request, call) if amount is None else amount
 
     # Reserving.
 
@@ -289,7 +284,7 @@ class Budget(BeginEnd["_Tally"]):
         else:
             tally.calls += 1
             tally.reserved += amount
-            tally.others.append(hold)
+            tally.others += (hold,)
         return tally
 
     def _settle(self, hold: Hold | None, spent: float) -> Awaitable[None] | None:
@@ -305,7 +300,8 @@ class Budget(BeginEnd["_Tally"]):
         amount = self.estimate(request, tally.call)
         missing = tally.spent + tally.running + amount - tally.reserved
         if missing > 0:
-            tally.others.append(await self._reserve(tally.scope, missing, request))
+            hold = await self._reserve(tally.scope, missing, request)
+            tally.others += (hold,)
             tally.reserved += missing
         return amount
 
@@ -324,12 +320,6 @@ class Budget(BeginEnd["_Tally"]):
 
     def _group(self, scope: str) -> LimitGroup:
         """The limit of a scope, in this day."""
-        group = self._groups.get(scope)
-        if group is None or self._is_calendar:
-            group = self._make_group(scope)
-        return group
-
-    def _make_group(self, scope: str) -> LimitGroup:
         now = self._clock() if self._is_calendar else 0.0
         day, groups = now // _DAY, self._groups
         if day != self._day or len(groups) >= _MAX_SCOPES:
@@ -388,24 +378,26 @@ class Budget(BeginEnd["_Tally"]):
 
     # Prices.
 
-    def estimate(self, request: Request, call: CallInfo = NO_CALL) -> float:
-        """The most that one attempt should cost."""
-        tokens, output = self._expected_tokens(request)
-        if self._cost is None:
+    def estimate(
+        self, request: Request, call: CallInfo = NO_CALL, tier: str | None = None
+    ) -> float:
+        """The most that one attempt should cost; in a tier of service, if that has a price."""
+        output = request.max_tokens
+        if output is None or output < 0:
+            output = self._max_tokens + max(0, request.thinking_budget or 0)
+        tokens = int(estimate_input(request) * _SURE) + 1
+        if self._cost is None and tier is None:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
             tariff = self._find_tariff(request, tariffs, call)
             if tariff is not None:
-                amount = tariff.price_tokens(tokens, output, tariffs.clock)
-                if amount is not None:
-                    return amount
-        usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
-        return self._expected_cost(request, usage, call)
-
-    def _expected_tokens(self, request: Request) -> tuple[int, int]:
-        output = request.max_tokens
-        if output is None:
-            output = self._max_tokens + (request.thinking_budget or 0)
-        return int(estimate_input(request) * _SURE) + 1, output
+                priced = tariff.price_tokens(tokens, output, tariffs.clock)
+                if priced is not None:
+                    return priced
+        usage = Usage(input_tokens=tokens, output_tokens=output, service_tier=tier, estimated=True)
+        amount = self._price(request, usage, call)
+        if amount is None and tier is not None:
+            return self.estimate(request, call)
+        return self._expected_cost(request, amount)
 
     def cost_of(
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
@@ -434,13 +426,21 @@ class Budget(BeginEnd["_Tally"]):
 
     def _find_tariff(self, request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
         """The rates of the model of a request; None if they are unknown."""
-        key = request.provider or ""
-        asked, known = (call.adapters.get(key), key, request.model), self._last_asked
-        if known[0] != asked:
-            adapter, _, model = asked
+        adapters, known_tariffs, changes, provider, model, tariff = self._last_asked
+        if (
+            model != request.model
+            or provider != request.provider
+            or adapters is not call.adapters
+            or known_tariffs is not tariffs
+            or changes != tariffs.changes
+        ):
+            adapters, provider, model = call.adapters, request.provider, request.model
+            key = provider or ""
+            adapter = adapters.get(key)
             seller = Seller(key) if adapter is None else seller_of(adapter, key)
-            known = self._last_asked = (asked, (seller, model, model))
-        return tariffs[known[1]]
+            tariff, changes = tariffs[seller, model, model], tariffs.changes
+            self._last_asked = (adapters, tariffs, changes, provider, model, tariff)
+        return tariff
 
     def _settled_cost(
         self, request: Request, result: Any, reserved: float, call: CallInfo
@@ -455,11 +455,16 @@ class Budget(BeginEnd["_Tally"]):
             return reserved
         return self.cost_of(request, usage, None, call)
 
-    def _expected_cost(self, request: Request, usage: Usage, call: CallInfo) -> float:
-        """The price of an estimate; an unknown price is refused or logged."""
-        amount = self._price(request, usage, call)
-        if amount is not None:
+    def _expected_cost(self, request: Request, amount: float | None) -> float:
+        """An amount that can be reserved; an unknown one is refused, or logged and 0."""
+        if amount is not None and 0 <= amount < inf:
             return amount
+        if amount is not None:
+            raise ConfigurationError(
+                f"{self!r} cannot reserve ${amount}, the price of a call of {request.model}, and "
+                "the call was not sent. What cost= returns must be a finite number >= 0, or None.",
+                setting="cost",
+            )
         target = f"{request.provider}:{request.model}"
         if not self._allows_unknown:
             raise ConfigurationError(
@@ -488,7 +493,7 @@ def _call_of(operation: OperationCall) -> CallInfo:
     return CallInfo(adapters=adapters, tariffs=operation.tariffs)
 
 
-class _Tally(Struct):
+class _Tally(Struct, gc=False):
     """What the attempts of a call have cost, and what is reserved for them."""
 
     id: str
@@ -497,7 +502,7 @@ class _Tally(Struct):
     call: CallInfo
     reserved: float
     hold: Hold | None
-    others: list[Hold | None] = []
+    others: tuple[Hold | None, ...] = ()
     """What was reserved later."""
     running: float = 0.0
     """The estimates of the attempts that are under way."""
@@ -505,9 +510,8 @@ class _Tally(Struct):
     calls: int = 1
 
 
-_Asked: TypeAlias = tuple[Adapter | None, str, str]
-"""An adapter, its name in the client, and a model."""
-_NOBODY = (Seller(""), "", "")
+_Asked: TypeAlias = tuple[Mapping[str, Adapter], Tariffs, int, str | None, str, Tariff | None]
+"""The rates of a model, after all that they depend on."""
 _Attempt: TypeAlias = tuple[_Tally, Request, float]
 """The call of an attempt, its request, and what it may cost."""
 
@@ -558,9 +562,10 @@ class _Meter(BeginEnd[_Attempt]):
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
 
 
-def _check(usd: float, period: Any, unknown: str) -> None:
-    if not usd >= 0:
-        raise ConfigurationError(f"Budget: usd must be 0 or more, not {usd!r}.")
+def _check(usd: float, period: Any, unknown: str, max_tokens: int) -> None:
+    for name, amount in (("usd", usd), ("max_tokens", max_tokens)):
+        if not amount >= 0:
+            raise ConfigurationError(f"Budget: {name} must be 0 or more, not {amount!r}.")
     is_span = isinstance(period, (int, float)) and isfinite(period) and period > 0
     if period is not None and period not in _CALENDAR and not is_span:
         raise ConfigurationError(

@@ -32,23 +32,27 @@ def estimate_input(request: Request) -> int:
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    tokens, left = 0.0, -1 if request.tools else _SHORT
+    plain, foreign = _SHORT if request.tools else 0, 0  # characters
     for message in request.messages:
-        tokens += _MESSAGE
         for part in message.content:
             if type(part) is not Text:
-                left = -1
+                plain = _SHORT
                 break
             text = part.text
-            size = len(text)
-            left -= size
-            tokens += size / (_CHARACTERS if text.isascii() else _FOREIGN)
-        if left < 0:
-            tokens = estimate_request(request, request.provider or "")
+            if text.isascii():
+                plain += len(text)
+            else:
+                foreign += len(text)
+        if plain + foreign >= _SHORT:
             break
-    estimate = int(tokens)
-    _last = (request, estimate)
-    return estimate
+    if plain + foreign >= _SHORT:
+        tokens = estimate_request(request, request.provider or "")
+    else:
+        tokens = _MESSAGE * len(request.messages) + plain // _CHARACTERS
+        if foreign:
+            tokens += int(foreign / _FOREIGN)
+    _last = (request, tokens)
+    return tokens
 
 
 class StreamMeter:

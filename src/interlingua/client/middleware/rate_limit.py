@@ -132,7 +132,8 @@ class RateLimit(BeginEnd["_Permit"]):
 
     def begin(self, request: Request, _: CallInfo) -> _Permit | Coroutine[Any, Any, _Permit] | None:
         """Take what an attempt needs, at once if there is room in this process and no queue."""
-        scope = self._scope(request)
+        read_scope = self._scope
+        scope = read_scope(request)
         if scope is None:
             return None
         learned = self._learned.get(scope)
@@ -247,7 +248,7 @@ class RateLimit(BeginEnd["_Permit"]):
 
     def _amounts(self, learned: Learned, tokens: int, output: int | None) -> _Amounts:
         """What an attempt takes of each limit; an estimate takes at most all of it."""
-        expected = learned.average_output if output is None else output
+        expected = learned.average_output if output is None or output < 0 else output
         most_input, most_output = self._most_input, self._most_output
         if learned.share != 1.0:
             most_input, most_output = most_input * learned.share, most_output * learned.share
@@ -315,7 +316,7 @@ class RateLimit(BeginEnd["_Permit"]):
         )
 
 
-class _Permit(Struct):
+class _Permit(Struct, gc=False):
     """What one attempt has taken."""
 
     scope: str

@@ -15,11 +15,24 @@ A word ("user", "session", "run", "model" or "provider"), a name of one's own, o
 A function returns the name for a request; None if the request is not limited.
 """
 
+_last: tuple[str | None, str, str] | None = None
+
+
+def _model_scope(request: Request) -> str:
+    """The last one is kept: most calls ask the same model as the call before."""
+    global _last  # noqa: PLW0603 -- one tuple, which is replaced as a whole
+    known = _last
+    if known is None or known[1] != request.model or known[0] != request.provider:
+        provider, model = request.provider, request.model
+        known = _last = (provider, model, f"model={provider}:{model}")
+    return known[2]
+
+
 _WORDS: dict[str, Callable[[Request], str | None]] = {
     "user": lambda request: f"user={storable(request.user or '')}",
     "session": lambda request: f"session={storable(request.session_id or '')}",
     "run": lambda request: f"run={storable(request.request_id or '')}",
-    "model": lambda request: f"model={request.provider}:{request.model}",
+    "model": _model_scope,
     "provider": lambda request: f"provider={request.provider}",
 }
 

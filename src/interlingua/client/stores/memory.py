@@ -266,7 +266,8 @@ class MemoryStore:
         """
         Take all amounts, or none, until `settle_now`: for middleware of this process.
 
-        There are no leases, because the store ends with the process. No limit may have a burst.
+        There are no leases, because the store ends with the process. No limit may have a burst,
+        and no amount may be below 0.
         """
         lock, clock = self._lock, self._clock
         lock.acquire()  # `with` takes twice as long
@@ -278,7 +279,7 @@ class MemoryStore:
             for cell, ceiling, place in group.parts:
                 amount, bucket = amounts[place], cell.bucket
                 total = bucket.total + amount
-                if not (total <= ceiling and amount >= 0):
+                if not total <= ceiling:  # also if it is not a number
                     refused = self._refuse(group, amounts, cell)
                     if refused is not None:
                         return refused
