@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -44,7 +43,7 @@ from interlingua.spec.request import Request
 from interlingua.transport.aiohttp_transport import AiohttpTransport
 from interlingua.transport.httpx2_transport import HttpxTransport
 from support.http_calls import make_certificate, server_tls
-from support.servers import Server, answering, reply
+from support.servers import Server, answering, free_port, reply
 from support.simulated import DIALECTS, complete, simulated, stream
 
 WORDS = "one two three four five six seven eight nine ten " * 12
@@ -139,12 +138,6 @@ def transport(request):
     return request.param
 
 
-def unused_port():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
-
-
 def fails(base_url, **settings):
     """The errors of a whole call and of a stream."""
     found = []
@@ -176,7 +169,7 @@ def fails(base_url, **settings):
 )
 def test_no_connection(transport, base_url, retryable):
     """Refused, or a name nobody has."""
-    failures = fails(base_url.format(port=unused_port()), transport=transport())
+    failures = fails(base_url.format(port=free_port()), transport=transport())
 
     assert len(failures) == 2
     for failure in failures:

@@ -6,6 +6,7 @@ A real Redis server for tests: `redis-server` on the PATH, else the one in the `
 
 import atexit
 import functools
+import random
 import shutil
 import socket
 import subprocess
@@ -32,14 +33,21 @@ def find_server():
     return None
 
 
+def _free_port():
+    """A port that the system does not give to another program meanwhile: `servers.free_port`."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class RedisServer:
     """A server on a free port of this machine, which keeps nothing on disk."""
 
     def __init__(self, program):
         self._program = program
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self._shell = None
 

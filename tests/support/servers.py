@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import socket
 import ssl
 import struct
@@ -173,7 +174,14 @@ def streaming(*pieces, end=b""):
 
 
 def free_port():
-    """A port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """
+    A port on which nobody listens.
+
+    It is not one of those that the system gives to whoever asks for any port: another program
+    could get it before it is used.
+    """
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
