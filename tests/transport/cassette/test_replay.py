@@ -13,6 +13,7 @@ from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport, differences
+from support import virtual_time
 
 KEY = "planted-key-0123456789"
 
@@ -36,7 +37,7 @@ def record(path, *exchanges):
             with contextlib.suppress(NetworkError, StreamError):
                 await collect(transport, request)
 
-    asyncio.run(main())
+    virtual_time.run(main())
 
 
 def replay(path, *requests, **settings):
@@ -179,7 +180,7 @@ def test_failures_are_replayed(tmp_path):
 def test_pauses(tmp_path):
     """Pauses are skipped unless a speed is given."""
     path = tmp_path / "t.json"
-    record(path, (ask({}), CannedReply(body=(b"a", 0.2, b"b"))))
+    record(path, (ask({}), CannedReply(body=(b"a", 20, b"b"))))
 
     async def timed(speed):
         loop = asyncio.get_running_loop()
@@ -187,14 +188,14 @@ def test_pauses(tmp_path):
         await collect(ReplayTransport(path, speed=speed), ask({}))
         return loop.time() - began
 
-    assert asyncio.run(timed(1)) >= 0.19
-    assert asyncio.run(timed(4)) >= 0.04
+    assert virtual_time.run(timed(1)) == pytest.approx(20)
+    assert virtual_time.run(timed(4)) == pytest.approx(5)
 
 
 def test_time_to_the_headers(tmp_path):
     """The time to the headers is replayed like a pause."""
     path = tmp_path / "t.json"
-    record(path, (ask({}), CannedReply(body=b"a", after=0.2)))
+    record(path, (ask({}), CannedReply(body=b"a", after=20)))
 
     async def timed(speed):
         loop = asyncio.get_running_loop()
@@ -202,8 +203,8 @@ def test_time_to_the_headers(tmp_path):
         async with ReplayTransport(path, speed=speed).send(ask({})):
             return loop.time() - began
 
-    assert asyncio.run(timed(1)) >= 0.19
-    assert asyncio.run(timed(4)) >= 0.04
+    assert virtual_time.run(timed(1)) == pytest.approx(20)
+    assert virtual_time.run(timed(4)) == pytest.approx(5)
 
 
 def test_generated_ids(tmp_path):
