@@ -476,6 +476,25 @@ def test_a_price_that_cannot_be_reserved_is_refused(way, price):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("period", [None, "day", 60.0])
+def test_another_amount_counts_from_the_next_call_on(period):
+    """`usd` may be raised and lowered; what is spent stays spent."""
+
+    async def main():
+        limit = budget(usd=1.0, period=period)
+        client = client_of(Metered(), limit)
+        await call(client, "complete")
+        limit.usd = 0.1
+        with pytest.raises(BudgetExceededError) as caught:
+            await call(client, "complete")
+        assert caught.value.limit == 0.1
+        limit.usd = 2.0
+        await call(client, "complete")
+        assert await limit.used() == pytest.approx(2 * SPENT)
+
+    asyncio.run(main())
+
+
 def test_an_estimate_follows_the_prices():
     """Other prices count at once: of another client, another model, and a table that changed."""
     dear, cheap = (Tariffs({"m": {"input": 0, "output": rate}}) for rate in (2e6, 1e6))

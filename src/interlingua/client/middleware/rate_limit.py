@@ -158,12 +158,21 @@ class RateLimit(BeginEnd["_Permit"]):
     def end(
         self, permit: _Permit, usage: Usage | None, _: Cost | None, error: BaseException | None
     ) -> Awaitable[None] | None:
-        """Count what an attempt used."""
+        """Count what an attempt used, and let the next caller ask."""
         if error is not None or usage is None:
-            return self._fail(permit, error, usage)
-        output = usage.output_tokens
-        permit.learned.succeed(output)
-        return self._settle(permit, 1.0, usage.input_tokens, output)
+            amounts = self._fail(permit, error, usage)
+        else:
+            output = usage.output_tokens
+            permit.learned.succeed(output)
+            amounts = (1.0, usage.input_tokens, output, 0.0)
+        hold, settle_hold = permit.hold, self._settle_hold
+        if hold is not None:
+            waiting = settle_hold(hold, amounts)
+            if waiting is not None:
+                return self._wake_after(waiting, permit.scope)
+        if not self._lines.is_empty:
+            self._lines.wake(permit.scope)
+        return None
 
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """Wait for room for an operation; tokens count as far as its value or result shows them."""
@@ -267,29 +276,16 @@ class RateLimit(BeginEnd["_Permit"]):
 
     # After an attempt.
 
-    def _fail(
-        self, permit: _Permit, error: BaseException | None, usage: Usage | None
-    ) -> Awaitable[None] | None:
+    @staticmethod
+    def _fail(permit: _Permit, error: BaseException | None, usage: Usage | None) -> _Amounts:
+        """Learn from a failure; what the attempt used."""
         if isinstance(error, _UNSENT) or _is_local(error):
-            return self._settle(permit, 0.0, 0, 0)
+            return 0.0, 0, 0, 0.0
         if isinstance(error, RateLimitError):
             permit.learned.fail(error, permit.decreases)
         if usage is None:  # a provider may have counted the input
-            return self._settle(permit, 1.0, permit.tokens, 0)
-        return self._settle(permit, 1.0, usage.input_tokens, usage.output_tokens)
-
-    def _settle(
-        self, permit: _Permit, requests: float, tokens: int, output: int
-    ) -> Awaitable[None] | None:
-        """Count what was used, and let the next caller ask."""
-        hold, settle_hold = permit.hold, self._settle_hold
-        if hold is not None:
-            waiting = settle_hold(hold, (requests, tokens, output, 0.0))
-            if waiting is not None:
-                return self._wake_after(waiting, permit.scope)
-        if not self._lines.is_empty:
-            self._lines.wake(permit.scope)
-        return None
+            return 1.0, permit.tokens, 0, 0.0
+        return 1.0, usage.input_tokens, usage.output_tokens, 0.0
 
     async def _wake_after(self, waiting: Awaitable[None], scope: str) -> None:
         await waiting
