@@ -1,6 +1,7 @@
 """The commands on the pages of the documentation run, and print what the pages show."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from interlingua.cli import output
 from interlingua.cli.commands import COMMANDS
 from interlingua.simulator import Simulator, serve_in_thread, use_tools, within_limits
+from support import preloaded
 from support.cli import KEY, PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,25 +50,32 @@ def is_run(line):
 
 @pytest.fixture
 def shell(program):
-    """Runs a line as in the shell of a reader; returns what it prints."""
-    folder = program.home / "bin"
-    folder.mkdir()
-    programs = {
-        "interlingua": f'exec {sys.executable} -m interlingua "$@"',
-        "python": f'exec {sys.executable} "$@"',
-        "git": "echo '+ a line that is new'",
-    }
-    for name, code in programs.items():
-        (folder / name).write_text(f"#!/bin/sh\n{code}\n")
-        (folder / name).chmod(0o755)
+    """
+    Runs a line as in the shell of a reader; returns what it prints.
+
+    `interlingua` is the real thing, in a fresh interpreter or in one that has imported it.
+    """
+    folders = {True: program.home / "fresh", False: program.home / "preloaded"}
+    ways = {True: [sys.executable], False: preloaded.command()}
+    for is_fresh, folder in folders.items():
+        programs = {
+            "interlingua": f'exec {shlex.join(ways[is_fresh])} -m interlingua "$@"',
+            "python": f'exec {sys.executable} "$@"',
+            "git": "echo '+ a line that is new'",
+        }
+        folder.mkdir()
+        for name, code in programs.items():
+            (folder / name).write_text(f"#!/bin/sh\n{code}\n")
+            (folder / name).chmod(0o755)
     (program.home / "my_program.py").write_text(PROGRAM)
-    env = {**program.env, "PATH": f"{folder}:{program.env['PATH']}", "MY_KEY": KEY}
+    env = {**program.env, "MY_KEY": KEY}
     env |= {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": program.env["ANTHROPIC_BASE_URL"]}
 
-    def run(line):
+    def run(line, *, is_fresh=False):
+        path = f"{folders[is_fresh]}:{env['PATH']}"
         done = subprocess.run(
-            ["/bin/sh", "-c", f"{{ {line}\n}} 2>&1 </dev/null"],
-            capture_output=True, text=True, check=False, env=env, cwd=program.home,
+            ["/bin/sh", "-c", f"{{ {line}\n}} 2>&1 </dev/null"], env={**env, "PATH": path},
+            capture_output=True, text=True, check=False, cwd=program.home,
         )  # fmt: skip
         assert done.returncode == 0, (line, done.stdout)
         return done.stdout
@@ -88,12 +97,15 @@ def servers():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_run(shell, servers, page):
     """Every command prints what the page shows, where … stands for anything on its line."""
+    started = set()  # the page about all commands starts each of them in a fresh interpreter, once
     for line, expected in commands(page):
         if not is_run(line):
             continue
         for address, real in servers.items():
             line = line.replace(address, real)  # noqa: PLW2901
-        printed = shell(line)
+        name = "".join(re.findall(r"^.*?\binterlingua (\w+)", line))
+        printed = shell(line, is_fresh=page == PAGE and name not in started)
+        started.add(name)
         pattern = re.escape(expected.rstrip("\n")).replace("…", ".*")
         assert not expected or re.fullmatch(pattern, printed.rstrip("\n")), (line, printed)
 

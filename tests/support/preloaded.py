@@ -9,21 +9,23 @@ do; for that, start one.
 import atexit
 import contextlib
 import functools
-import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from support.preloaded_server import LENGTH
+from support.preloaded_client import ask
 
 PATIENCE = 60.0  # seconds that a program may take; it is no measure of speed
 SERVER = Path(__file__).with_name("preloaded_server.py")
+CLIENT = Path(__file__).with_name("preloaded_client.py")
 
 
 class Process:
@@ -126,16 +128,13 @@ def start(
         "has_own_session": has_own_session,
         "has_terminal": has_terminal,
     }
-    body = json.dumps(request).encode()
     with contextlib.ExitStack() as stack:
         pairs = [
             _open(stack, given, number) for number, given in enumerate((stdin, stdout, stderr))
         ]
         read, write = os.pipe()
         stack.callback(os.close, write)
-        control = _control()
-        socket.send_fds(control, [LENGTH.pack(len(body))], [*(file for file, _ in pairs), write])
-        control.sendall(body)
+        ask(_server(), [*(file for file, _ in pairs), write], **request)
         return Process(os.fdopen(read, encoding="utf-8"), *(stream for _, stream in pairs))
 
 
@@ -153,20 +152,28 @@ def _open(stack, given, number):
     return (given if isinstance(given, int) else given.fileno()), None
 
 
+def command(*arguments):
+    """A command for shells that is `python ARGUMENTS`."""
+    return [sys.executable, "-I", "-S", str(CLIENT), _server(), *arguments]
+
+
 @functools.cache
-def _control():
-    """The connection to the interpreter, which is started at the first use."""
+def _server():
+    """The address of the interpreter, which is started at the first use."""
+    folder = tempfile.mkdtemp(prefix="interlingua-")
+    atexit.register(shutil.rmtree, folder)
+    address = f"{folder}/server"
     # Coverage that is measured there would be written whole by each of the programs.
     variables = {name: os.environ[name] for name in os.environ if not name.startswith("COVERAGE")}
-    ours, theirs = socket.socketpair()
-    with theirs:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
         server = subprocess.Popen(
-            [sys.executable, SERVER, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
+            [sys.executable, SERVER, str(listener.fileno())],
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
             env={**variables, "PYTHONUTF8": "1"},
             start_new_session=True,
         )
-    atexit.register(server.wait)
-    atexit.register(ours.close)
-    return ours
+    atexit.register(server.communicate)  # closes its stdin
+    return address

@@ -1,9 +1,9 @@
 """
 An interpreter that has imported the package, and forks itself for each program that it is sent.
 
-`preloaded.py` starts it, and sends for each program one request: its arguments, variables and
-folder as JSON, and four open files: stdin, stdout, stderr, and where to write the id of the process
-and, at the end, its exit code. It ends when the other side closes the connection.
+`preloaded.py` starts it. For each program it is sent one request (`preloaded_client.py`): the
+arguments, variables and folder as JSON, and four open files: stdin, stdout, stderr, and where to
+write the id of the process and, at the end, its exit code. It ends when its own stdin does.
 """
 
 import atexit
@@ -14,16 +14,17 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
-import struct
 import sys
 import termios
 import threading
 from importlib import import_module
 
+from preloaded_client import LENGTH  # this file is run, not imported
+
 FILES = 4
-LENGTH = struct.Struct("!I")
 NOT_PRELOADED = (
     "interlingua.__main__",  # is run
     "interlingua.conformance.plugin",  # pytest loads its plugins itself
@@ -45,15 +46,18 @@ def preload():
     gc.freeze()  # or a collection in a child would copy everything
 
 
-def receive(control):
-    """The next request and its files; None if the other side has closed."""
-    head, files, _, _ = socket.recv_fds(control, LENGTH.size, FILES)
-    if not head:
+def receive(listener):
+    """The next request and its files; None if stdin has ended."""
+    ready, _, _ = select.select([listener, sys.stdin], [], [])
+    if sys.stdin in ready:
         return None
-    (left,) = LENGTH.unpack(head)
-    body = b""
-    while len(body) < left:
-        body += control.recv(left - len(body))
+    connection, _ = listener.accept()
+    with connection:
+        head, files, _, _ = socket.recv_fds(connection, LENGTH.size, FILES)
+        (left,) = LENGTH.unpack(head)
+        body = b""
+        while len(body) < left:
+            body += connection.recv(left - len(body))
     return json.loads(body), files
 
 
@@ -83,12 +87,13 @@ def fork(files):
 
 def become(request, standard):
     """Have the files, variables, folder and arguments of the program, as if it was just started."""
-    if request["has_own_session"] or request["has_terminal"]:
+    has_terminal = request.get("has_terminal")
+    if has_terminal or request.get("has_own_session"):
         os.setsid()
     for number, file in enumerate(standard):
         os.dup2(file, number)
         os.close(file)
-    if request["has_terminal"]:
+    if has_terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())
     os.environ.clear()
@@ -129,8 +134,8 @@ def main():
     sys.path.remove(os.path.dirname(__file__))  # noqa: PTH120 -- a path is text here
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those between
     preload()
-    with socket.socket(fileno=int(sys.argv[1])) as control:
-        while (received := receive(control)) is not None:
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        while (received := receive(listener)) is not None:
             request, files = received
             if fork(files):
                 break
