@@ -804,7 +804,7 @@ def test_breakers_of_several_processes_share_a_circuit(kind, tmp_path):
 def test_a_probe_that_takes_long():
     """No other one goes through while it is under way, however long that is."""
     clock = Clock()
-    store = MemoryStore()
+    store = MemoryStore(clock=virtual_time.now)
     rules = CircuitRules(failures=1, cooldown=10.0, probe_lease=0.09)
 
     async def work():
@@ -820,7 +820,7 @@ def test_a_probe_that_takes_long():
         await asyncio.sleep(0)
         return probe, others, await circuits.enter("k")
 
-    probe, others, last = asyncio.run(work())
+    probe, others, last = virtual_time.run(work())
 
     assert probe.is_probe
     assert {type(each) for each in others} == {Closed}
