@@ -147,6 +147,8 @@ class Attempts:
         outer = self._calls.outer
         if outer.is_empty:
             return self.complete(self.request)
+        if outer.group is not None:
+            return outer.group.complete(self.complete, self._info(outer), self.request)
         if outer.is_transparent:
             return outer.complete(self.complete, self._info(outer), self._resolve, self.request)
         return self._answer_through(outer)
@@ -276,7 +278,11 @@ class Attempts:
                 else:
                     send = MethodType(self._send, number)  # faster than a `partial`
                     info = self._info(inner, number) if inner.takes_call else NO_CALL
-                    result = await inner.complete(send, info, self._resolve, request)
+                    result = await (
+                        inner.complete(send, info, self._resolve, request)
+                        if inner.group is None
+                        else inner.group.complete(send, info, request)
+                    )
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)

@@ -31,7 +31,7 @@ from interlingua.client.middleware.operation_meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
+from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.log import logger
@@ -174,7 +174,7 @@ class Budget(BeginEnd["_Tally"]):
             return self._open(request, scope, call, amount)
         group = None if self._is_calendar else self._groups.get(scope)
         hold = local.reserve_now(group or self._group(scope), (amount,))
-        if type(hold) is not Taken:  # `isinstance` takes longer
+        if type(hold) is Refused:  # `isinstance` takes longer
             raise self._refusal(scope, amount, request, hold)
         return self._join(request, scope, call, amount, hold)
 

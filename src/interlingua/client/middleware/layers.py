@@ -172,8 +172,8 @@ class CallLayers:
     """The layers around calls; the first is the outermost."""
 
     __slots__ = (
-        "_group",
         "_layers",
+        "group",
         "has_other_models",
         "is_empty",
         "is_transparent",
@@ -196,14 +196,14 @@ class CallLayers:
             getattr(layer, "has_other_models", False) for layer in layers
         )
         """Whether a layer asks another model after a failure."""
-        self._group = None if self.sees_answers or self.is_empty else self._layers[0].group
+        only_counts = not (self.sees_answers or self.is_empty)
+        self.group: BeginEndGroup | None = self._layers[0].group if only_counts else None
+        """All of them, if they only count."""
 
     def complete(
         self, call: CompleteNext, info: CallInfo, resolve: Resolve, request: Request
     ) -> Awaitable[Response]:
         """The whole answer of the call, through every layer; `resolve` is as for `wrap_stream`."""
-        if self._group is not None:
-            return self._group.complete(call, info, request)
         is_inside = False
         # A bound method is made and called faster than a `partial`.
         for layer in self._layers:

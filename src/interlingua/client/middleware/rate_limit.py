@@ -27,7 +27,7 @@ from interlingua.client.middleware.operation_meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
+from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.callbacks import settle
 from interlingua.spec.errors import (
     BudgetExceededError,
@@ -147,7 +147,7 @@ class RateLimit(BeginEnd["_Permit"]):
             if group is None:
                 group = self._make_group(scope, learned)
             hold = local.reserve_now(group, amounts)
-            if type(hold) is Taken:
+            if type(hold) is not Refused:  # `isinstance` takes longer
                 return _Permit(scope, learned, tokens, request.max_tokens, hold, learned.decreases)
         return self._admit(_Permit(scope, learned, tokens, request.max_tokens), request)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, final, runtime_checkable
 
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError
@@ -98,6 +98,7 @@ class Reservation(Record, frozen=True, kw_only=True):
     """Seconds since the epoch, by the clock of the store."""
 
 
+@final
 class Refused(Record, frozen=True, kw_only=True):
     """
     Why nothing was taken: a key whose maximum would have been passed.

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, takewhile
 from math import inf
 from threading import Lock
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from interlingua.client.stores.buckets import (
@@ -175,13 +174,8 @@ class LimitGroup:
         return tuple(replace(limit, amount=amounts[place]) for limit, place in pairs)
 
 
-@final
-class Taken(Struct, frozen=True, gc=False):
-    """What `MemoryStore.reserve_now` has taken."""
-
-    group: LimitGroup
-    amounts: Sequence[float]
-    cells: tuple[tuple[_Cell, int], ...]
+Taken: TypeAlias = tuple[LimitGroup, Sequence[float], tuple[tuple[_Cell, int], ...]]
+"""What `MemoryStore.reserve_now` has taken: of which limits, how much, and where."""
 
 
 class MemoryStore:
@@ -286,18 +280,19 @@ class MemoryStore:
                     break
                 bucket.total = total
                 cell.amount += amount
-            return Taken(group, amounts, group.cells)
+            return group, amounts, group.cells
         finally:
             lock.release()
 
     def settle_now(self, taken: Taken, amounts: Sequence[float]) -> None:
         """Replace what was taken by the real amounts, 0 for what was only held; once for each."""
-        expected, lock = taken.amounts, self._lock
+        group, expected, cells = taken
+        lock = self._lock
         lock.acquire()
         try:
-            if taken.group.timed:
-                amounts = self._count_timed(taken.group, amounts)
-            for cell, place in taken.cells:
+            if group.timed:
+                amounts = self._count_timed(group, amounts)
+            for cell, place in cells:
                 difference = amounts[place] - expected[place]
                 if difference:
                     cell.amount += difference
