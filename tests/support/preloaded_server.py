@@ -79,9 +79,10 @@ def fork(files):
         return True
     for file in standard:
         os.close(file)
-    os.write(report, b"%d\n" % program)
-    _, status = os.waitpid(program, 0)
-    os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
+    with contextlib.suppress(BrokenPipeError):  # the test has ended
+        os.write(report, b"%d\n" % program)
+        _, status = os.waitpid(program, 0)
+        os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
 
@@ -140,7 +141,7 @@ def main():
             if fork(files):
                 break
         else:
-            return
+            os.killpg(0, signal.SIGTERM)  # this one, and programs that a test has left running
     become(request, files[:-1])
     try:
         run(request["arguments"])
