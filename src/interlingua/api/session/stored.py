@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from interlingua.api.session.document import (
@@ -21,7 +20,7 @@ from interlingua.api.session.document import (
 )
 from interlingua.api.session.store import SessionStore
 from interlingua.api.session.turns import Turn
-from interlingua.spec.errors import ConfigurationError, DecodeError
+from interlingua.spec.errors import ConfigurationError, DecodeError, StoreError
 
 
 class StoredSession:
@@ -33,7 +32,7 @@ class StoredSession:
         self._header: Mapping[str, Any] | None = None  # None: not created yet
         self._turns: tuple[Turn, ...] = ()
         self._count = 0  # of records
-        self._is_unsure = False  # whether a write may or may not have happened
+        self._attempted: tuple[Turn, ...] | None = None  # by a write that may have happened
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     @classmethod
@@ -49,25 +48,43 @@ class StoredSession:
     async def _write(self, saved: SavedSession, lock: asyncio.Lock) -> None:
         header = header_document(saved)
         async with lock:
-            if self._is_unsure:
-                with suppress(ConfigurationError):  # it was not even created
-                    await self._read()
+            if self._attempted is not None:
+                await self._find_out(self._attempted)
             records = _changes(self._turns, saved.turns)
             if records or header != self._header:
                 await self._add(header, saved, records)
 
+    async def _find_out(self, attempted: tuple[Turn, ...]) -> None:
+        """Read whether the last write happened. What another program wrote is never replaced."""
+        known = (self._header, self._turns, self._count)
+        try:
+            await self._read()
+        except ConfigurationError:  # it was not even created
+            return
+        if self._turns not in (known[1], attempted):
+            self._header, self._turns, self._count = known
+            self._attempted = attempted
+            raise StoreError(
+                f"Another program has changed the session {self._session_id!r}, so this turn was "
+                "not stored. Load the session again."
+            )
+
     async def _add(
         self, header: Mapping[str, Any], saved: SavedSession, records: list[dict[str, Any]]
     ) -> None:
-        self._is_unsure = True
+        self._attempted = saved.turns
         if self._header is None:
-            await self.store.create(self._session_id, header, records)
+            try:
+                await self.store.create(self._session_id, header, records)
+            except ConfigurationError:  # the id is taken
+                self._attempted = None
+                raise
             self._count = len(records)
         else:
             self._count = await self.store.append(
                 self._session_id, records, header=header, expected=self._count
             )
-        self._header, self._turns, self._is_unsure = header, saved.turns, False
+        self._header, self._turns, self._attempted = header, saved.turns, None
 
     async def _read(self) -> SavedSession:
         header, records = await self.store.load(self._session_id)
@@ -77,7 +94,7 @@ class StoredSession:
             name = repr(self._session_id)
             raise DecodeError(f"Cannot load the session {name}: {error.message}") from error
         self._header, self._turns, self._count = header, saved.turns, len(records)
-        self._is_unsure = False
+        self._attempted = None
         return saved
 
     def _find_lock(self) -> asyncio.Lock:
