@@ -137,6 +137,45 @@ def test_without_leases_the_decisions_are_the_same(limits, is_mixed, steps):  # 
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("period", [None, 60.0])
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["reserve", "settle", "wait"]), st.integers(0, 6), st.integers(0, 90)
+        ),
+        max_size=40,
+    )
+)
+def test_limits_of_several_modes_share_what_counts(period, steps):
+    """Groups with one key and period, but other modes and maximums, decide as with leases."""
+    clock = Clock()
+    leased, local = MemoryStore(clock=clock), MemoryStore(clock=clock)
+    groups = [
+        LimitGroup([Limit(key="k", maximum=maximum, period=period, mode=mode)])
+        for maximum, mode in ((10, "spend"), (8, "hold"), (10, "reserve"))
+    ]
+    open_: list = []
+
+    async def main():
+        for action, amount, number in steps:
+            if action == "wait":
+                clock.advance(number)
+            elif action == "settle" and open_:
+                reservation, taken, mode = open_.pop(number % len(open_))
+                await leased.settle(reservation, {"k": float(amount)})
+                local.settle_now(taken, [0.0 if mode == "hold" else float(amount)])
+            elif action == "reserve":
+                group = groups[number % len(groups)]
+                outcome = await leased.reserve(group.with_amounts([amount]), lease=1e9)
+                other = local.reserve_now(group, [amount])
+                assert isinstance(outcome, Refused) == isinstance(other, Refused)
+                if not isinstance(outcome, Refused):
+                    open_.append((outcome, other, group.limits[0].mode))
+        assert await leased.used("k", period) == await local.used("k", period)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("amount", [float("nan"), float("inf")])
 def test_an_amount_that_cannot_be_counted_is_refused(amount):
     """And nothing of the limits before it is taken. Callers see to it that none is below 0."""
