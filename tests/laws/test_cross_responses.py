@@ -46,7 +46,7 @@ from support.oracles_order import disorder
 from support.run_profile import FULL
 
 PAIRS = list(itertools.permutations(dialects.names(), 2))
-DELTAS = 2
+DELTAS = 8
 ANSWERS, STREAMS = "9 answers of others", "9 streams of others"
 
 recorded = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")

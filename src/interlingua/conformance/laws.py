@@ -215,7 +215,11 @@ def unknown_survives(dialect: Dialect, case: Case) -> list[str]:
 def errors_always_decode(
     dialect: Dialect, case: Case, statuses: Iterable[int] | None = None
 ) -> list[str]:
-    """Law 7: any body gives an error with its status, which can be encoded again."""
+    """
+    Law 7: any body gives an error with its status, which can be encoded again.
+
+    `statuses`: the statuses to try; without them, that of the case, 429 and 500.
+    """
     bodies = [b"", b"\xff\xfe", b"[]", b"null", b'{"error": 5}', b"<html>busy</html>"]
     if case.response is not None:
         bodies.append(dumps(case.response))
