@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
 
+import generated_pages  # noqa: E402
 from msgspec.structs import replace  # noqa: E402
 
 from interlingua import dialects, errors  # noqa: E402
@@ -272,11 +273,7 @@ def _error(name: str, kind: str) -> str:
 
 def main() -> int:
     """Write the tables, or compare them."""
-    text = page_text()
-    if "--check" in sys.argv[1:]:
-        return int(text != PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return generated_pages.write({PAGE: page_text()})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+import generated_pages
+from generated_pages import ROOT
+
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 FIGURES = ROOT / "benchmarks" / "figures.json"
 _START = "<!-- Written by scripts/performance_tables.py from here on. -->\n"
@@ -69,10 +71,7 @@ def main() -> int:
     given = [name for name in sys.argv[1:] if not name.startswith("--")]
     path = Path(given[0]) if given else FIGURES
     text = page_text(json.loads(path.read_text(encoding="utf-8")))
-    if "--check" in sys.argv[1:]:
-        return int(text != PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return generated_pages.write({PAGE: text})
 
 
 if __name__ == "__main__":

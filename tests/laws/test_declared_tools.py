@@ -25,12 +25,12 @@ from interlingua.spec.events import ToolCallDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.wire.framing import encode_sse
+from support.deferred_tools import SCHEMA, deferred_request
 from support.run_profile import FULL
 
 PATCH = '*** Begin Patch\n+"é" \\ 😀\n*** End Patch'
 FUNCTION = {"name": "look", "parameters": {"type": "object"}}
 CUSTOM = {"name": "apply_patch", "description": "Edits files."}
-SCHEMA = {"type": "object"}
 BODIES = {
     "openai_responses": {
         "model": "m",
@@ -58,32 +58,7 @@ BODIES = {
             {"type": "custom", "custom": CUSTOM},
         ],
     },
-    "anthropic_messages": {
-        "model": "m",
-        "max_tokens": 9,
-        "messages": [
-            {"role": "user", "content": "Fix it."},
-            {
-                "role": "assistant",
-                "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {}}],
-            },
-            {
-                "role": "user",
-                "content": [
-                    {
-                        "type": "tool_result",
-                        "tool_use_id": "t1",
-                        "content": [{"type": "tool_reference", "tool_name": "send"}],
-                    }
-                ],
-            },
-        ],
-        "tools": [
-            {"name": "look", "input_schema": SCHEMA},
-            {"name": "lost", "input_schema": SCHEMA, "defer_loading": True},
-            {"name": "send", "input_schema": SCHEMA, "defer_loading": True},
-        ],
-    },
+    "anthropic_messages": deferred_request("Fix it.", "look"),
 }
 EXPECTED = {
     "openai_responses": [

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from tests.support.corpus import is_here, records
 
 from interlingua import dialects
 from interlingua.dialects import WireCall
@@ -12,6 +11,8 @@ from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Grammar, Request, ToolChoice, ToolDefinition
 from interlingua.wire.tool_names import flat_name, sent_names
+from support.corpus import is_here, records
+from support.deferred_tools import deferred_request
 
 ANTHROPIC = dialects.get("anthropic_messages")
 OTHERS = ("openai_responses", "gemini_generate", "openai_chat")
@@ -21,32 +22,7 @@ CUSTOM = ToolDefinition(
     type="custom",
     grammar=Grammar(syntax="lark", definition="start: /x/"),
 )
-DEFERRED = {
-    "model": "m",
-    "max_tokens": 9,
-    "messages": [
-        {"role": "user", "content": "Mail Ada."},
-        {
-            "role": "assistant",
-            "content": [{"type": "tool_use", "id": "t1", "name": "ToolSearch", "input": {}}],
-        },
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "t1",
-                    "content": [{"type": "tool_reference", "tool_name": "send"}],
-                }
-            ],
-        },
-    ],
-    "tools": [
-        {"name": "ToolSearch", "input_schema": {"type": "object"}},
-        {"name": "lost", "input_schema": {"type": "object"}, "defer_loading": True},
-        {"name": "send", "input_schema": {"type": "object"}, "defer_loading": True},
-    ],
-}
+DEFERRED = deferred_request("Mail Ada.", "ToolSearch")
 
 
 def codes(call):

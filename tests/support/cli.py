@@ -82,23 +82,17 @@ class Terminal:
 
     def expect(self, wanted):
         """Read until this text has been printed; returns what was before it."""
-        end = time.monotonic() + PATIENCE
-        while wanted not in self.seen:
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
-                self._kill()
-                pytest.fail(f"{wanted!r} is not in {self.seen!r}")
-            self._read()
+        if not self._read_until(lambda: wanted in self.seen):
+            self._kill()
+            pytest.fail(f"{wanted!r} is not in {self.seen!r}")
         before, _, self.seen = self.seen.partition(wanted)
         return before
 
     def expect_match(self, pattern):
         """Read until what was printed, without colours and movements, has a match."""
-        end = time.monotonic() + PATIENCE
-        while not re.search(pattern, plain(self.seen)):
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
-                self._kill()
-                pytest.fail(f"{pattern!r} is not in {plain(self.seen)!r}")
-            self._read()
+        if not self._read_until(lambda: re.search(pattern, plain(self.seen))):
+            self._kill()
+            pytest.fail(f"{pattern!r} is not in {plain(self.seen)!r}")
 
     def interrupt(self, wanted):
         """Press Ctrl-C until this text has been printed; returns what was before it.
@@ -109,12 +103,7 @@ class Terminal:
         end = time.monotonic() + PATIENCE
         while wanted not in self.seen and time.monotonic() < end:
             self.type("\x03")
-            pause = time.monotonic() + 5
-            while (
-                wanted not in self.seen
-                and select.select([self.fd], [], [], max(0, pause - time.monotonic()))[0]
-            ):
-                self._read()
+            self._read_until(lambda: wanted in self.seen, 5)
         return self.expect(wanted)
 
     def type(self, text):
@@ -141,6 +130,15 @@ class Terminal:
         columns = range(self._screen.columns)
         texts = ["".join(row[column].data for column in columns) if row else "" for row in rows]
         return "\n".join(text.rstrip() for text in texts).rstrip()
+
+    def _read_until(self, condition, seconds=PATIENCE):
+        """Read what is printed until something is true; returns whether it became so in time."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                return False
+            self._read()
+        return True
 
     def _kill(self):
         self.process.kill()
