@@ -5,7 +5,6 @@ import json
 import pytest
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as OpenAIResponse
-from tests.support import corpus
 
 from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
@@ -14,6 +13,7 @@ from interlingua.errors import SDKError
 from interlingua.spec.content import Citation, Text
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
+from support import corpus
 
 here = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 NAMES = dialects.names()[:4]

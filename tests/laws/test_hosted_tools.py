@@ -8,7 +8,6 @@ from google.genai import types as gemini
 from msgspec.structs import replace
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
-from tests.support import corpus
 
 from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
@@ -20,6 +19,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.request import HOSTED_NAMES, BuiltinTool, Request
 from interlingua.spec.warnings import check_losses
+from support import corpus
 
 here = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 NAMES = dialects.names()[:4]

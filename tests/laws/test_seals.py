@@ -11,8 +11,6 @@ import time
 
 import pytest
 from msgspec.structs import replace
-from tests.support import corpus
-from tests.support.run_profile import FULL
 
 from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
@@ -29,6 +27,8 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import MARK
+from support import corpus
+from support.run_profile import FULL
 
 pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 

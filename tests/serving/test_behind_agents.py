@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.vendor_clients import QUESTION, VENDORS, connect
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
 from interlingua.simulator import (
@@ -19,6 +18,7 @@ from interlingua.simulator import (
 )
 from interlingua.spec.content import Thinking, ToolResult
 from interlingua.transport import HttpxTransport
+from support.vendor_clients import QUESTION, VENDORS, connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
 WAYS = ("complete", "stream")

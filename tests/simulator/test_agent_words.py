@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 from msgspec.structs import replace
-from tests.support.simulator_calls import ask, call, read
 
 from interlingua import Citation, Request, TokenLogprob, ToolDefinition, dialects
 from interlingua.errors import AccessDeniedError, ContextLengthError, QuotaExceededError
@@ -23,6 +22,7 @@ from interlingua.simulator import (
 )
 from interlingua.spec.content import Opaque
 from interlingua.spec.request import BuiltinTool
+from support.simulator_calls import ask, call, read
 
 NAMES = dialects.names()[:4]
 SOURCES = [{"url": "https://a.example/x", "title": "A page"}]

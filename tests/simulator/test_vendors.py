@@ -5,7 +5,6 @@ import openai
 import pytest
 from google import genai
 from google.genai import errors as genai_errors
-from tests.support.vendor_clients import KEY, QUESTION, VENDORS, Said, connect
 
 from interlingua.simulator import (
     Simulator,
@@ -19,6 +18,7 @@ from interlingua.simulator import (
     tool_loop,
     usage,
 )
+from support.vendor_clients import KEY, QUESTION, VENDORS, Said, connect
 
 ENDS = {
     "openai_chat": ("stop", "tool_calls", "stop"),
