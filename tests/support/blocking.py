@@ -34,17 +34,19 @@ def blocking(*answers, **settings):
 
 
 @contextlib.contextmanager
-def interrupted(seconds):
-    """A signal that raises comes while the main thread waits."""
+def interrupted():
+    """A signal that raises comes while the main thread waits: soon after what is yielded is called.
+
+    Any thread may call it.
+    """
 
     def leave(*_):
         raise InterruptedError
 
     before = signal.signal(signal.SIGALRM, leave)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with pytest.raises(InterruptedError):
-            yield
+            yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -139,8 +139,13 @@ def test_losing_it(steps):
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals there")
 def test_a_wait_that_is_broken_off():
     """The source is closed; what has not begun never begins, and can be closed."""
-    source = Source([60])
-    with interrupted(0.1):
+
+    def steps():
+        interrupt()
+        yield 60
+
+    source = Source(steps())
+    with interrupted() as interrupt:
         next(BlockingIterator(source.read()))
     until(source.closed.is_set)
 
@@ -155,7 +160,8 @@ def test_a_wait_that_is_broken_off():
     held.wait()
     source = Source([None])
     items = BlockingIterator(source.read())
-    with interrupted(0.1):
+    with interrupted() as interrupt:
+        interrupt()
         next(items)
     free.set()
     items.close()

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import gc
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -145,6 +147,7 @@ def test_a_wait_that_is_broken_off():
 
     async def work(name):
         seen.append(f"{name} begins")
+        interrupt()
         try:
             await asyncio.sleep(60)
         finally:
@@ -154,20 +157,58 @@ def test_a_wait_that_is_broken_off():
         held.set()
         free.wait()
 
-    with interrupted(0.1):
+    with interrupted() as interrupt:
         background.run(work("first"))
     until(lambda: len(seen) == 2)
     held, free = threading.Event(), threading.Event()
     thread = threading.Thread(target=lambda: background.run(busy()))
     thread.start()
     held.wait()
-    with interrupted(0.1):
+    with interrupted() as interrupt:
+        interrupt()
         background.run(work("second"))
     free.set()
     thread.join()
     background.run(asyncio.sleep(0))
 
     assert seen == ["first begins", "first ends"]
+
+
+def test_ctrl_c_while_the_loop_is_made(monkeypatch):
+    """It is raised where the call waits, without a half-made loop; the next call has a loop."""
+
+    class Selector(selectors.DefaultSelector):
+        def __init__(self):
+            super().__init__()
+            if not interrupts:
+                interrupts.append(os.kill(os.getpid(), signal.SIGINT))
+
+    interrupts = []
+    made = Background()
+    monkeypatch.setattr(selectors, "DefaultSelector", Selector)
+    with pytest.raises(KeyboardInterrupt):
+        made.run(here())
+
+    assert interrupts
+    assert made.run(here())
+    made.stop()
+    gc.collect()  # a half-made loop complains
+
+
+def test_a_loop_that_cannot_be_made(monkeypatch):
+    """The error is raised where the call waits; a later call tries again."""
+
+    def fail():
+        raise OSError("too many open files")
+
+    made = Background()
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "new_event_loop", fail)
+        with pytest.raises(OSError, match="too many open files"):
+            made.run(here())
+
+    assert made.run(here())
+    made.stop()
 
 
 def test_work_that_is_cancelled():

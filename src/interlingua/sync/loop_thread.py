@@ -13,6 +13,7 @@ import os
 import threading
 from _thread import LockType, allocate_lock
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
@@ -120,23 +121,32 @@ class Background:
 
             from interlingua.transport import aiohttp_exchange  # noqa: F401
 
-            # Created in this thread so that errors are raised here.
-            runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-            loop = runner.get_loop()
+            made: Future[asyncio.AbstractEventLoop] = Future()
             thread = threading.Thread(
-                target=self._live, args=(runner,), name="interlingua", daemon=True
+                target=self._live, args=(made,), name="interlingua", daemon=True
             )
             try:
                 thread.start()
-            except RuntimeError:
-                runner.close()
-                raise
-            self._thread, self._ident, self._loop = thread, thread.ident, loop
+                made.exception()  # waits
+            finally:
+                if not made.cancel():  # after Ctrl-C the loop may be there all the same
+                    loop = made.result()
+                    self._thread, self._ident, self._loop = thread, thread.ident, loop
             return loop
 
-    def _live(self, runner: asyncio.Runner) -> None:
-        with runner:  # closes what is still open at the end
+    def _live(self, made: Future[asyncio.AbstractEventLoop]) -> None:
+        """Make the loop here, where Ctrl-C cannot leave half of it, and run it."""
+        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        try:
             loop = runner.get_loop()
+        except BaseException as error:  # noqa: BLE001 -- raised in the waiting thread
+            if made.set_running_or_notify_cancel():
+                made.set_exception(error)
+            return
+        with runner:  # closes what is still open at the end
+            if not made.set_running_or_notify_cancel():
+                return
+            made.set_result(loop)
             while not self._is_over:
                 # SystemExit of a tool ends its own caller only, not all other calls.
                 with suppress(SystemExit, KeyboardInterrupt):
