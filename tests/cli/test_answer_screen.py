@@ -1,5 +1,6 @@
 """Answers on a terminal: rendered while they arrive, the same however they are cut."""
 
+import threading
 import time
 
 import pyte
@@ -61,19 +62,27 @@ class Screen:
         self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=100_000, ratio=1)
         self._screen.set_mode(pyte.modes.LNM)  # as terminals with `onlcr` do
         self._stream = pyte.Stream(self._screen)
+        self._lock = threading.Lock()
         self.written = 0
 
     def write(self, text):
         """Draw a text."""
         self.written += len(text)
-        self._stream.feed(text)
+        with self._lock:
+            self._stream.feed(text)
+
+    def resize(self, columns):
+        """Change the width; lines that are too long are cut."""
+        self._screen.resize(LINES, columns)
 
     @property
     def lines(self):
         """All lines, from the top of the scrollback."""
-        above = ["".join(row[column].data for column in range(COLUMNS)) for row in
-                 self._screen.history.top]  # fmt: skip
-        return [line.rstrip() for line in (*above, *self._screen.display)]
+        columns = range(self._screen.columns)
+        with self._lock:
+            above = ["".join(row[column].data for column in columns) for row in
+                     self._screen.history.top]  # fmt: skip
+            return [line.rstrip() for line in (*above, *self._screen.display)]
 
     @property
     def text(self):
@@ -223,3 +232,86 @@ def test_what_the_terminal_echoes_does_not_shift_the_block():
     answer.end()
 
     assert screen.text == "one two three\n^C"
+
+
+def test_a_pause_shows_all():
+    """The last words of a long block are drawn when no more come, though they are few."""
+    screen = Screen()
+    answer = MarkdownAnswer(screen.write, MarkdownRenderer())
+    answer.add("word " * 200)
+    answer.add("**last**")
+
+    wait_until(lambda: screen.text.endswith("last"))
+    answer.add(" of all")
+    answer.end()
+    assert screen.text.split() == ["word"] * 200 + ["last", "of", "all"]
+    wait_until(lambda: not any(isinstance(each, threading.Timer) for each in threading.enumerate()))
+
+
+def test_a_terminal_that_has_gone():
+    """What cannot be drawn in a pause is an error of the next piece, not of a thread."""
+    failed = threading.Event()
+
+    def write(_text):
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+        raise BrokenPipeError
+
+    answer = MarkdownAnswer(write, MarkdownRenderer(), Clock(0.0))
+    answer._next_drawing = 1.0
+    answer.add("word")
+    assert failed.wait(30)
+
+    answer.add(" and more")
+    with pytest.raises(BrokenPipeError):
+        answer.end()
+
+
+def test_ctrl_c_while_it_is_drawn():
+    """What was written before the interrupt came is not written again below it."""
+    screen = Screen()
+    answer = MarkdownAnswer(screen.write, MarkdownRenderer(), Clock(0.0))
+    answer.add("one\n")
+
+    def write(text):
+        screen.write(text)
+        raise KeyboardInterrupt
+
+    answer._write = write
+    with pytest.raises(KeyboardInterrupt):
+        answer.add("two\nthree\n")
+    answer._write = screen.write
+    answer.end()
+
+    assert screen.text == "one\ntwo\nthree"
+
+
+@pytest.mark.parametrize("columns", [20, 100])
+@pytest.mark.parametrize("count", [30, 400])
+def test_a_terminal_that_is_resized(monkeypatch, columns, count):
+    """The block that is arriving is drawn for the new width; no word of it is lost."""
+    screen = Screen()
+    answer = MarkdownAnswer(screen.write, MarkdownRenderer(), Clock(0.0))
+    words = [f"word{number}" for number in range(count)]
+    answer.add("Before.\n\n")
+    answer.add(" ".join(words[:-5]))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    screen.resize(columns)
+    for word in words[-5:]:
+        answer.add(f" {word}")
+    answer.end()
+
+    shown = screen.text.split()
+    assert shown[0] == "Before."
+    assert shown[-count:] == words
+    if count < 100:  # all of it was on the screen, and is there once
+        assert shown[1:] == words
+        assert screen.text.startswith("Before.\n\nword0 word1")
+
+
+def wait_until(condition):
+    """Wait until something is true."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it never came to be so"
+        time.sleep(0.005)

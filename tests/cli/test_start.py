@@ -62,6 +62,38 @@ def test_objects_of_a_tool_are_freed(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "freed"
 
 
+LOST = """
+import os, signal, time
+from interlingua.cli import commands, main
+
+class Holder:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)  # is interrupted, and the interpreter may not raise that
+
+def invoke(context):
+    del context.holder
+    time.sleep(60)
+
+commands.program.invoke = invoke
+make_context = commands.program.make_context
+def with_holder(*arguments, **options):
+    context = make_context(*arguments, **options)
+    context.holder = Holder()
+    return context
+commands.program.make_context = with_holder
+raise SystemExit(main())
+"""
+
+
+def test_no_ctrl_c_is_lost():
+    """One that comes while an object is freed, as in each import, ends the program all the same."""
+    command = [sys.executable, "-c", LOST, "models"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def test_a_command_closes_its_files(program):
     """The next one has no log to read: what was written is in the file and its copy."""
     for words in (("ask", "-m", MODEL, "one"), ("ask", "-c", "two")):

@@ -6,16 +6,21 @@ Each command is a module of this folder with `command`, and a row of `commands.C
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import gc
+import os
 import sys
+import time
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["main"]
 
 _COLLECT_AFTER = 100_000
 """New objects before the garbage collector runs: twice what the imports of `ask` leave."""
 _USUAL = gc.get_threshold()
+_MOMENT = 0.01  # seconds
 _MISSING = "error: the command line needs click and rich: pip install 'interlingua[cli]'\n"
 
 
@@ -24,10 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Run a command; returns the exit code.
 
     Without `arguments` it is the whole program: it takes those of the process, and sets how that
-    process collects garbage.
+    process collects garbage and loses no Ctrl-C.
     """
     if arguments is None:
         _collect_rarely()
+        sys.unraisablehook = _interrupt_again
     try:
         from interlingua.cli.commands import program
         from interlingua.cli.output import run
@@ -40,6 +46,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return 130
     return run(program, arguments)
+
+
+def _interrupt_again(lost: Any) -> None:
+    """
+    Repeat a Ctrl-C that Python has raised where nothing can be raised, and would only print.
+
+    That is in `__del__` and in callbacks of weak references, of which each import has some.
+    """
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        _thread.start_new_thread(_interrupt_soon, ())
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _interrupt_soon() -> None:
+    import signal
+
+    time.sleep(_MOMENT)  # until the function above has returned
+    if os.name == "nt":
+        _thread.interrupt_main()
+    else:  # this also ends a wait
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def _collect_rarely() -> None:

@@ -4,15 +4,17 @@ The answer of a model on a terminal, as Markdown that is rendered while it arriv
 Finished blocks are printed once. Only the block that is still arriving is drawn again, and of it
 only the lines that changed, so nothing flickers and the scrollback is whole. The cost is linear in
 the length of the answer: a block ends at a list item or after some lines of code, and the longer
-it is, the more of it must arrive before it is drawn again.
+it is, the more of it must arrive before it is drawn again. In a pause all of it is drawn.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from interlingua.cli.output import (
@@ -26,6 +28,7 @@ from interlingua.cli.output import (
 from interlingua.cli.tables import wrap
 
 _IDLE = 4  # times the duration of a drawing, before the next one
+_PAUSE = 0.1  # seconds without a new piece
 _GROWTH = 64  # a block is drawn again when so small a fraction of it is new
 _CODE_LINES = 30  # of a code block that are drawn together
 _BLOCK, _ITEM, _CODE = "block", "item", "code"  # a list item that another follows; a part of code
@@ -111,9 +114,51 @@ class MarkdownAnswer:
         self._drawn_size = 0
         self._next_drawing = 0.0
         self._width = 0
+        self._lock = threading.Lock()  # pauses are noticed in a thread of their own
+        self._pause: threading.Timer | None = None
+        self._has_grown = False  # since the timer was set
 
     def add(self, piece: str) -> None:
         """Add a piece of the answer, and draw it if it is time."""
+        with self._lock:
+            self._add(piece)
+            self._has_grown = True
+            if self._pause is None and self._is_behind():
+                self._await_pause()
+
+    def end(self) -> None:
+        """Finish the block that is arriving, so that something else can be written."""
+        with self._lock:
+            if self._pause is not None:
+                self._pause.cancel()
+                self._pause = None
+            self._end()
+
+    def _await_pause(self) -> None:
+        self._has_grown = False
+        self._pause = threading.Timer(_PAUSE, self._draw_in_pause)
+        self._pause.daemon = True
+        self._pause.start()
+
+    def _draw_in_pause(self) -> None:
+        """Called by the timer: draw what the last pieces have left."""
+        with self._lock:
+            if threading.current_thread() is not self._pause:
+                return  # it has ended meanwhile
+            self._pause = None
+            if not self._is_behind():
+                return
+            if self._has_grown:
+                self._await_pause()
+                return
+            with suppress(OSError, ValueError):  # the next piece or the end raises it
+                self._draw()
+
+    def _is_behind(self) -> bool:
+        """Whether something has arrived that is not drawn."""
+        return self._size + self._rest_size != self._drawn_size
+
+    def _add(self, piece: str) -> None:
         *ends, rest = piece.split("\n")
         for end in ends:
             line = "".join((*self._rest, end)).rstrip("\r")
@@ -126,8 +171,7 @@ class MarkdownAnswer:
         if grown > size // _GROWTH and self._clock() >= self._next_drawing:
             self._draw()
 
-    def end(self) -> None:
-        """Finish the block that is arriving, so that something else can be written."""
+    def _end(self) -> None:
         if self._rest_size:
             line = "".join(self._rest)
             self._rest, self._rest_size = [], 0
@@ -182,18 +226,26 @@ class MarkdownAnswer:
     def _draw(self, *, is_last: bool = False) -> None:
         began = self._clock()
         columns, height = terminal_size(sys.stdout)
-        if not self._shown:
-            self._width = columns
         text = "\n".join([*self._lines, *filter(None, ["".join(self._rest)])])
         if not is_last and _may_become_item(text):
             return
-        lines = self._renderer.lines(text, self._width)
+        lines = self._renderer.lines(text, columns)
         if lines and not self._shown and self._needs_gap(text):
             self._write("\n")
+        if columns != self._width:
+            self._width = columns
+            self._erase(height)
         self._show(lines, height)
         ended = self._clock()
         self._drawn_size = self._size + self._rest_size
         self._next_drawing = ended + _IDLE * (ended - began)
+
+    def _erase(self, height: int) -> None:
+        """Erase lines for another width: terminals break or cut them, and they overlap new ones."""
+        up = min(len(self._shown), height - 1)
+        if up:
+            self._shown = []
+            self._write(f"\r\x1b[{up}A\x1b[J")
 
     def _needs_gap(self, text: str) -> bool:
         """Whether an empty line is between the block before and this one."""
@@ -211,8 +263,10 @@ class MarkdownAnswer:
         # After Ctrl-C the terminal has written ^C where the cursor was.
         text = f"\r\x1b[{up}A" if up > 0 else "\r"
         text += "".join(f"{line}\x1b[K\n" for line in lines[first:])
-        self._write(text + ("\x1b[J" if len(lines) < len(shown) else ""))
-        self._shown = shown[:first] + lines[first:]
+        try:
+            self._write(text + ("\x1b[J" if len(lines) < len(shown) else ""))
+        finally:  # what Ctrl-C interrupts has been handed over
+            self._shown = shown[:first] + lines[first:]
 
 
 def _closes(line: str, opening: str) -> bool:
