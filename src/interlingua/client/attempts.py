@@ -65,7 +65,6 @@ class Attempts:
         "_accumulator",
         "_adapters",
         "_answer",
-        "_because",
         "_calls",
         "_count",
         "_failure",
@@ -73,6 +72,7 @@ class Attempts:
         "_members",
         "_outcomes",
         "_ready",
+        "_reasons",
         "_resent",
         "_retry",
         "_scope",
@@ -98,7 +98,7 @@ class Attempts:
         self._uploads = uploads
         self._adapters = calls.routing.adapters
         self.request: Request = request
-        self._because = request.chosen_because  # of the last attempt that began or succeeded
+        self._reasons = _NO_REASONS  # why a model was chosen, by attempt; else as `request` says
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
@@ -159,7 +159,7 @@ class Attempts:
         )
         if response is self._answer and response.attempts is self.records:
             return response  # no layer has changed it
-        attempts = self.records or response.attempts  # a layer may have made more of them since
+        attempts = self._attempts_of(response) or response.attempts  # a layer may have made more
         return replace(response, attempts=attempts, message=self._message(response))
 
     def fold(
@@ -215,26 +215,41 @@ class Attempts:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
-        return replace(response, attempts=self.records, message=self._message(response))
+        attempts = self._attempts_of(response)
+        return replace(response, attempts=attempts, message=self._message(response))
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
         known = response.message.metadata
-        if "provider" in known and "model" in known:  # labelled before; later attempts may follow
+        records = self.records
+        made = records[0] if len(records) == 1 else self._find_maker(response)
+        if "provider" in known and "model" in known:  # labelled before
             provider, model = known["provider"], known["model"]
-        elif self.records:
-            made = self.records[-1]
-            if made.provider != response.provider:  # a layer kept an earlier answer
-                made = self._find_record(response.provider) or made
+        elif made is not None:
             provider, model = made.provider, made.model
         else:  # a middleware answered
             provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
-        return label_message(response, message_id, provider, model, registry_id, self._because)
+        number = 0 if made is None else made.number
+        because = self._reasons.get(number, self.request.chosen_because)
+        return label_message(response, message_id, provider, model, registry_id, because)
 
-    def _find_record(self, provider: str) -> Attempt | None:
-        return next((each for each in reversed(self.records) if each.provider == provider), None)
+    def _attempts_of(self, response: Response) -> tuple[Attempt, ...]:
+        """All attempts; the one that made the answer is the last, whatever ended after it."""
+        records = self.records
+        made = None if len(records) == 1 else self._find_maker(response)
+        if made is None or made is records[-1]:
+            return records
+        return (*(each for each in records if each is not made), made)
+
+    def _find_maker(self, response: Response) -> Attempt | None:
+        """The attempt that made an answer: a layer may have asked on, and kept an earlier one."""
+        for each in reversed(self.records):
+            if each.usage is response.usage:  # the same object, also if a layer changed the text
+                return each
+        same = (each for each in reversed(self.records) if each.provider == response.provider)
+        return next(same, self.records[-1] if self.records else None)
 
     def _settle_partial(self, partial: Response) -> Response:
         """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
@@ -249,7 +264,8 @@ class Attempts:
         request = self.request
         cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
-        provider, because = request.provider or "", self._because
+        provider = request.provider or ""
+        because = self._reasons.get(self._count - 1, request.chosen_because)
         message = label_message(cut, message_id, provider, request.model, because=because)
         return replace(partial, message=message)
 
@@ -505,7 +521,8 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
-        self._because = request.chosen_because
+        if request is not self.request:
+            self._reasons = {**self._reasons, number: request.chosen_because}
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -513,7 +530,7 @@ class Attempts:
     def _complete(
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
-        self._failure, self._because = None, request.chosen_because
+        self._failure = None
         latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
@@ -606,6 +623,7 @@ class Attempts:
 
 
 _NO_MEMBERS: dict[int, str] = {}
+_NO_REASONS: dict[int, str | None] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

@@ -330,7 +330,7 @@ class Response(Record, frozen=True, kw_only=True):
     latency_ms: float | None = None
     """Milliseconds from the start of the call to the whole answer."""
     attempts: tuple[Attempt, ...] = ()
-    """All HTTP exchanges of the call, including failed ones."""
+    """All HTTP exchanges of the call, including failed ones; the last one made the answer."""
     extra: Extra = {}
     """Body fields without a canonical place, by dialect name."""
 

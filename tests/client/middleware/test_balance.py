@@ -26,6 +26,7 @@ from interlingua.spec.errors import (
     RateLimitError,
     SDKError,
     ServerError,
+    StreamError,
 )
 from interlingua.spec.request import Request
 from interlingua.streams.grammar import Grammar
@@ -256,6 +257,30 @@ def test_a_stream_that_breaks_is_not_continued_elsewhere():
 
     assert caught.value.partial.text == "half"
     assert len(caught.value.attempts) == 1
+
+
+def test_a_stream_without_an_end_is_a_failure():
+    """A probe that ends so is over: the member is tried again later."""
+    clock = Clock()
+
+    class Empty(ScriptedAdapter):
+        async def stream(self, request):
+            if self.answers[0] is None:
+                self.answers.pop(0)
+                return
+            async for event in super().stream(request):
+                yield event
+
+    down = ServerError("down")
+    client = client_of(Empty(down, None, says("back")), failures=1, clock=clock)
+    balance = client.adapter("p")
+    for failure in (ServerError, StreamError):
+        with pytest.raises(failure):
+            ask(client, "stream")
+        clock.now += 40
+
+    assert ask(client, "stream").text == "back"
+    assert asyncio.run(balance.state("m0", "one")) == "closed"
 
 
 @both

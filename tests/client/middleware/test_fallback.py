@@ -231,7 +231,65 @@ def test_an_answer_that_nobody_accepted_is_returned_with_a_warning(mode):
 
     assert (response.text, response.message.metadata["provider"]) == ("two", "b")
     assert set(codes(response)) == {"answer_rejected", "answer_not_accepted", "model_failed"}
-    assert [attempt.provider for attempt in response.attempts] == ["a", "b", "c"]
+    assert [attempt.provider for attempt in response.attempts] == ["a", "c", "b"]
+    assert [attempt.number for attempt in response.attempts] == [0, 2, 1]  # the answer is last
+
+
+@both
+def test_an_earlier_answer_is_paid_once(mode):
+    """If a later model fails, the run costs no more, and the message names the model it is of."""
+    refusing = {"accept": lambda _: False, "midstream": "hold"}
+    client, _ = client_of([says("one")], [ServerError("down")], **refusing)
+    client = client.with_prices({"one": {"input": 1000, "output": 1000}})
+
+    async def work():
+        if mode == "whole":
+            return await generate("a:one", "Hi.", client=client, max_retries=0)
+        events = stream("a:one", "Hi.", client=client, max_retries=0)
+        async for _ in events:
+            pass
+        return events.result()
+
+    result = asyncio.run(work())
+
+    assert result.total_cost.total == pytest.approx(result.response.cost.total)
+    assert result.response.message.metadata["provider"] == "a"
+    assert "chosen_because" not in result.response.message.metadata
+
+
+@both
+def test_what_a_cache_around_it_stores(mode):
+    """Nothing of a call that needed another model, also if that is the same with other settings."""
+    adapter = ScriptedAdapter(ServerError("down"), says("short"), says("long"))
+    layers = [Cache(), Fallback(OtherModel("a:one", max_tokens=5))]
+    client = Client({"a": adapter}, middleware=layers)
+
+    assert [either(mode, client).text for _ in range(3)] == ["short", "long", "long"]
+    assert len(adapter.asked) == 3
+
+
+@both
+def test_a_cached_answer_after_a_failure(mode):
+    """What the attempt before it cost is in the cost of the run."""
+    cuts = [Cut(says("half"), 2, StreamError("cut", partial=says("half"))) for _ in range(2)]
+    named = {"a": ScriptedAdapter(*cuts), "b": ScriptedAdapter(says("b"))}
+    prices = {"one": {"input": 1000, "output": 1000}}
+    client = Client(named, middleware=[Fallback("b:one"), Cache()], prices=prices)
+
+    async def work():
+        if mode == "whole":
+            return await generate("a:one", "Hi.", client=client, max_retries=0)
+        events = stream("a:one", "Hi.", client=client, max_retries=0)
+        async for _ in events:
+            pass
+        return events.result()
+
+    asyncio.run(work())
+    result = asyncio.run(work())
+
+    assert result.response.cost.source == "cache"
+    (attempt,) = result.response.attempts
+    assert result.total_cost.total == pytest.approx(attempt.cost.total)
 
 
 def test_a_stream_that_was_shown_is_not_replaced():

@@ -28,6 +28,7 @@ from interlingua.spec.response import Cost, FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support import virtual_time
+from support.scripted_adapter import ScriptedAdapter, says
 from support.warning_codes import codes
 
 STOP = FinishReason(reason="stop")
@@ -475,6 +476,22 @@ def test_a_layer_that_changes_no_word():
     response = run("stream", Adapter(PIECES), priced)
 
     assert (response.text, response.cost, codes(response)) == ("one two ", Cost(total=1.5), [])
+
+
+def test_a_timeout_of_the_layer_while_the_reader_works():
+    """The reader gets the layer's error."""
+
+    async def layer(request, call_next):
+        async with asyncio.timeout(1.0):
+            return await call_next(request)
+
+    async def work():
+        client = Client({"a": ScriptedAdapter(says("one two"))}, middleware=[layer])
+        async for _ in client.stream(Request(model="a:one", messages="Hi.")):
+            await asyncio.sleep(0.9)
+
+    with pytest.raises(TimeoutError):
+        virtual_time.run(work())
 
 
 @pytest.mark.parametrize("how", ["close", "cancel", "task"])

@@ -268,3 +268,24 @@ def test_the_sums_are_equal_whatever_arrives(pieces, batch, went_in, came_out):
 
     check_sums(reports)
     assert reports[-1].total == total
+
+
+def test_an_adapter_that_is_unregistered_meanwhile():
+    """The stream goes on to its end, and so do its reports."""
+    reports = []
+    with simulated(text("once upon a time " * 60) + latency(between=0.001)) as peer:
+
+        async def work():
+            client = Client(adapters(peer.server.url), prices=PRICES)
+            events = stream(
+                named("anthropic"), "?", client=client, on_usage=reports.append, usage_batch_size=20
+            )
+            async for event in events:
+                if isinstance(event, StreamStart):
+                    await client.unregister("anthropic")
+            await client.close()
+
+        asyncio.run(work())
+
+    assert len(reports) > 2
+    check_sums(reports)

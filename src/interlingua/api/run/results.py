@@ -193,9 +193,11 @@ def sum_usage(answers: Iterable[StepResult | Response], failed: Usage | None) ->
 
 
 def costs_of(response: Response) -> list[Cost | None]:
-    """What a call was paid for: its answer, and earlier attempts that reported usage."""
-    earlier = response.attempts[:-1]
-    return [response.cost, *(each.cost for each in earlier if each.usage is not None)]
+    """What a call was paid for: its answer, and other attempts that reported usage."""
+    cost, others = response.cost, response.attempts
+    if cost is None or cost.source != "cache":
+        others = others[:-1]  # the last one made the answer
+    return [cost, *(each.cost for each in others if each.usage is not None)]
 
 
 def failed_costs_of(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ...]:

@@ -40,6 +40,7 @@ from interlingua.spec.errors import (
     CircuitOpenError,
     ConfigurationError,
     SDKError,
+    StreamError,
 )
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -229,6 +230,8 @@ class Balance:
                 if passage.is_open and (is_content(event) or type(event) is Finish):
                     await self._succeed(passage, request)
                 yield event
+            if passage.is_open:  # a probe that ends so is over
+                raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
         except BaseException as error:
             await self._fail(member, passage, request, error)
             raise

@@ -47,6 +47,10 @@ OPERATIONS = ("count_tokens", "embed")
 STORED = frozenset(("stop", "tool_calls"))
 """The finish reasons of answers that are stored: the model itself ended the answer."""
 _ABOUT_COST = frozenset(("price_unknown",))
+_OF_FALLBACKS = frozenset(
+    ("answer_not_accepted", "answer_rejected", "model_failed", "model_skipped")
+)
+"""The warnings of answers to another request than the one that was made."""
 _DOCUMENT = b'{"interlingua":'
 """How the entry of a result of ours begins."""
 FROM_CACHE = Cost(source="cache")
@@ -112,7 +116,7 @@ class Cache:
         key = await self._key_of(request, "generate", adapter)
         if key is None:
             return await call_next(request)
-        entry = await self._enter(key)
+        entry = await self._enter(key, request.request_id)
         stored = _read_answer(entry, request, began)
         if stored is not None:
             return stored
@@ -129,7 +133,7 @@ class Cache:
         adapter = call.adapters.get(request.provider or "")
         request = await _with_files(request, adapter)
         key = await self._key_of(request, "generate", adapter)
-        entry = None if key is None else await self._enter(key)
+        entry = None if key is None else await self._enter(key, request.request_id)
         stored = _read_answer(entry, request, began)
         if stored is not None:
             for event in _replay(stored):
@@ -156,7 +160,7 @@ class Cache:
             key = await self._key_of(value, operation.name, operation.adapter)
         if key is None:
             return await call_next(value)
-        entry = await self._enter(key)
+        entry = await self._enter(key, operation.request_id)
         if isinstance(entry, bytes):
             return _read_result(entry, operation)
         with _leading(entry) as flight:
@@ -177,7 +181,7 @@ class Cache:
             return await asyncio.to_thread(key_of, value, name, adapter, tenant)
         return key_of(value, name, adapter, tenant)
 
-    async def _enter(self, key: str) -> bytes | _Flight | None:
+    async def _enter(self, key: str, request_id: str | None) -> bytes | _Flight | None:
         """
         What is stored, or the flight that this call leads from now on.
 
@@ -185,12 +189,13 @@ class Cache:
         """
         place = (asyncio.get_running_loop(), key)
         while (flight := self._flights.get(place)) is not None:
-            # The task of the flight itself would wait for ever.
-            is_own = flight.task is asyncio.current_task()
+            # The task of the flight itself would wait for ever; a hedged request is sent now.
+            is_own = flight.task is asyncio.current_task() or flight.request_id == request_id
             is_over = False if is_own else await flight.wait(self._wait)
             if is_over is not None:
                 return flight.entry if is_over else await self._entries.get(key)
-        flight = self._flights[place] = _Flight(lambda: self._flights.pop(place, None))
+        flight = _Flight(request_id, lambda: self._flights.pop(place, None))
+        self._flights[place] = flight
         with _leading(flight, is_over=False):
             entry = await self._entries.get(key)
         if entry is None:
@@ -211,11 +216,12 @@ class Cache:
 class _Flight:
     """A call that other calls with the same key wait for."""
 
-    __slots__ = ("_done", "_remove", "entry", "task")
+    __slots__ = ("_done", "_remove", "entry", "request_id", "task")
 
-    def __init__(self, remove: Callable[[], object]) -> None:
+    def __init__(self, request_id: str | None, remove: Callable[[], object]) -> None:
         self._done: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         self._remove = remove
+        self.request_id = request_id
         self.task = asyncio.current_task()
         self.entry: bytes | None = None
         """What was stored; None if the call failed, or its answer is not stored."""
@@ -360,9 +366,11 @@ def _write_answer(
 ) -> bytes | None:
     """The entry of an answer; None if it is not stored: cut off, empty, or of another model."""
     message = response.message
-    is_own = response.provider == request.provider and (
-        not attempts or attempts[-1].model == request.model
-    )
+    model = message.metadata.get("model")  # of a whole answer: what its attempt was asked for
+    if model is None:
+        model = attempts[-1].model if attempts else request.model
+    is_own = response.provider == request.provider and model == request.model
+    is_own = is_own and not any(each.code in _OF_FALLBACKS for each in response.warnings)
     is_whole = response.finish_reason.reason in STORED and bool(message.content)
     if not (is_own and is_whole and all(call.is_valid for call in message.tool_calls)):
         return None

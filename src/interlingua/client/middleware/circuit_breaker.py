@@ -13,6 +13,8 @@ from interlingua.client.middleware.circuits import (
     CircuitState,
     Closed,
     Entry,
+    Failure,
+    finish,
     judge,
 )
 from interlingua.client.middleware.layers import (
@@ -143,10 +145,10 @@ class CircuitBreaker:
         try:
             own = await circuits.enter(_circuit_key(key, provider, model))
         except BaseException:  # cancelled: the probe of the provider would never end
-            await circuits.leave(general)
+            await finish(circuits.leave(general))
             raise
         if isinstance(own, Closed):
-            await circuits.leave(general)
+            await finish(circuits.leave(general))
             raise _refusal(own, provider, model)
         return Passage(circuits, general, own)
 
@@ -166,6 +168,10 @@ class Passage:
     async def succeed(self) -> None:
         """The call has succeeded, or its answer has begun."""
         self.is_open = False
+        if self._circuits.awaits(self._general) or self._circuits.awaits(self._own):
+            await finish(self._succeed())
+
+    async def _succeed(self) -> None:
         await self._circuits.succeed(self._general)
         await self._circuits.succeed(self._own)
 
@@ -175,6 +181,10 @@ class Passage:
             self._general, self._own = Entry(self._general.key), Entry(self._own.key)
         self.is_open = False
         failure = judge(error)
+        if failure is not None or self._general.is_probe or self._own.is_probe:
+            await finish(self._fail(failure))
+
+    async def _fail(self, failure: Failure | None) -> None:
         for entry, is_general in ((self._general, True), (self._own, False)):
             if failure is None or failure.is_general is not is_general:
                 await self._circuits.leave(entry)

@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from interlingua.client.middleware.rate_limit import is_local_limit
 from interlingua.client.stores.contract import Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.providers.log import logger
@@ -38,6 +40,7 @@ LONGEST_WAIT = 3600.0
 """The seconds for which a `Retry-After` opens a circuit at most."""
 _JITTER = 0.1  # of the cooldown: several circuits that opened together are not probed together
 _BUSY = 1.0  # seconds to wait while a probe is under way, whose end is not known
+_SKEW = 60.0  # seconds by which the clocks of two processes may differ
 _COUNTED = frozenset(
     (ErrorClass.RATE_LIMIT, ErrorClass.AUTH, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
 )
@@ -69,6 +72,8 @@ class Circuit(Record, frozen=True, kw_only=True):
 
     until: float
     """Until then no call goes through; after that, a probe."""
+    since: float = 0.0
+    """When it opened; before that, the clock has been set back, and `until` means nothing."""
     openings: int = 1
     """How often it has opened since it was closed."""
     reason: str = ""
@@ -114,6 +119,8 @@ def judge(error: BaseException) -> Failure | None:
     """What an error means for a circuit; None if it says nothing about the provider's health."""
     if not isinstance(error, SDKError) or isinstance(error, _NOT_COUNTED):
         return None
+    if is_local_limit(error):  # nothing was sent
+        return None
     if error.error_class not in _COUNTED or error.has_alternative:
         return None
     reason = f"{type(error).__name__}: {error.message}"
@@ -128,7 +135,7 @@ def state_of(circuit: Circuit | None, now: float) -> CircuitState:
     """The state of a circuit; None is a closed one."""
     if circuit is None:
         return "closed"
-    return "open" if now < circuit.until else "half_open"
+    return "open" if circuit.since - _SKEW <= now < circuit.until else "half_open"
 
 
 def opened(
@@ -138,13 +145,28 @@ def opened(
     openings = 1 if before is None else before.openings + 1
     growth = 2.0 ** min(openings - 1, 32)
     cooldown = min(rules.cooldown * growth, rules.max_cooldown)
-    until = now + (failure.wait or cooldown) * (1 + _JITTER * chance)
-    if before is not None:
+    # After a wait that the provider asked for, a retry comes at that very time.
+    until = now + (failure.wait or cooldown * (1 + _JITTER * chance))
+    if before is not None and state_of(before, now) == "open":
         until = max(until, before.until)
-    return Circuit(until=until, openings=openings, reason=failure.reason)
+    return Circuit(until=until, since=now, openings=openings, reason=failure.reason)
 
 
 # With the store.
+
+_running: set[asyncio.Future[Any]] = set()  # the event loop keeps only weak references
+
+
+def _start(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+    task = asyncio.ensure_future(work)
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return task
+
+
+async def finish(work: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for work that goes on to its end if the task that waits is cancelled."""
+    return await asyncio.shield(_start(work))
 
 
 class Circuits:
@@ -185,26 +207,32 @@ class Circuits:
         self._is_store_down = False
         return entry
 
-    async def _enter(self, key: str, circuit: Circuit | None) -> Entry | Closed:
+    async def _enter(self, key: str, circuit: Circuit) -> Entry | Closed:
         now = self._clock()
-        if circuit is not None and now < circuit.until:
+        if state_of(circuit, now) == "open":
             return Closed(circuit.until - now, circuit.reason)
         probe = f"circuit-probe:{key}"
         lease = self.rules.probe_lease
-        if not await self._store.put(probe, b"1", ttl=lease, only_new=True):
-            return Closed(_BUSY, "a probe is under way" if circuit is None else circuit.reason)
-        # Another call's probe may have ended between the two steps.
+        taking = _start(self._store.put(probe, b"1", ttl=lease, only_new=True))
         try:
+            if not await asyncio.shield(taking):
+                return Closed(_BUSY, circuit.reason)
+            # Another call's probe may have ended between the two steps.
             latest = await self.find(key)
         except BaseException:  # cancelled, perhaps
-            with suppress(StoreError):
-                await self._store.delete(probe)
+            _start(self._give_back(probe, taking))
             raise
-        if latest is not None and now >= latest.until:
+        if state_of(latest, now) == "half_open":
             logger.info("Circuit %s is half-open: one call goes through.", key)
             return Entry(key, is_probe=True, renewal=asyncio.create_task(self._renew(probe)))
-        await self._store.delete(probe)
+        await finish(self._store.delete(probe))
         return Entry(key) if latest is None else Closed(latest.until - now, latest.reason)
+
+    async def _give_back(self, probe: str, taking: asyncio.Future[bool]) -> None:
+        """Remove a probe that may have been taken for a call that has ended."""
+        with suppress(StoreError):
+            if await taking:
+                await self._store.delete(probe)
 
     async def _renew(self, probe: str) -> None:
         """Extend the time of a probe again and again; if its process ends, it runs out."""
@@ -214,10 +242,14 @@ class Circuits:
             with suppress(StoreError):
                 await self._store.put(probe, b"1", ttl=lease)
 
+    def awaits(self, entry: Entry) -> bool:
+        """Whether the success of a call changes anything."""
+        return entry.is_probe or entry.key in self._counted
+
     async def succeed(self, entry: Entry) -> None:
         """The call has succeeded."""
         entry.stop()
-        if not entry.is_probe and entry.key not in self._counted:
+        if not self.awaits(entry):
             return
         try:
             self._counted.discard(entry.key)
@@ -250,7 +282,7 @@ class Circuits:
         if before is not None and not entry.is_probe:
             if failure.wait is None:
                 return
-            before = Circuit(until=before.until, openings=before.openings - 1)  # one opening
+            before = replace(before, openings=before.openings - 1)  # both are one opening
         now = self._clock()
         circuit = opened(before, failure, rules, now, self._chance())
         ttl = circuit.until - now + 2 * rules.max_cooldown

@@ -111,7 +111,8 @@ class Handover:
         while (event := await self._slot) is not None:
             self._slot = self._loop.create_future()
             yield event
-            self._taken.set_result(None)
+            if not self._taken.done():  # the layer may have cancelled itself, by a timeout
+                self._taken.set_result(None)
 
     def end(self, replace_response: Callable[[Response], Response]) -> list[StreamEvent]:
         """

@@ -124,8 +124,7 @@ class Hedge:
             winner = await race.run()
         finally:
             await race.close()
-        response = winner.task.result()
-        return replace(response, attempts=call.attempts()) if race.is_hedged else response
+        return winner.task.result()
 
     async def stream(
         self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL

@@ -279,7 +279,7 @@ class RateLimit(BeginEnd["_Permit"]):
     @staticmethod
     def _fail(permit: _Permit, error: BaseException | None, usage: Usage | None) -> _Amounts:
         """Learn from a failure; what the attempt used."""
-        if isinstance(error, _UNSENT) or _is_local(error):
+        if isinstance(error, _UNSENT) or is_local_limit(error):
             return 0.0, 0, 0, 0.0
         if isinstance(error, RateLimitError):
             permit.learned.fail(error, permit.decreases)
@@ -331,8 +331,8 @@ _Amounts: TypeAlias = tuple[float, float, float, float]
 """Of requests, input tokens, output tokens and concurrency."""
 
 
-def _is_local(error: BaseException | None) -> bool:
-    """Whether another limit of the program refused the attempt."""
+def is_local_limit(error: BaseException | None) -> bool:
+    """Whether a limit of the program refused the attempt, not the provider."""
     return isinstance(error, RateLimitError) and error.error_code == LOCAL_LIMIT
 
 

@@ -24,6 +24,7 @@ from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
+from interlingua.providers.tariffs import Seller
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.media.batch import BatchResult
 from interlingua.spec.operations import OperationResult
@@ -174,7 +175,10 @@ class _Meter:
         self, request: Request, calls: Calls, batch: int, caller_id: str | None, call: int
     ) -> None:
         self._request = request
-        self._calls = calls
+        key = request.provider or ""
+        adapter = calls.adapters.get(key)  # it may be unregistered before the end of the call
+        self._seller = Seller(key) if adapter is None else seller_of(adapter, key)
+        self._tariffs = calls.tariffs
         self._batch = batch
         self._facts: dict[str, Any] = {
             "caller_id": caller_id,
@@ -219,12 +223,10 @@ class _Meter:
 
     def report(self) -> UsageReport:
         """What is new, as an estimate."""
-        calls, request = self._calls, self._request
+        tariffs = self._tariffs
         self._pending = 0
-        key = request.provider or ""
-        seller = seller_of(calls.adapters[key], key)
-        tariff = calls.tariffs[seller, self._served, request.model]
-        return self._make(self._total, price_usage(self._total, tariff, calls.tariffs.clock()))
+        tariff = tariffs[self._seller, self._served, self._request.model]
+        return self._make(self._total, price_usage(self._total, tariff, tariffs.clock()))
 
     def end(self, usage: Usage | None = None, cost: Cost | None = None) -> UsageReport:
         """The last report; without a usage, of a call that failed."""
