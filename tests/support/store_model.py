@@ -95,12 +95,13 @@ class Model:
         for taken in [taken for of, taken in self.taken if of == id_]:
             limit = taken.limit
             real = amounts.get(limit.key, limit.amount)
+            is_counted = taken.counts(self.now)
             taken.is_open = False
             taken.amount = real
             if limit.mode == "reserve":
                 taken.counts_from = self.now
                 self._change_total(limit)
-            if limit.mode != "hold":
+            if limit.mode != "hold" and (is_counted or real < limit.amount):
                 self._add_pace(limit, real - limit.amount, since=0)
         return True
 

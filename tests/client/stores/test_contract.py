@@ -104,8 +104,10 @@ def test_keys_count_by_period(store):
         {"amount": float("nan")},
         {"maximum": float("inf")},
         {"period": 0},
+        {"period": 1e10},
         {"burst": -1},
         {"ttl": 0},
+        {"ttl": 1e10},
     ],
 )
 def test_wrong_limits(wrong):
@@ -118,15 +120,22 @@ def test_wrong_calls(store):
     """So are two limits that would share their amounts, and times and amounts below zero."""
     with pytest.raises(ConfigurationError, match="same key and period"):
         store.reserve([limit(), limit(maximum=9)])
-    with pytest.raises(ConfigurationError, match="lease"):
-        store.reserve([limit()], lease=0)
+    for lease in (0, 1e10, float("inf"), float("nan")):
+        with pytest.raises(ConfigurationError, match="lease"):
+            store.reserve([limit()], lease=lease)
+        with pytest.raises(ConfigurationError, match="lease"):
+            store.renew(store.reserve([limit("renewed", maximum=9)]), lease)
     with pytest.raises(ConfigurationError, match="'calls'"):
         store.settle(store.reserve([limit()]), {"calls": -1})
     for call in (store.put, store.append):
         with pytest.raises(ConfigurationError, match="ttl"):
             call("key", b"", ttl=0)
-    with pytest.raises(ConfigurationError, match="ttl"):
-        store.add("key", 1, ttl=-1)
+    for ttl in (-1, 1e10):
+        with pytest.raises(ConfigurationError, match="ttl"):
+            store.add("key", 1, ttl=ttl)
+    with pytest.raises(ConfigurationError, match="counter"):
+        store.add("key", float("nan"))
+    assert store.add("key", 0) == 0
 
 
 # Periods.
@@ -141,17 +150,24 @@ def test_a_period_frees_whole_slots(store):
     assert isinstance(store.reserve([per_minute(1)]), Reservation)
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite"], indirect=True)  # a server has a clock
-def test_a_clock_that_is_set_back(store):
+@pytest.mark.parametrize("burst", [None, 1])
+def test_a_clock_that_is_set_back(store, burst):
     """What was taken counts for one more period, not until the clock is where it was."""
-    store.reserve([per_minute(2)])
+    wanted = [per_minute(2, burst=burst)]
+    store.reserve(wanted)
     store.advance(-3600)
-    store.reserve([per_minute(2)])
-    refused = store.reserve([per_minute(2)])
+    assert store.used("calls", MINUTE) == 1
+    if burst is not None:
+        assert 28 <= store.reserve(wanted).retry_after <= 31
+        store.advance(31)
+    assert isinstance(store.reserve(wanted), Reservation)
+    refused = store.reserve(wanted)
     assert refused.used == 2
     assert refused.retry_after <= 62
     store.advance(refused.retry_after)
-    assert isinstance(store.reserve([per_minute(2)]), Reservation)
+    assert isinstance(store.reserve(wanted), Reservation)
+    store.advance(62)
+    assert store.used("calls", MINUTE) == 0
 
 
 @pytest.mark.parametrize("period", [0.5, 1, 60, 86_400, 7.3])
@@ -256,6 +272,35 @@ def test_settling_corrects_the_pace(store):
     assert store.reserve([per_minute(60, 10, burst=10)]).retry_after == pytest.approx(10.0)
     store.settle(reservation, {"calls": 4})
     assert store.reserve([per_minute(60, 10, burst=10)]).retry_after == pytest.approx(4.0)
+
+
+def test_the_pace_of_what_counts_no_longer(store):
+    """It is not made slower by a late settlement, whether the store has forgotten it or not."""
+    wanted = [per_minute(60, 10, burst=10)]
+    reservation = store.reserve(wanted)
+    store.advance(100)
+
+    assert store.settle(reservation, {"calls": 400})
+    assert isinstance(store.reserve(wanted), Reservation)
+
+
+def test_amounts_beyond_all_measure(store):
+    """A call that used more than can be paced in a century is counted, and nothing fails."""
+    wanted = [limit("k", 1, period=86_400, burst=1)]
+    store.settle(store.reserve(wanted), {"k": 1e200})
+
+    assert store.used("k", 86_400) == 1e200
+    assert store.reserve(wanted).retry_after > 1e9
+
+
+def test_a_total_that_began_anew(store):
+    """What was taken before a total was forgotten is not corrected in the next one."""
+    dated = limit("k", 9, 5, ttl=50)
+    early = store.reserve([dated])
+    store.advance(51)
+    store.reserve([limit("k", 9, 2, ttl=50)])
+    assert store.settle(early, {"k": 0})
+    assert store.used("k") == 2
 
 
 # Leases.
@@ -410,16 +455,20 @@ def test_kinds_are_apart(store):
     assert store.used("k") == 1
 
 
-@pytest.mark.parametrize("key", ["", "ä:{}*", "a|b\n\x00c", "k" * 2000])
+@pytest.mark.parametrize("key", ["", "ä:{}*", "a|b\n\x00c", "k" * 2000, "half \ud800 pair"])
 def test_any_key(store, key):
-    """A key is any text."""
+    """A key is any text, even one that cannot be encoded."""
     store.put(key, b"v")
     store.add(key, 1)
     store.append(key, b"i")
     store.reserve([limit(key, period=60), limit(key, mode="hold")])
 
     assert store.get(key) == b"v"
+    assert store.items(key) == [b"i"]
+    assert store.add(key, 1) == 2
     assert store.used(key, 60) == store.used(key) == 1
+    assert store.delete(key)
+    assert store.get(key) is None
 
 
 def test_closing_twice(store):

@@ -40,7 +40,7 @@ limits = st.one_of(
         key=st.just("dated"),
         maximum=st.just(5.0),
         amount=amounts,
-        mode=st.just("reserve"),
+        mode=st.sampled_from(["spend", "reserve", "hold"]),
         ttl=st.sampled_from([5.0, 50.0]),
     ),
 )

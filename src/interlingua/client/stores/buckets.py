@@ -16,6 +16,8 @@ from interlingua.client.stores.contract import SLOTS, Limit, Refused
 MICROSECONDS = 1_000_000
 TOLERANCE = 1 + 1e-9
 """Sums of fractions are not exact: 0.1 + 0.2 must fit in 0.3."""
+LATEST = 2.0**53
+"""The last time, in the year 2255: up to here floats are exact microseconds."""
 
 
 def microseconds(seconds: float) -> int:
@@ -36,7 +38,11 @@ class Bucket:
     def __init__(self, period: float | None) -> None:
         self.width: int | None = None if period is None else slot_width(period)
         self.slots: dict[int, float] = {}
-        """Amounts by the number of their slot, oldest first; without a period all are in slot 0."""
+        """
+        Amounts by the number of their slot, oldest first.
+
+        Without a period there is one slot, and its number is the time from which it counts.
+        """
         self.held: float = 0.0
         """The sum of the open reservations."""
         self.first_end: float = inf
@@ -51,8 +57,8 @@ class Bucket:
         """Count an amount until the reservation is settled or its lease ends."""
         raise NotImplementedError
 
-    def release(self, id_: str) -> None:
-        """Count a reservation no longer."""
+    def release(self, id_: str) -> bool:
+        """Count a reservation no longer; False if its lease has ended."""
         raise NotImplementedError
 
     def extend(self, id_: str, ends: int) -> None:
@@ -71,7 +77,7 @@ class Bucket:
 
     def slot(self, now: int) -> int:
         """The slot of a time."""
-        return 0 if self.width is None else now // self.width
+        return next(iter(self.slots), now) if self.width is None else now // self.width
 
     def drop_ended(self, now: int) -> None:
         """Forget what no longer counts."""
@@ -81,7 +87,7 @@ class Bucket:
         if self.width is not None and slots:
             current = now // self.width
             if next(reversed(slots)) > current:
-                self._bring_back(current)
+                self.bring_back(current)
             oldest = current - SLOTS
             while slots and (first := next(iter(slots))) < oldest:
                 del slots[first]
@@ -89,9 +95,10 @@ class Bucket:
             slots.clear()
             self.expires = inf
 
-    def _bring_back(self, current: int) -> None:
+    def bring_back(self, current: int) -> None:
         """The clock was set back: what was counted later than now counts as taken now."""
         later = [slot for slot in self.slots if slot > current]
+        self.tat = max(0.0, self.tat - (later[-1] - current) * (self.width or 0))
         amount = sum(self.slots.pop(slot) for slot in later)
         self.slots[current] = self.slots.get(current, 0.0) + amount
 
@@ -108,7 +115,7 @@ class Bucket:
             waiting = inf if limit.amount > ceiling else self._release(total, ceiling, now)
         if limit.burst is not None:
             allowed = max(0.0, limit.burst - limit.amount) * _interval(limit)
-            waiting = max(waiting, ceil(self.tat - allowed - now))
+            waiting = max(waiting, ceil(max(0.0, self.tat - allowed - now)))
         return waiting
 
     def _release(self, total: float, ceiling: float, now: int) -> float:
@@ -135,21 +142,25 @@ class Bucket:
         else:
             self.hold(id_, limit.amount, ends)
         if limit.burst is not None:
-            self.tat = max(self.tat, now) + limit.amount * _interval(limit)
+            self.tat = min(LATEST, max(self.tat, now) + limit.amount * _interval(limit))
 
     def settle(self, limit: Limit, id_: str, real: float, taken_at: int, now: int) -> None:
         """Replace what was taken, after `drop_ended`."""
+        more = real - limit.amount
         if limit.mode == "spend":
             slot = self.slot(taken_at)
-            if slot in self.slots:  # else it has left the period
-                self.slots[slot] = max(0.0, self.slots[slot] + (real - limit.amount))
+            # else it has left the period, or the total was forgotten and began anew
+            is_counted = slot in self.slots and (slot <= taken_at or self.expires == inf)
+            if is_counted:
+                self.slots[slot] = max(0.0, self.slots[slot] + more)
         else:
-            self.release(id_)
+            is_counted = self.release(id_)
             if limit.mode == "hold":
                 return
             self.count(limit, now, real)
-        if limit.burst is not None:
-            self.tat += (real - limit.amount) * _interval(limit)
+        # What no longer counts is not paced again: the bucket may have been forgotten since.
+        if limit.burst is not None and (is_counted or more < 0):
+            self.tat = max(0.0, min(LATEST, self.tat + more * _interval(limit)))
 
     def is_empty(self, now: int) -> bool:
         """Whether forgetting the bucket changes no decision, after `drop_ended`."""

@@ -32,6 +32,8 @@ this length ever has more than the maximum.
 """
 RETENTION = 86_400.0
 """For how many seconds after the end of its lease a reservation can still be settled."""
+LONGEST = 1e9
+"""Seconds, about 30 years: longer times cannot be added to a date in every store."""
 
 
 class Limit(Record, frozen=True, kw_only=True):
@@ -80,11 +82,14 @@ class Limit(Record, frozen=True, kw_only=True):
             raise ConfigurationError(
                 f"Limit {self.key!r}: amount and maximum must be finite numbers, at least 0."
             )
-        for value in (self.period, self.burst, self.ttl):
-            if value is not None and not 0 < value < inf:
+        for value in (self.period, self.ttl):
+            if value is not None and not 0 < value <= LONGEST:
                 raise ConfigurationError(
-                    f"Limit {self.key!r}: period, burst and ttl must be above 0."
+                    f"Limit {self.key!r}: period and ttl must be above 0, and at most "
+                    f"{LONGEST:g} seconds. Leave them out for no end."
                 )
+        if self.burst is not None and not 0 < self.burst < inf:
+            raise ConfigurationError(f"Limit {self.key!r}: burst must be above 0.")
 
 
 class Reservation(Record, frozen=True, kw_only=True):
@@ -185,13 +190,18 @@ class Store(Protocol):
 
 def check_limits(limits: Sequence[Limit], lease: float) -> tuple[Limit, ...]:
     """The limits of one decision; raises if two would share what they count."""
-    if not 0 < lease < inf:
-        raise ConfigurationError("A lease must be above 0 seconds.")
+    check_lease(lease)
     if len(limits) > 1 and len({(limit.key, limit.period) for limit in limits}) < len(limits):
         raise ConfigurationError(
             "Two limits of one reservation have the same key and period. Give them different keys."
         )
     return tuple(limits)
+
+
+def check_lease(lease: float) -> None:
+    """Raise if a lease cannot be counted."""
+    if not 0 < lease <= LONGEST:
+        raise ConfigurationError(f"A lease must be above 0, and at most {LONGEST:g} seconds.")
 
 
 def check_amounts(amounts: Mapping[str, float]) -> None:
@@ -201,7 +211,15 @@ def check_amounts(amounts: Mapping[str, float]) -> None:
             raise ConfigurationError(f"The real amount of {key!r} must be a finite number >= 0.")
 
 
+def check_added(amount: float) -> None:
+    """Raise if an amount cannot be added to a counter."""
+    if not -inf < amount < inf:
+        raise ConfigurationError(f"The amount for a counter must be a finite number: {amount}.")
+
+
 def check_ttl(ttl: float | None) -> None:
-    """Raise if a time to live is not above 0."""
-    if ttl is not None and not 0 < ttl < inf:
-        raise ConfigurationError("`ttl` must be above 0 seconds. Leave it out for no end.")
+    """Raise if a time to live cannot be counted."""
+    if ttl is not None and not 0 < ttl <= LONGEST:
+        raise ConfigurationError(
+            f"`ttl` must be above 0, and at most {LONGEST:g} seconds. Leave it out for no end."
+        )

@@ -23,7 +23,9 @@ from interlingua.client.stores.contract import (
     Limit,
     Refused,
     Reservation,
+    check_added,
     check_amounts,
+    check_lease,
     check_limits,
     check_ttl,
 )
@@ -118,11 +120,13 @@ class _MemoryBucket(Bucket):
         self.held += amount
         self.first_end = min(self.first_end, ends)
 
-    def release(self, id_: str) -> None:
-        _, amount = self.open.pop(id_, (0, 0.0))
-        self.held -= amount
+    def release(self, id_: str) -> bool:
+        lease = self.open.pop(id_, None)
+        if lease is not None:
+            self.held -= lease[1]
         if not self.open:
             self.held, self.first_end = 0.0, inf  # also what sums of fractions left over
+        return lease is not None
 
     def extend(self, id_: str, ends: int) -> None:
         if id_ in self.open:
@@ -353,6 +357,7 @@ class MemoryStore:
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
+        check_lease(lease)
         with self._lock:
             now = self._now()
             ends = self._leases.get(reservation.id, 0)
@@ -376,6 +381,7 @@ class MemoryStore:
 
     async def add(self, key: str, amount: float, *, ttl: float | None = None) -> float:
         """Add to a counter; its new value."""
+        check_added(amount)
         with self._lock:
             now = self._now()
             total, ends = self._counters.find(key, now) or (0.0, _end(now, ttl))

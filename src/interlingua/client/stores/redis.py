@@ -14,7 +14,9 @@ from interlingua.client.stores.contract import (
     Limit,
     Refused,
     Reservation,
+    check_added,
     check_amounts,
+    check_lease,
     check_limits,
     check_ttl,
 )
@@ -109,6 +111,7 @@ class RedisStore:
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
+        check_lease(lease)
         limits = reservation.limits
         arguments = [self._now(), reservation.id, microseconds(lease), *_arguments(limits)]
         keys = self._limit_keys(reservation.id, limits)
@@ -124,6 +127,7 @@ class RedisStore:
 
     async def add(self, key: str, amount: float, *, ttl: float | None = None) -> float:
         """Add to a counter; its new value."""
+        check_added(amount)
         arguments = [repr(float(amount)), _milliseconds(ttl)]
         keys = [f"{self._prefix}c:{key}"]
         return float(await self._run(redis_scripts.ADD, keys, arguments, repeats=0))

@@ -75,6 +75,8 @@ class Link:
             **pool.connection_kwargs,
             "socket_timeout": None,  # `PATIENCE` bounds everything at once
             "socket_connect_timeout": None,
+            "decode_responses": False,
+            "encoding_errors": "surrogatepass",  # a key is any text
             "retry": Retry(NoBackoff(), 0),
         }
         self._connection = pool.connection_class(**options)

@@ -8,13 +8,13 @@ sums, and its open reservations by id. Each has an end, so that nothing stays in
 and the arguments that `redis.py` writes in `_arguments`.
 """
 
-from interlingua.client.stores.buckets import TOLERANCE
+from interlingua.client.stores.buckets import LATEST, TOLERANCE
 from interlingua.client.stores.contract import RETENTION, SLOTS
 
 _COMMON = (
     f"local SLOTS, TOLERANCE, RETENTION = {SLOTS}, {TOLERANCE!r}, {int(RETENTION * 1e6)}\n"
+    f"local INFINITE, LATEST = math.huge, {int(LATEST)}\n"
     """
-local INFINITE = math.huge
 
 local function current()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
@@ -39,6 +39,22 @@ local function drop_leases(bucket, now)
   end
 end
 
+-- The clock was set back: what was counted later than now counts as taken now.
+local function bring_back(bucket, slot)
+  local later, newest = 0, slot
+  for other, amount in pairs(bucket.slots) do
+    if other > slot then
+      later, newest = later + amount, math.max(newest, other)
+      bucket.slots[other] = nil
+      redis.call('HDEL', bucket.key, text(other))
+    end
+  end
+  if newest == slot then return end
+  bucket.slots[slot] = (bucket.slots[slot] or 0) + later
+  bucket.tat = math.max(0, bucket.tat - (newest - slot) * bucket.width)
+  redis.call('HSET', bucket.key, text(slot), text(bucket.slots[slot]), 'tat', text(bucket.tat))
+end
+
 -- Reads a bucket and forgets what no longer counts.
 local function load(key, open_key, width, now)
   local bucket = {key = key, open_key = open_key, width = width, slots = {},
@@ -50,6 +66,7 @@ local function load(key, open_key, width, now)
     if slot then bucket.slots[slot] = value else bucket[name] = value end
   end
   if bucket.first_end <= now then drop_leases(bucket, now) end
+  if width > 0 then bring_back(bucket, math.floor(now / width)) end
   local oldest = width > 0 and math.floor(now / width) - SLOTS
   for slot, _ in pairs(bucket.slots) do
     if (oldest and slot < oldest) or (not oldest and bucket.expires <= now) then
@@ -104,7 +121,7 @@ local function used(bucket)
 end
 
 local function slot_of(bucket, time)
-  return bucket.width > 0 and math.floor(time / bucket.width) or 0
+  return bucket.width > 0 and math.floor(time / bucket.width) or next(bucket.slots) or time
 end
 
 local function count(limit, bucket, now, amount)
@@ -191,7 +208,7 @@ for _, limit in ipairs(wanted) do
     bucket.last_end = math.max(bucket.last_end, ends)
   end
   if limit.burst >= 0 then
-    bucket.tat = math.max(bucket.tat, now) + limit.amount * limit.interval
+    bucket.tat = math.min(LATEST, math.max(bucket.tat, now) + limit.amount * limit.interval)
   end
   save(bucket, now)
 end
@@ -209,15 +226,17 @@ local ends, taken_at = string.match(lease, '^(.-) (.*)$')
 if tonumber(ends) + RETENTION <= now then return 0 end
 redis.call('DEL', KEYS[1])
 for i, limit in ipairs(limits(3 + (#KEYS - 1) / 2, now)) do
-  local bucket, real = limit.bucket, tonumber(ARGV[2 + i])
+  local bucket, real, is_counted = limit.bucket, tonumber(ARGV[2 + i]), false
+  local more = real - limit.amount
   if limit.mode == 'spend' then
-    local slot = slot_of(bucket, tonumber(taken_at))
-    if bucket.slots[slot] then
-      bucket.slots[slot] = math.max(0, bucket.slots[slot] + (real - limit.amount))
-    end
+    local taken = tonumber(taken_at)
+    local slot = slot_of(bucket, taken)
+    is_counted = bucket.slots[slot] and (slot <= taken or bucket.expires == INFINITE)
+    if is_counted then bucket.slots[slot] = math.max(0, bucket.slots[slot] + more) end
   else
     local entry = redis.call('HGET', bucket.open_key, id)
     if entry then
+      is_counted = true
       redis.call('HDEL', bucket.open_key, id)
       bucket.held = bucket.held - tonumber(string.match(entry, ' (.*)$'))
       if redis.call('HLEN', bucket.open_key) == 0 then
@@ -226,8 +245,8 @@ for i, limit in ipairs(limits(3 + (#KEYS - 1) / 2, now)) do
     end
     if limit.mode == 'reserve' then count(limit, bucket, now, real) end
   end
-  if limit.burst >= 0 and limit.mode ~= 'hold' then
-    bucket.tat = bucket.tat + (real - limit.amount) * limit.interval
+  if limit.burst >= 0 and limit.mode ~= 'hold' and (is_counted or more < 0) then
+    bucket.tat = math.max(0, math.min(LATEST, bucket.tat + more * limit.interval))
   end
   save(bucket, now)
 end

@@ -18,7 +18,9 @@ from interlingua.client.stores.contract import (
     Limit,
     Refused,
     Reservation,
+    check_added,
     check_amounts,
+    check_lease,
     check_limits,
     check_ttl,
 )
@@ -162,6 +164,7 @@ class SQLiteStore:
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
+        check_lease(lease)
 
         def work(connection: Connection) -> bool:
             now = self._now()
@@ -189,7 +192,9 @@ class SQLiteStore:
 
     async def add(self, key: str, amount: float, *, ttl: float | None = None) -> float:
         """Add to a counter; its new value."""
+        check_added(amount)
         check_ttl(ttl)
+        key = _storable(key)
 
         def work(connection: Connection) -> float:
             now = self._now()
@@ -207,7 +212,7 @@ class SQLiteStore:
 
     async def get(self, key: str) -> bytes | None:
         """The value; None if there is none or its time has ended."""
-        now = self._now()
+        now, key = self._now(), _storable(key)
 
         def work(connection: Connection) -> bytes | None:
             row: tuple[bytes] | None = connection.execute(
@@ -222,6 +227,7 @@ class SQLiteStore:
     ) -> bool:
         """Set a value; returns whether it was set."""
         check_ttl(ttl)
+        key = _storable(key)
 
         def work(connection: Connection) -> bool:
             now = self._now()
@@ -238,6 +244,7 @@ class SQLiteStore:
 
     async def delete(self, key: str) -> bool:
         """Remove the value, counter and list of a key; whether there was one."""
+        key = _storable(key)
 
         def work(connection: Connection) -> bool:
             now = self._now()
@@ -252,6 +259,7 @@ class SQLiteStore:
     async def append(self, key: str, value: bytes, *, ttl: float | None = None) -> int:
         """Add to the end of a list; the new length."""
         check_ttl(ttl)
+        key = _storable(key)
 
         def work(connection: Connection) -> int:
             now = self._now()
@@ -270,7 +278,7 @@ class SQLiteStore:
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
         """The values of a list, from an index on."""
-        now = self._now()
+        now, key = self._now(), _storable(key)
 
         def work(connection: Connection) -> list[bytes]:
             rows = connection.execute(
@@ -305,6 +313,11 @@ def _find(connection: Connection, statement: str, key: str) -> Any:
     """The one value that a statement finds; None if there is none."""
     row = connection.execute(statement, (key,)).fetchone()
     return None if row is None else row[0]
+
+
+def _storable(key: str) -> str:
+    """The key as SQLite takes it: a lone surrogate is written as an escape."""
+    return key if key.isascii() else key.encode("utf-8", "backslashreplace").decode()
 
 
 def _end(now: int, ttl: float | None) -> int | None:
@@ -344,7 +357,7 @@ class _Row(Bucket):
     ) -> None:
         super().__init__(period)
         self._connection = connection
-        self._name = f"{period and float(period)}:{key}"
+        self._name = f"{period and float(period)}:{_storable(key)}"
         self._writable = writable
         stored = _find(connection, "SELECT state FROM buckets WHERE name = ?", self._name)
         if stored is not None:
@@ -370,6 +383,11 @@ class _Row(Bucket):
         last = max((ends for ends, _ in self._slot_releases()), default=now)
         return int(max(last, self.tat, 0 if self.expires == inf else self.expires))
 
+    def bring_back(self, current: int) -> None:
+        super().bring_back(current)
+        if self._writable:  # also if nothing is taken now: it counts from now on
+            self.save(current * (self.width or 0))
+
     def hold(self, id_: str, amount: float, ends: int) -> None:
         self._connection.execute(
             "INSERT INTO held VALUES (?, ?, ?, ?)", (self._name, id_, amount, ends)
@@ -377,17 +395,18 @@ class _Row(Bucket):
         self.held += amount
         self.first_end = min(self.first_end, ends)
 
-    def release(self, id_: str) -> None:
+    def release(self, id_: str) -> bool:
         place = (self._name, id_)
         row = self._connection.execute(
             "SELECT amount FROM held WHERE bucket = ? AND id = ?", place
         ).fetchone()
         if row is None:
-            return
+            return False
         self._connection.execute("DELETE FROM held WHERE bucket = ? AND id = ?", place)
         self.held -= row[0]
         if self.held < _NEARLY_NOTHING:
             self._sum_up(0)
+        return True
 
     def extend(self, id_: str, ends: int) -> None:
         self._connection.execute(
