@@ -178,6 +178,90 @@ def test_what_was_given_back_is_not_taken_later(store):
     assert asyncio.run(work()) == (0, 0, 0)
 
 
+def test_a_connection_that_the_server_closed(store, url):
+    """A server that closes idle connections, or restarts, fails no call that comes later."""
+
+    async def work():
+        for call in (
+            lambda: store.add("n", 1),
+            lambda: store.append("l", b"1"),
+            lambda: store.put("k", b"v", only_new=True),
+        ):
+            _, port = store._link()._connection._writer.get_extra_info("sockname")
+            raw(url, "CLIENT", "KILL", "ADDR", f"127.0.0.1:{port}")
+            await settled(store._link()._connection._reader.at_eof)
+            yield await call()
+
+    async def outcomes():
+        await store.get("k")
+        return [outcome async for outcome in work()]
+
+    assert asyncio.run(outcomes()) == [1, 1, True]
+
+
+def test_a_server_that_became_a_replica(server):
+    """Its connection is not used again: the address may lead to the new master."""
+    store = RedisStore(server.url, timeout=PATIENCE)
+
+    async def work():
+        await store.add("n", 1)
+        raw(server.url, "REPLICAOF", "127.0.0.1", "1")
+        calls = (store.reserve(PLACE), store.put("k", b"v"), store.add("n", 1))
+        failed = await asyncio.gather(*calls, return_exceptions=True)
+        was_closed = not store._link()._connection.is_connected
+        raw(server.url, "REPLICAOF", "NO", "ONE")
+        return failed, was_closed, await store.add("n", 1)
+
+    failed, was_closed, total = asyncio.run(work())
+
+    assert [type(error) for error in failed] == [StoreError] * 3
+    assert was_closed
+    assert total == 2
+
+
+def test_a_loop_that_is_held_up(store):
+    """A reply that is there when the program lets the loop go on is no timeout."""
+
+    async def work():
+        await store.get("k")
+        store._timeout = 0.5
+        for moments in (0, 2, 4):
+            task = asyncio.ensure_future(store.add("n", 1))
+            for _ in range(moments):
+                await asyncio.sleep(0)
+            time.sleep(0.6)  # noqa: ASYNC251 -- this is the fault
+            yield await task
+
+    async def totals():
+        return [total async for total in work()]
+
+    assert asyncio.run(totals()) == [1, 2, 3]
+
+
+def test_a_value_that_cannot_be_sent(store):
+    """It is an error of its own call; the calls that wait with it are answered."""
+
+    async def work():
+        calls = (store.put("k", None), store.add("n", 1), store.get("k"))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    wrong, *others = asyncio.run(work())
+
+    assert isinstance(wrong, ConfigurationError)
+    assert others == [1, None]
+
+
+def test_replies_are_bytes(url):
+    """Whatever the address says."""
+    store = RedisStore(f"{url}?decode_responses=True", prefix=uuid4().hex, timeout=PATIENCE)
+
+    async def work():
+        await store.put("k", b"\xff")
+        return await store.get("k")
+
+    assert asyncio.run(work()) == b"\xff"
+
+
 def test_the_error_says_what_to_do():
     """No server, a wrong address, no library: each has its own words, and no password."""
     absent = RedisStore("redis://:my-password@127.0.0.1:1", timeout=PATIENCE)

@@ -86,7 +86,7 @@ class Limit(Record, frozen=True, kw_only=True):
             if value is not None and not 0 < value <= LONGEST:
                 raise ConfigurationError(
                     f"Limit {self.key!r}: period and ttl must be above 0, and at most "
-                    f"{LONGEST:g} seconds. Leave them out for no end."
+                    f"{LONGEST:,.0f} seconds. Leave them out for no end."
                 )
         if self.burst is not None and not 0 < self.burst < inf:
             raise ConfigurationError(f"Limit {self.key!r}: burst must be above 0.")
@@ -201,7 +201,7 @@ def check_limits(limits: Sequence[Limit], lease: float) -> tuple[Limit, ...]:
 def check_lease(lease: float) -> None:
     """Raise if a lease cannot be counted."""
     if not 0 < lease <= LONGEST:
-        raise ConfigurationError(f"A lease must be above 0, and at most {LONGEST:g} seconds.")
+        raise ConfigurationError(f"A lease must be above 0, and at most {LONGEST:,.0f} seconds.")
 
 
 def check_amounts(amounts: Mapping[str, float]) -> None:
@@ -221,5 +221,5 @@ def check_ttl(ttl: float | None) -> None:
     """Raise if a time to live cannot be counted."""
     if ttl is not None and not 0 < ttl <= LONGEST:
         raise ConfigurationError(
-            f"`ttl` must be above 0, and at most {LONGEST:g} seconds. Leave it out for no end."
+            f"`ttl` must be above 0, and at most {LONGEST:,.0f} seconds. Leave it out for no end."
         )

@@ -199,15 +199,11 @@ class RedisStore:
         return self._link().send(command, script=script, repeats=repeats)
 
     async def _wait(self, call: Call) -> Any:
+        call.give_up_after(self._timeout)
         try:
-            async with asyncio.timeout(self._timeout):
-                return await call.future
-        except TimeoutError as error:
-            raise StoreError(
-                f"Redis did not answer in {self._timeout * 1000:g} ms. Check the server and the "
-                "network, or set a longer timeout=.",
-                cause=error,
-            ) from error
+            return await call.future
+        finally:
+            call.timer.cancel()
 
     def _now(self) -> int | str:
         return "" if self._clock is None else microseconds(self._clock())

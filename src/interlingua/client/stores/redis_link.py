@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from interlingua.spec.errors import ConfigurationError, StoreError
@@ -34,15 +35,21 @@ Seconds after which a connection that has not answered is given up.
 Longer than a caller waits: the replies of a slow server come in time for the next callers, and what
 is sent on one connection is done in its order.
 """
+_LATE = 0.1
+"""By what part of its time a timeout comes too late if the event loop was held up."""
 
 
 class Call:
     """A command that waits for its reply."""
 
-    __slots__ = ("command", "future", "is_sent", "repeats", "script")
+    __slots__ = ("command", "future", "is_sent", "packed", "repeats", "script", "timer")
 
-    def __init__(self, command: Sequence[Any], script: str | None, *, repeats: int) -> None:
+    def __init__(
+        self, command: Sequence[Any], packed: list[bytes], script: str | None, *, repeats: int
+    ) -> None:
         self.command = command
+        self.packed = packed
+        """The bytes of the command."""
         self.script = script
         self.is_sent = False
         """The server may have done it, or will."""
@@ -50,6 +57,28 @@ class Call:
         # A caller that was cancelled does not ask for the error.
         self.future.add_done_callback(_retrieve)
         self.repeats = repeats
+        self.timer: asyncio.TimerHandle
+
+    def give_up_after(self, seconds: float) -> None:
+        """Fail with `StoreError` if there is no reply by then."""
+        loop = self.future.get_loop()
+        deadline = loop.time() + seconds
+
+        def give_up(*, is_last: bool = False) -> None:
+            if self.future.done():
+                return
+            if not is_last and loop.time() - deadline > seconds * _LATE:
+                # The program has held up the loop: the reply may be here, but was not read.
+                self.timer = loop.call_later(seconds / 2, partial(give_up, is_last=True))
+                return
+            self.future.set_exception(
+                StoreError(
+                    f"Redis did not answer in {seconds * 1000:g} ms. Check the server and the "
+                    "network, or set a longer timeout=."
+                )
+            )
+
+        self.timer = loop.call_at(deadline, give_up)
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:
@@ -92,7 +121,11 @@ class Link:
         server does not know it. A command is sent again so often if the connection ends before its
         reply: the server may have been restarted since the last command.
         """
-        call = Call(command, script, repeats=repeats)
+        try:
+            packed = self._connection.pack_command(*command)
+        except self._library.DataError as error:  # here, because only this call is wrong
+            raise ConfigurationError(f"RedisStore: {error}") from error
+        call = Call(command, packed, script, repeats=repeats)
         self._waiting.append(call)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -133,13 +166,14 @@ class Link:
         errors = (self._library.RedisError, OSError, TimeoutError)
         try:
             async with asyncio.timeout(self._patience):
-                await self._connection.connect()
+                await self._connect()
                 for call in calls:
                     call.is_sent = True
-                packed = self._connection.pack_commands([call.command for call in calls])
+                packed = [part for call in calls for part in call.packed]
                 await self._connection.send_packed_command(packed)
-                for call in calls:
-                    await self._read(call)
+                is_replica = [await self._read(call) for call in calls]
+            if any(is_replica):  # the master is another server now, perhaps at the same address
+                await self._connection.disconnect(nowait=True)
         except errors as error:
             await self._connection.disconnect(nowait=True)
             self._fail(calls, error)
@@ -148,22 +182,35 @@ class Link:
             self._fail(calls, None)
             raise
 
-    async def _read(self, call: Call) -> None:
+    async def _connect(self) -> None:
+        """Connect, also if the server has closed the connection since the last command."""
+        reader = getattr(self._connection, "_reader", None)
+        if reader is not None and reader.at_eof():
+            await self._connection.disconnect(nowait=True)
+        await self._connection.connect()
+
+    async def _read(self, call: Call) -> bool:
+        """Read the reply of a call; whether the server has refused it because it is a replica."""
         from redis.exceptions import NoScriptError
 
+        is_replica = False
         try:
             reply = await self._connection.read_response()
         except NoScriptError:
             # The server keeps the script from now on.
-            call.command = ["EVAL", call.script, *call.command[2:]]
+            call.packed = self._connection.pack_command("EVAL", call.script, *call.command[2:])
             self._waiting.append(call)
-            return
         except self._library.ResponseError as error:
-            if not call.future.done():
+            is_replica = _is_replica(error)
+            if is_replica and call.repeats:
+                call.repeats = 0
+                self._waiting.append(call)
+            elif not call.future.done():
                 call.future.set_exception(_store_error(error))
-            return
-        if not call.future.done():
-            call.future.set_result(reply)
+        else:
+            if not call.future.done():
+                call.future.set_result(reply)
+        return is_replica
 
     def _fail(self, calls: Sequence[Call], error: Exception | None) -> None:
         """Send again what can be, and give the others the error."""
@@ -175,6 +222,13 @@ class Link:
                 self._waiting.append(call)
             else:
                 call.future.set_exception(_store_error(error))
+
+
+def _is_replica(error: Exception) -> bool:
+    """Whether a server refused to write. Before Redis 7, errors of scripts have no class."""
+    from redis.exceptions import ReadOnlyError
+
+    return isinstance(error, ReadOnlyError) or "-READONLY" in str(error)
 
 
 def _store_error(error: Exception | None) -> StoreError:
