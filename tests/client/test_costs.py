@@ -24,12 +24,13 @@ from interlingua import (
 from interlingua.catalog import LongContext, Price, Provider, Rates
 from interlingua.errors import AbortError, ConfigurationError, ServerError, StreamError
 from interlingua.events import CallCompleted, CallFailed, Finish, StepFinish, StreamStart
-from interlingua.simulator import cut, error, latency, text, tool_call, usage
+from interlingua.middleware import Cache, Fallback, Hedge
+from interlingua.simulator import cut, error, finish, latency, text, tool_call, usage
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
-from support.simulated import DIALECTS, MODELS, adapters, run, simulated
+from support.simulated import DIALECTS, MODELS, adapters, in_virtual_time, run, simulated
 
 RATES = {"input": 2.0, "output": 8.0, "cache_read": 0.5}
 PRICES = {f"{provider}:{model}": RATES for provider, model in MODELS.items()}
@@ -334,6 +335,48 @@ def test_blocking():
     assert isclose(result.total_cost.total, COST)
     assert cheaper.total_cost.total == 0
     assert cheaper.total_cost.source == "prices"
+
+
+# Several attempts.
+
+
+@every_mode
+@pytest.mark.parametrize("is_first_slow", [True, False])
+def test_a_hedged_call_is_paid_once(is_first_slow, mode):
+    """The slower one of two attempts ends after the answer: a run costs what its attempts cost."""
+    slow = text("Snow.") + latency(first=9)
+    answers = [slow, COUNTED] if is_first_slow else [COUNTED + latency(first=2), slow]
+    peer = in_virtual_time(*answers)
+    client = peer.client.with_middleware(Hedge(after=1, share=1.0))
+
+    result = peer.run(answer(mode, named("openai"), client=client, prices=PRICES))
+
+    assert len(result.response.attempts) == 2
+    assert isclose(result.response.cost.total, COST)
+    assert result.cost == result.total_cost == result.response.cost
+
+
+@every_mode
+def test_an_answer_that_was_not_accepted_is_paid_too(mode):
+    """Also if the next answer is from a cache."""
+    cache = Cache()
+    short = text("Rain in") + finish("length") + usage(input_tokens=10, output_tokens=5)
+    peer = in_virtual_time(COUNTED, short)
+    other = peer.client.with_middleware(cache)
+    client = peer.client.with_middleware(
+        Fallback(named("anthropic"), finish_reasons=["length"], midstream="hold"), cache
+    )
+
+    async def work():
+        options = {"prices": PRICES}
+        await answer(mode, named("anthropic"), client=other, **options)
+        return await answer(mode, named("openai"), client=client, **options)
+
+    result = peer.run(work())
+
+    assert result.text == "Rain."
+    assert result.response.cost.source == "cache"
+    assert isclose(result.total_cost.total, (10 * 2 + 5 * 8) / 1e6)
 
 
 # Failures.

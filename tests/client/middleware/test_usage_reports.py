@@ -289,3 +289,22 @@ def test_an_adapter_that_is_unregistered_meanwhile():
 
     assert len(reports) > 2
     check_sums(reports)
+
+
+def test_a_price_that_only_the_provider_knows_is_in_the_last_report():
+    """What each report adds is unknown until then; the sum is the provider's figure."""
+    reports = []
+    total = Usage(input_tokens=9, output_tokens=80, reported_cost=0.25)
+
+    async def work():
+        client = Client({"own": Scripted(["once upon a time "] * 20, total)})
+        options = {"client": client, "on_usage": reports.append, "usage_batch_size": 5}
+        async for _ in stream("own:m", "?", **options):
+            pass
+
+    asyncio.run(work())
+
+    *early, last = reports
+    assert early
+    assert all(report.cost is None for report in early)
+    assert last.cost.total == last.total_cost.total == 0.25

@@ -193,7 +193,7 @@ class _Meter:
         self._letters = 0
         self._pending = 0  # tokens since the last report
         self._total = Usage(estimated=True)
-        self._reported: tuple[Usage, Cost | None] = (Usage(), Cost())
+        self._reported: tuple[Usage, Cost] = (Usage(), Cost())
         self.is_open: bool = False
         """Whether a stream has begun and not ended."""
 
@@ -238,8 +238,8 @@ class _Meter:
 
     def _make(self, total: Usage, cost: Cost | None) -> UsageReport:
         usage, spent = self._reported
-        self._reported = (total, cost)
-        rest = None if cost is None or spent is None else _minus(cost, spent, Cost)
+        self._reported = (total, spent if cost is None else cost)
+        rest = None if cost is None else _minus(cost, spent, Cost)
         return UsageReport(
             usage=_minus(total, usage, Usage),
             cost=rest,
