@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from interlingua import Client, generate, sync, tool
 from interlingua.client.middleware.cache import Cache, MemoryEntries
+from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.client.stores.sqlite import SQLiteStore
-from interlingua.simulator import text, tool_call
+from interlingua.simulator import latency, text, tool_call
 from interlingua.spec.content import Image, Text, ToolCall
 from interlingua.spec.errors import ServerError, StoreError
 from interlingua.spec.events import Finish, TextDelta
@@ -21,7 +22,7 @@ from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support import virtual_time
-from support.simulated import simulated
+from support.simulated import in_virtual_time, simulated
 
 ASK = Request(model="here:m", messages="Hi.")
 
@@ -543,6 +544,20 @@ def test_an_answer_of_another_model_is_not_stored(ask):
 
     asyncio.run(main())
     assert adapter.asked == 2
+
+
+@both
+def test_the_answer_of_a_hedge_at_another_model_is_not_stored(ask):
+    """Also where the attempt at the model itself was cancelled after that answer."""
+    peer = in_virtual_time(text("slow") + latency(first=9), text("other"), text("own"))
+    hedge = Hedge(after=1, share=1.0, model="openai:gpt-5")
+    client = peer.client.with_middleware(Cache(), hedge)
+    request = peer.ask("openai")
+
+    async def main():
+        return [(await ask(client, request)).text for _ in range(3)]
+
+    assert peer.run(main()) == ["other", "own", "own"]
 
 
 def test_large_requests_are_cached():
