@@ -21,7 +21,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
 from interlingua.spec.events import Finish, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
 from support.runs import MODES, run_in
@@ -474,14 +474,14 @@ class Plain:
         self.asked.append(request)
         if self.failures:
             raise self.failures.pop(0)
-        return Response(message=Message.assistant("Fine."))
+        return Response(message=Message.assistant("Fine."), usage=Usage(input_tokens=1))
 
     async def stream(self, request):
         self.asked.append(request)
         if self.failures:
             raise self.failures.pop(0)
         yield StreamStart(model="m")
-        yield Finish(finish_reason=FinishReason(reason="stop"))
+        yield Finish(finish_reason=FinishReason(reason="stop"), usage=Usage(input_tokens=1))
 
 
 @pytest.mark.parametrize("is_stream", [False, True])

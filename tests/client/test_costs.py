@@ -1,6 +1,7 @@
 """What responses, attempts, events, runs and errors say about their cost."""
 
 import asyncio
+from datetime import UTC, time
 from math import isclose
 
 import pytest
@@ -198,6 +199,35 @@ def test_custom_adapters(mode):
 
     assert isclose(first.cost.total, COST)
     assert second.cost == second.attempts[0].cost == Cost(total=7.0)
+
+
+def test_the_usage_of_a_whole_response():
+    """A custom adapter may have it in `Finish.response` only."""
+
+    class Whole(Custom):
+        async def stream(self, request):
+            response = await self.complete(request)
+            yield StreamStart(model="m")
+            yield Finish(finish_reason=response.finish_reason, response=response)
+
+    counted = given(usage=Usage(input_tokens=1000, output_tokens=50))
+    client = Client({"own": Whole(counted)}, prices={"own:m": RATES})
+    response = asyncio.run(ask(client, Request(model="own:m", messages="?"), "stream"))
+
+    assert isclose(response.cost.total, COST)
+    assert response.attempts[0].usage == response.usage == counted.usage
+    assert response.warnings == ()
+
+
+@every_mode
+def test_a_custom_adapter_that_reports_no_usage(mode):
+    """Its usage is estimated, with a warning: the cost is not 0."""
+    client = Client({"own": Custom(given())}, prices={"own:m": RATES})
+    response = asyncio.run(ask(client, Request(model="own:m", messages="How are you?"), mode))
+
+    assert response.usage.estimated
+    assert response.cost.total > 0
+    assert [warning.code for warning in response.warnings] == ["usage_estimated"]
 
 
 # Attempts.
@@ -609,6 +639,13 @@ def test_a_tier_without_a_price_is_named():
         ({"m": {"input": -1}}, "number of dollars"),
         ({"m": {"input": True}}, "number of dollars"),
         ({"m": {"input": float("nan")}}, "number of dollars"),
+        ({"m": {1: 2}}, "no rate 1"),
+        ({"m": Rates(input=-1)}, r"prices\['m'\]: .* >= 0.0 - at `\$.input`"),
+        ({"m": Rates(input="3")}, "got `str`"),
+        ({"m": Price(rates=Rates(output=float("nan")))}, "rates.output"),
+        ({"m": [Price(rates=Rates()), Price(rates=Rates(), days=(0,))]}, r"\['m'\]\[1\]: .*days"),
+        ({"m": Price(rates=Rates(), hours=(time(1, tzinfo=UTC), time(2)))}, "no timezone"),
+        ({"m": Price(rates=Rates(input=object()))}, "object"),
     ],
 )
 def test_wrong_prices(prices, words):
@@ -635,6 +672,15 @@ def test_forms_of_prices(name, rates):
     response = asyncio.run(client.complete(Request(model="own:m", messages="?")))
 
     assert isclose(response.cost.total, COST)
+
+
+@pytest.mark.parametrize("name", ["google", "Gemini"])
+def test_prices_by_another_name_of_the_provider(name):
+    """As in the names of models; a price is not ignored."""
+    client = Client({"gemini": HttpAdapter("gemini", "k")}, prices={f"{name}:m": RATES})
+    request = Request(model="google:m", messages="?", max_tokens=100)
+
+    assert client.estimate_cost(request) is not None
 
 
 def test_given_rates_also_hold_for_long_context():

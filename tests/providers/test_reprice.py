@@ -119,12 +119,26 @@ def test_the_time_of_the_calls():
 
 
 @pytest.mark.parametrize(
-    "record", [7, {"model": "m"}, {"model": "m", "usage": {"input_tokens": "x"}}]
+    "record",
+    [
+        7,
+        {"model": "m"},
+        {"model": "m", "usage": {"input_tokens": "x"}},
+        {"model": "m", "usage": {"prompt_tokens": 1000, "completion_tokens": 5}},
+        {"model": "m", "usage": {}},
+        {"model": 7, "usage": {"input_tokens": 1}},
+    ],
 )
 def test_what_is_no_record(record):
     """It says what a record is."""
     with pytest.raises(ConfigurationError, match="usage"):
         reprice([record], NEW)
+
+
+def test_a_time_that_is_none():
+    """It is refused."""
+    with pytest.raises(ConfigurationError, match="`at` must be a datetime, not '2026-05-01'"):
+        reprice([response()], NEW, at="2026-05-01")
 
 
 def test_messages_of_others_stay():

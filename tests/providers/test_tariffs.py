@@ -1,5 +1,8 @@
 """Which rates a call has."""
 
+import sys
+import threading
+
 import pytest
 
 from interlingua.catalog import get_model_info, update
@@ -73,6 +76,53 @@ def test_a_change_of_the_catalog_is_seen(tmp_path):
 
     assert after.prices[0].rates.input == 7
     assert after.version != before.version
+
+
+def test_a_change_during_a_lookup_is_seen(tmp_path):
+    """Another thread changes the catalog: the old price is not cached."""
+    file = tmp_path / "models.json"
+    file.write_text(
+        '{"models": [{"id": "gpt-5.2", "provider": "openai", '
+        '"prices": [{"rates": {"input": 7, "output": 9}}]}]}'
+    )
+
+    class Slow(Tariffs):
+        def _find(self, *key):
+            found = super()._find(*key)
+            update(file)
+            return found
+
+    tariffs = Slow()
+    try:
+        before = tariffs[OPENAI, "gpt-5.2", "gpt-5.2"]
+        after = tariffs[OPENAI, "gpt-5.2", "gpt-5.2"]
+    finally:
+        reset_table()
+
+    assert before.prices[0].rates.input != 7
+    assert after.prices[0].rates.input == 7
+
+
+def test_the_catalog_changes_while_clients_are_made():
+    """In other threads; each has its prices."""
+    interval, ended, made = sys.getswitchinterval(), threading.Event(), []
+
+    def make():
+        while not ended.is_set():
+            made[:] = [*made[-300:], Tariffs()]
+
+    thread = threading.Thread(target=make)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(100):
+            reset_table()
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+
+    assert made
 
 
 def test_versions_of_given_prices():

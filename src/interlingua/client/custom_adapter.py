@@ -12,10 +12,20 @@ from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.fold import close_stream
 from interlingua.providers.tariffs import Answer
+from interlingua.providers.usage import estimate_finish, estimate_response
+from interlingua.spec.content import Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ReasoningEnd,
+    StreamEvent,
+    StreamStart,
+    TextEnd,
+    ToolCallEnd,
+)
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response, Usage, Warning
 
 if TYPE_CHECKING:
     from interlingua.client.calls import Calls
@@ -83,12 +93,15 @@ class CustomCall:
         response = await self._adapter.complete(self._sent, **self._settings)
         warnings = (*self._warnings, *response.warnings)
         response = replace(response, provider=self._key, warnings=warnings)
+        if response.cost is None and not _has_tokens(response.usage):
+            response = estimate_response(response, self._sent, self._key)
         return self._price(response, response.model)
 
     async def stream(self) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer. An `ErrorEvent` is raised, as by other adapters."""
         await self._calls.initialization.ensure(self._key)
         events, model = self._adapter.stream(self._sent, **self._settings), ""
+        parts: list[Part] = []
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -98,15 +111,27 @@ class CustomCall:
                     warnings = (*self._warnings, *event.warnings)
                     yield replace(event, provider=self._key, warnings=warnings)
                 elif isinstance(event, Finish):
-                    response = event.response
-                    if response is not None:
-                        event = replace(event, response=replace(response, provider=self._key))  # noqa: PLW2901
-                        model = response.model or model
-                    yield self._price(event, model)
+                    yield self._end(event, tuple(parts), model)
                 else:
+                    if isinstance(event, (TextEnd, ReasoningEnd)):
+                        parts.append(event.part)
+                    elif isinstance(event, ToolCallEnd):
+                        parts.append(event.tool_call)
                     yield event
         finally:
             await close_stream(events)
+
+    def _end(self, finish: Finish, parts: tuple[Part, ...], served: str) -> Finish:
+        """The end of a stream of these parts."""
+        response = finish.response
+        if response is not None:
+            response, served = replace(response, provider=self._key), response.model or served
+            usage = finish.usage if _has_tokens(finish.usage) else response.usage
+            cost = response.cost if finish.cost is None else finish.cost
+            finish = replace(finish, response=response, usage=usage, cost=cost)
+        if finish.cost is None and not _has_tokens(finish.usage):
+            finish = estimate_finish(finish, parts, self._sent, self._key)
+        return self._price(finish, served)
 
     def _price(self, answer: Answer, served: str) -> Answer:
         return price_custom(answer, served, self._request, self._calls.tariffs, self._adapter)
@@ -125,3 +150,8 @@ class CustomCall:
             return request
         self._warnings = behaved.warnings
         return behaved.request
+
+
+def _has_tokens(usage: Usage) -> bool:
+    """Whether the adapter has reported the usage; if not, it is estimated."""
+    return bool(usage.input_tokens or usage.output_tokens)

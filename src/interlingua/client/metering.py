@@ -23,8 +23,7 @@ def price_custom(
     answer: Answer, served: str, request: Request, tariffs: Tariffs, adapter: Adapter
 ) -> Answer:
     """The answer of a custom adapter with its cost, unless the adapter has set one."""
-    whole: Response | None = getattr(answer, "response", None)  # of `Finish`
-    if answer.cost is not None or (whole is not None and whole.cost is not None):
+    if answer.cost is not None:
         return answer
     seller = seller_of(adapter, request.provider or "")
     return price_answer(answer, tariffs, seller, served, request.model)

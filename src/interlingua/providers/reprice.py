@@ -41,6 +41,8 @@ def reprice(
 
     def seconds(record: Stored) -> float:
         moment = at(record) if callable(at) else at
+        if moment is not None and not isinstance(moment, datetime):
+            raise ConfigurationError(f"reprice: `at` must be a datetime, not {describe(moment)}.")
         return now() if moment is None else moment.timestamp()
 
     return [_Pricer(tariffs, seconds(record)).record(record) for record in records]
@@ -73,7 +75,7 @@ class _Pricer:
         )
 
     def response(self, response: Response) -> Response:
-        requested = response.attempts[-1].model if response.attempts else response.model
+        requested = response.message.metadata.get("model") or response.model
         cost = self.cost(response.provider, response.model, requested, response.usage)
         warnings = tuple(each for each in response.warnings if each.code != _UNKNOWN)
         if cost is None:
@@ -102,9 +104,13 @@ class _Pricer:
         metadata = record.get("metadata")
         if isinstance(metadata, Mapping) and "usage" not in record:
             return {**record, "metadata": self.mapping(metadata)}
-        model = record.get("model") or ""
-        usage = _read_usage(record.get("usage"))
-        cost = self.cost(record.get("provider") or "", model, model, usage)
+        provider, model = record.get("provider") or "", record.get("model") or ""
+        if not (isinstance(provider, str) and isinstance(model, str)):
+            raise ConfigurationError(
+                "`provider` and `model` of a record with `usage` must be strings, not "
+                f"{describe(provider)} and {describe(model)}."
+            )
+        cost = self.cost(provider, model, model, _read_usage(record.get("usage")))
         others = {name: value for name, value in record.items() if name != "cost"}
         if cost is None:
             return others
@@ -128,9 +134,11 @@ def _seller(provider: str) -> Seller:
 def _read_usage(usage: Any) -> Usage:
     if isinstance(usage, Usage):
         return usage
+    what = "A record must have `usage` with counts such as `input_tokens`"
+    if isinstance(usage, Mapping) and usage.keys().isdisjoint(Usage.__struct_fields__):
+        # Counts with the names of another library would cost 0.
+        raise ConfigurationError(f"{what}, not only {describe(sorted(map(str, usage)))}.")
     try:
         return msgspec.convert(usage, Usage)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(
-            f"A record must have `usage` with counts such as `input_tokens`: {error}"
-        ) from None
+        raise ConfigurationError(f"{what}: {error}") from None

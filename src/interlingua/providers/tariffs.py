@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from interlingua.providers.catalog.models import clear_on_change, table, without_date
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
+from interlingua.providers.rows import row_name
 from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import Finish
@@ -30,6 +31,7 @@ or more `Price` rows replace all that is known of the model.
 """
 Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
 """`Prices`, checked."""
+Priced = TypeVar("Priced", Rates, Price)
 Answer = TypeVar("Answer", Response, Finish, OperationResult)
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
@@ -70,7 +72,6 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         is_whole: bool = False,
     ) -> None:
         super().__init__()
-        clear_on_change(self)
         self.is_whole: bool = is_whole
         given = dict(_read_prices(prices or {}))
         self.given: tuple[Given, ...] = (given,) if given else ()
@@ -79,6 +80,7 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         self.version: str = _hash(self.given)
         self.changes: int = 0
         """Changes whenever what was read may no longer be true."""
+        clear_on_change(self)
 
     def clear(self) -> None:
         """Forget what was looked up."""
@@ -95,7 +97,10 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
     def __missing__(self, key: tuple[Seller, str, str]) -> Tariff | None:
         if len(self) >= _MAX_TARIFFS:
             self.clear()
+        changes = self.changes
         tariff = self[key] = self._find(*key)
+        if self.changes != changes:  # another thread changed the catalog meanwhile
+            self.pop(key, None)
         return tariff
 
     def _find(self, seller: Seller, served: str, requested: str) -> Tariff | None:
@@ -160,11 +165,15 @@ def _match(
     prices: Given, seller: Seller, served: str, requested: str
 ) -> Rates | tuple[Price, ...] | None:
     """The given prices of a model, by its name with or without the provider."""
-    for model in (served, requested):
-        for name in _spellings(model):
-            for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):
-                if prefix + name in prices:
-                    return prices[prefix + name]
+    names = (*_spellings(served), *_spellings(requested))
+    for name in names:
+        for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):
+            if prefix + name in prices:
+                return prices[prefix + name]
+    for key, given in prices.items():  # with another name of the provider
+        prefix, _, name = key.partition(":")
+        if name in names and row_name(prefix) == seller.provider:
+            return given
     return None
 
 
@@ -217,9 +226,9 @@ def _read_prices(prices: Any) -> Iterator[tuple[str, Rates | tuple[Price, ...]]]
 
 def _read_one(model: str, given: Any) -> Rates | tuple[Price, ...]:
     if isinstance(given, Rates):
-        return given
+        return _check(f"prices[{model!r}]", given)
     if isinstance(given, Price):
-        return (given,)
+        return (_check(f"prices[{model!r}]", given),)
     if isinstance(given, Mapping):
         return _read_rates(model, given)
     rows = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
@@ -228,7 +237,15 @@ def _read_one(model: str, given: Any) -> Rates | tuple[Price, ...]:
             f"prices[{model!r}] must be rates such as {{'input': 2.5, 'output': 10}}, or rows of "
             f"Price, not {describe(given)}."
         )
-    return rows
+    return tuple(_check(f"prices[{model!r}][{at}]", row) for at, row in enumerate(rows))
+
+
+def _check(place: str, given: Priced) -> Priced:
+    """The same, if all its values have the right types and no rate is below 0."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), type(given))
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ConfigurationError(f"{place}: {error}") from None
 
 
 def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
@@ -237,7 +254,9 @@ def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
         field = _OTHER_NAMES.get(name, name)
         if field not in Rates.__struct_fields__:
             known = (*Rates.__struct_fields__, *_OTHER_NAMES)
-            raise ConfigurationError(f"prices[{model!r}]: no rate {name!r}. {advice(name, known)}")
+            raise ConfigurationError(
+                f"prices[{model!r}]: no rate {name!r}. {advice(str(name), known)}"
+            )
         if rate is None:
             continue
         is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)

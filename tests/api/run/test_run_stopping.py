@@ -23,7 +23,7 @@ from interlingua.spec.errors import (
     ServerError,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support.runs import collect, named
@@ -148,7 +148,11 @@ class Adapter:
             yield event
 
 
-DONE = Response(message=Message.assistant("done"), finish_reason=FinishReason(reason="stop"))
+DONE = Response(
+    message=Message.assistant("done"),
+    finish_reason=FinishReason(reason="stop"),
+    usage=Usage(input_tokens=1, output_tokens=1),
+)
 
 
 @pytest.mark.parametrize("clock", ["total", "per_step"])

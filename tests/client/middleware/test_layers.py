@@ -361,7 +361,7 @@ PIECES = [
     TextDelta(id="t", index=0, delta="one "),
     TextDelta(id="t", index=0, delta="two "),
     TextEnd(id="t", index=0, part=Text(text="one two ")),
-    Finish(finish_reason=STOP),
+    Finish(finish_reason=STOP, usage=Usage(input_tokens=1, output_tokens=2)),
 ]
 
 

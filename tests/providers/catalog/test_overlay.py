@@ -162,6 +162,7 @@ def test_twice_is_once(tmp_path_factory, rows):
         ('{"models": [], "prices": []}', r"unknown key 'prices'"),
         ('{"models": [{"id": "m"}]}', r"models\[0\] must have 'provider'"),
         ('{"models": [3]}', r"models\[0\] must have 'id'"),
+        ('{"models": [{"provider": "openai", "id": ""}]}', r"models\[0\] must have 'id'"),
         (
             '{"models": [{"provider": "openai", "id": "m", "colour": "red"}]}',
             r"own\.json: models\[0\] \(openai:m\): .*colour",
@@ -169,6 +170,16 @@ def test_twice_is_once(tmp_path_factory, rows):
         (
             '{"models": [{"provider": "openai", "id": "m", "prices": [{"rates": {"input": ""}}]}]}',
             r"models\[0\] \(openai:m\): .*prices.*input",
+        ),
+        (
+            '{"models": [{"provider": "openai", "id": "m", "prices": [{"rates": {"input": -1}}]}]}',
+            r"models\[0\] \(openai:m\): .* >= 0.0 - at `\$\.prices\[0\]\.rates\.input`",
+        ),
+        (
+            json.dumps(
+                {"models": [{**HOUSE, "prices": [{"rates": {}, "hours": ["16:30:00Z"] * 2}]}]}
+            ),
+            r"no timezone component - at `\$\.prices\[0\]\.hours",
         ),
     ],
 )

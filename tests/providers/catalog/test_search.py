@@ -171,6 +171,13 @@ def test_free_offers_only_if_asked_for():
     assert mixed_price(cheapest(free=True)) == 0
 
 
+def test_any_iterable_of_capabilities():
+    """Also one that can be read only once."""
+    names = ["tools", "vision"]
+
+    assert list_models(capability=iter(names)) == list_models(capability=names)
+
+
 @pytest.mark.parametrize("search", [list_models, cheapest, get_latest_model])
 def test_an_unknown_capability_is_an_error(search):
     """In every search, also among known ones."""

@@ -205,8 +205,10 @@ def clear_on_change(cache: Cache) -> None:
 
 def _clear_caches() -> None:
     NOTICES.clear()
-    for cache in tuple(_caches.values()):
-        cache.clear()
+    for reference in _caches.valuerefs():  # another thread may add a cache meanwhile
+        cache = reference()
+        if cache is not None:
+            cache.clear()
 
 
 def table() -> Table:

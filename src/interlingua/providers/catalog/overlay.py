@@ -94,8 +94,10 @@ def _rows(data: Any, path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, row in enumerate(data["models"]):
         for key in ("id", "provider"):
-            if not isinstance(row, Mapping) or not isinstance(row.get(key), str):
-                raise ConfigurationError(f"{path}: models[{number}] must have {key!r}, a string")
+            name = row.get(key) if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or not name:
+                what = "a string (in YAML, a number in quotes is one)"
+                raise ConfigurationError(f"{path}: models[{number}] must have {key!r}, {what}")
         provider = row["provider"]
         rows.append({**row, "provider": row_name(provider) or provider})
     return rows

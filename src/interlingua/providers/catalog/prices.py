@@ -4,52 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from interlingua.spec.content import Record
+
+Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+"""An amount. The limits also exclude NaN and infinity, which YAML can write."""
+Weekday: TypeAlias = Annotated[int, Meta(ge=1, le=7)]
+"""A day of the week; 1 is Monday."""
+TimeOfDay: TypeAlias = Annotated[time, Meta(tz=False)]
+"""A time in UTC; it is written without a time zone."""
 
 
 class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What each kind of token costs. None means that there is no rate of its own, not 0."""
 
-    input: float | None = None
+    input: Dollars | None = None
     """Dollars per million input tokens."""
-    output: float | None = None
+    output: Dollars | None = None
     """Dollars per million output tokens."""
-    cache_read: float | None = None
+    cache_read: Dollars | None = None
     """Dollars per million tokens that are read from a cache."""
-    cache_write: float | None = None
+    cache_write: Dollars | None = None
     """For tokens that are written to a cache for five minutes, or for the host's only time."""
-    cache_write_1h: float | None = None
+    cache_write_1h: Dollars | None = None
     """For tokens that are written to a cache for an hour."""
-    input_audio: float | None = None
+    input_audio: Dollars | None = None
     """For tokens of audio in the input."""
-    cache_read_audio: float | None = None
+    cache_read_audio: Dollars | None = None
     """For tokens of audio that are read from a cache."""
-    output_audio: float | None = None
+    output_audio: Dollars | None = None
     """For tokens of audio in the output."""
-    input_image: float | None = None
+    input_image: Dollars | None = None
     """For tokens of images in the input."""
-    cache_read_image: float | None = None
+    cache_read_image: Dollars | None = None
     """For tokens of images that are read from a cache."""
-    output_image: float | None = None
+    output_image: Dollars | None = None
     """For tokens of images in the output."""
-    input_video: float | None = None
+    input_video: Dollars | None = None
     """For tokens of video in the input."""
-    output_video: float | None = None
+    output_video: Dollars | None = None
     """For tokens of video in the output."""
-    reasoning: float | None = None
+    reasoning: Dollars | None = None
     """For tokens of thinking, if their rate is not that of `output`."""
-    per_request: float | None = None
+    per_request: Dollars | None = None
     """Dollars per call."""
-    per_web_search: float | None = None
+    per_web_search: Dollars | None = None
     """Dollars per search that the provider made."""
-    per_image: float | None = None
+    per_image: Dollars | None = None
     """Dollars per image that is made."""
-    per_video_second: float | None = None
+    per_video_second: Dollars | None = None
     """Dollars per second of video that is made."""
-    per_audio_hour: float | None = None
+    per_audio_hour: Dollars | None = None
     """Dollars per hour of audio that is transcribed."""
-    per_million_characters: float | None = None
+    per_million_characters: Dollars | None = None
     """Dollars per million characters that are spoken."""
 
 
@@ -77,9 +87,9 @@ class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rates of long inputs, the smallest limit first."""
     starts: date | None = None
     """The first day (UTC) of these rates."""
-    hours: tuple[time, time] | None = None
+    hours: tuple[TimeOfDay, TimeOfDay] | None = None
     """The hours of a day (UTC) in which they hold; the end, which may be after midnight, is out."""
-    days: tuple[int, ...] = ()
+    days: tuple[Weekday, ...] = ()
     """The days of the week (UTC, 1 is Monday) on which they hold; empty for all."""
 
     def holds(self, moment: datetime) -> bool:
@@ -109,7 +119,7 @@ class MediaVariant(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The size, such as `1024x1536`, `2K` or `1080p`."""
     quality: str | None = None
     """The provider's name of the quality."""
-    per_image: float | None = None
+    per_image: Dollars | None = None
     """Dollars per image."""
-    per_video_second: float | None = None
+    per_video_second: Dollars | None = None
     """Dollars per second of video."""

@@ -162,9 +162,7 @@ def _section(provider: str) -> str:
 
 
 def _fields(capability: str | Iterable[str] | None) -> list[str]:
-    names = (
-        () if capability is None else (capability,) if isinstance(capability, str) else capability
-    )
+    names = (capability,) if isinstance(capability, str) else tuple(capability or ())
     for name in names:
         if name not in CAPABILITIES:
             known = ", ".join(CAPABILITIES)
