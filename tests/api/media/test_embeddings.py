@@ -85,19 +85,13 @@ class Faulty:
                 self.running -= 1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server():
+    """One for each test: a request that was cancelled may arrive when its test is over."""
     app = Faulty()
     with serve_in_thread(app) as server:
         server.app = app
         yield server
-
-
-@pytest.fixture(autouse=True)
-def _fresh(request):
-    if "server" in request.fixturenames:
-        app = request.getfixturevalue("server").app
-        app.refused, app.gate, app.most, app.count = [], None, 0, 0
 
 
 def client_of(server, *names, **settings):

@@ -460,3 +460,20 @@ def test_a_cancelled_reservation_is_given_back(store, moments):
         return [await store.used(limit.key, 60) for limit in wanted] if task.cancelled() else [0, 0]
 
     assert asyncio.run(work()) == [0, 0]
+
+
+def test_a_clock_of_a_test_may_stand_still(url):
+    """The server does not forget by its own clock what still counts by the other one."""
+    prefix, clock = uuid4().hex, Clock()
+    store = RedisStore(url, prefix=prefix, timeout=PATIENCE, clock=clock)
+
+    async def work():
+        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=0.001)
+        await store.reserve([Limit(key="k", maximum=1, period=0.06)], lease=0.001)
+        await store.close()
+
+    asyncio.run(work())
+    keys = raw(url, "KEYS", f"{{{prefix}}}:*")
+
+    assert len(keys) == 5
+    assert all(raw(url, "PTTL", key) > 60_000 for key in keys)

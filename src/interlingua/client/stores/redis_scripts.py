@@ -15,6 +15,8 @@ _COMMON = (
     f"local SLOTS, TOLERANCE, RETENTION = {SLOTS}, {TOLERANCE!r}, {int(RETENTION * 1e6)}\n"
     f"local INFINITE, LATEST = math.huge, {int(LATEST)}\n"
     """
+-- Milliseconds that a key stays after its end. The clock of a test may stand still meanwhile.
+local SPARE = ARGV[1] == '' and 1000 or 3600000
 
 local function current()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
@@ -107,10 +109,10 @@ local function save(bucket, now)
   if keep == INFINITE then
     redis.call('PERSIST', bucket.key)
   else
-    redis.call('PEXPIRE', bucket.key, text(math.max(0, math.ceil(keep / 1000)) + 1000))
+    redis.call('PEXPIRE', bucket.key, text(math.max(0, math.ceil(keep / 1000)) + SPARE))
   end
   if bucket.last_end > now then
-    redis.call('PEXPIRE', bucket.open_key, text(math.ceil((bucket.last_end - now) / 1000) + 1000))
+    redis.call('PEXPIRE', bucket.open_key, text(math.ceil((bucket.last_end - now) / 1000) + SPARE))
   end
 end
 
