@@ -62,6 +62,30 @@ def test_undo_retry_fork_save(program):
     assert [message.text for message in saved.messages if message.role == "user"] == ["One"]
 
 
+def test_a_prompt_of_several_lines(program):
+    """A backslash at the end of a line continues it; one at the end of the input loses nothing."""
+    done = program.run("chat", "-n", "-m", MODEL, stdin="One\\\nmore\nTwo\\")
+
+    said = [line.rpartition(": ")[2] for line in done.stdout.splitlines()]
+    assert (done.returncode, said) == (0, ["One", "more", "Two"])
+
+
+def test_a_history_that_cannot_be_kept(program):
+    """It is said once, and the conversation goes on."""
+    (program.home / "chat-history").mkdir()
+    terminal = Terminal(program, "chat", "-m", MODEL, columns=200)
+    terminal.expect("prompts are not remembered")
+    for prompt in ("one", "two"):
+        terminal.expect("> ")
+        terminal.type(f"{prompt}\n")
+        terminal.expect(f"You said: {prompt}")
+    terminal.expect("> ")
+    terminal.type("\x04")
+
+    assert terminal.close() == 0
+    assert terminal.text.count("not remembered") == 1
+
+
 def test_an_error_ends_the_turn_only(tmp_path):
     """After a failed turn the conversation goes on."""
     from interlingua.simulator import error

@@ -85,6 +85,7 @@ BAD_INPUT = [
     (f"ask -m {MODEL} --cid nothing Hi", 2, "no conversation 'nothing'"),
     ("ask -c Hi", 2, "no conversation to continue"),
     ("chat --resume nothing", 2, "no conversation 'nothing'"),
+    ("chat --resume \udcff", 2, "lone surrogate"),
     ("chat --resume", 2, "no conversation to resume"),
     ("log show 99", 2, "no call 99"),
     ("log show x", 2, "not a valid integer"),
@@ -205,6 +206,55 @@ def test_a_closed_pipe(program, line):
     _, err = running.communicate()
 
     assert (running.returncode, err) == (141, "")
+
+
+CLOSED = [
+    (">&-", f"ask -n -m {MODEL} Hi", 1, "error: Bad file descriptor\n"),
+    (">&-", "models", 1, "error: Bad file descriptor\n"),
+    (">&-", "keys set openai", 2, "error: that is not a key; nothing was stored (see `"),
+    ("<&-", f"ask -n -m {MODEL} Hi", 0, ""),
+    ("<&-", f"ask -n -m {MODEL}", 2, "error: there is no prompt"),
+    ("<&-", f"chat -n -m {MODEL}", 0, ""),
+    ("2>&-", f"ask -n -m {MODEL} -u Hi", 0, ""),
+    ("2>&-", "ask -m nobody:x Hi", 2, ""),
+    ("<&- >&- 2>&-", "ask -m nobody:x Hi", 2, ""),
+]
+
+
+@pytest.mark.parametrize(("closed", "line", "code", "found"), CLOSED)
+def test_closed_streams(program, closed, line, code, found):
+    """Without stdin nothing is read, without stderr nothing is said, without stdout it fails."""
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *program.command(*line.split())]
+    done = subprocess.run(
+        command, env=program.env, cwd=program.home, text=True, capture_output=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith(found)
+    assert len(done.stderr.splitlines()) == bool(found)
+    assert ("You said: Hi" in done.stdout) is (code == 0 and line.endswith("Hi"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"ask -n -m {MODEL}", f"chat -n -m {MODEL}", f"compare -n -m {MODEL}", "keys set openai",
+     f"embed -m {MODEL}", f"speak -m {MODEL} -o it.mp3", f"ask -m {MODEL} -f -"],
+)  # fmt: skip
+def test_stdin_that_is_not_text(program, line):
+    """It is one line, and nothing is sent or stored."""
+    (program.home / "bytes").write_bytes(b"Hello \xff\n")
+    with (program.home / "bytes").open() as stdin:
+        env = {**program.env, "PYTHONUTF8": "0", "PYTHONIOENCODING": "utf-8:strict"}
+        done = subprocess.run(
+            program.command(*line.split()), env=env, cwd=program.home, text=True, stdin=stdin,
+            capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "not text in UTF-8" in done.stderr or "not a key" in done.stderr
 
 
 def test_a_home_that_cannot_be_written(program):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlingua.cli.output import (
+    BadInput,
     Output,
     dollars,
     exit_code,
@@ -21,6 +23,7 @@ from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
     from interlingua import Explanation, Message
+    from interlingua.cli.line_editor import LineEditor
     from interlingua.sync import Client, Session
 
 _HELP = (
@@ -139,29 +142,37 @@ class Chat:
         from interlingua.cli.places import data_folder
 
         history = data_folder() / "chat-history" if self._is_logged else None
-        editor = LineEditor(history, self._complete)
+        editor = LineEditor(history, self._complete, self._out.warn)
         if self._is_interactive:
             self._out.note(f"{self._session.model} · /help lists commands · Ctrl-D leaves")
+        for line in self._lines(editor):
+            self._handle(line)
+        self._leave()
+        if self._failure is None or self._is_interactive:
+            return 0
+        return exit_code(self._failure)
+
+    def _lines(self, editor: LineEditor) -> Iterator[str]:
+        """The prompts and commands, until the end of the input or of the conversation."""
         while True:
             try:
                 line = editor.read()
             except EOFError:
                 if self._is_interactive:
                     self._out.note("")
-                break
-            except KeyboardInterrupt:
+                return
+            except (KeyboardInterrupt, BadInput) as error:
                 if not self._is_interactive:
                     raise
-                self._out.note("\nCtrl-D leaves.")
+                if isinstance(error, BadInput):
+                    self._out.error(error)
+                else:
+                    self._out.note("\nCtrl-D leaves.")
                 continue
             if line in ("/quit", "/exit"):
-                break
+                return
             if line:
-                self._handle(line)
-        self._leave()
-        if self._failure is None or self._is_interactive:
-            return 0
-        return exit_code(self._failure)
+                yield line
 
     def _handle(self, line: str) -> None:
         """Do what a line says. An error ends the turn, not the conversation."""

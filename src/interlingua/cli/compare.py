@@ -62,8 +62,9 @@ def command(
     interlingua compare -m openai:gpt-5.2 -m anthropic:claude-haiku-4-5 "Why is the sky blue?"
     """
     from interlingua.cli.calls_log import start_log
+    from interlingua.cli.prompts import read_stdin
 
-    question = " ".join(prompt) or ("" if is_terminal(sys.stdin) else sys.stdin.read())
+    question = " ".join(prompt) or ("" if is_terminal(sys.stdin) else read_stdin())
     if not question.strip():
         raise click.UsageError("there is no prompt; write one, or pipe it in")
     is_logged = start_log(out, wanted=not no_log)

@@ -46,7 +46,7 @@ def set_key(out: Output, provider: str) -> None:
     if is_terminal(sys.stdin):
         key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
     else:
-        key = sys.stdin.readline()
+        key = _read_line()
     key = key.strip()
     if not key or not key.isprintable() or not key.isascii() or " " in key:
         raise click.UsageError("that is not a key; nothing was stored")
@@ -94,6 +94,13 @@ def remove(out: Output, provider: str) -> None:
         out.data({"variable": variable, "removed": True})
     else:
         out.note(f"Removed {variable}.")
+
+
+def _read_line() -> str:
+    try:
+        return sys.stdin.readline()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _variable(provider: str) -> str:

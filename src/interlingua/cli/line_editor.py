@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.cli.output import has_colors, is_terminal
+from interlingua.cli.output import BadInput, has_colors, is_terminal
 from interlingua.cli.places import private_file
 
 _HISTORY = 1000  # lines
@@ -23,10 +23,20 @@ def _bold(prompt: str) -> str:
 class LineEditor:
     """Reads prompts from the terminal, or lines from a pipe."""
 
-    def __init__(self, history: Path | None, complete: Callable[[str], Sequence[str]]) -> None:
-        """`complete` takes the line so far, and returns what it may become."""
+    def __init__(
+        self,
+        history: Path | None,
+        complete: Callable[[str], Sequence[str]],
+        warn: Callable[[str], None],
+    ) -> None:
+        """
+        `complete` takes the line so far, and returns what it may become.
+
+        `warn` is told if the history cannot be kept.
+        """
         self._history = history
         self._complete = complete
+        self._warn = warn
         self._readline: Any = self._start() if is_terminal(sys.stdin) else None
 
     def read(self) -> str:
@@ -34,20 +44,27 @@ class LineEditor:
         lines = [self._line(_bold(PROMPT))]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
-            lines.append(self._line(_MORE))
+            try:
+                lines.append(self._line(_MORE))
+            except EOFError:
+                if is_terminal(sys.stdin):
+                    raise
+                break
         self._save()
         return "\n".join(lines).strip()
 
     def _line(self, prompt: str) -> str:
-        return input(prompt if is_terminal(sys.stdin) else "")
+        try:
+            return input(prompt if is_terminal(sys.stdin) else "")
+        except UnicodeDecodeError:
+            raise BadInput("the prompt is not text in UTF-8") from None
 
     def _start(self) -> Any:
         try:
             import readline
         except ImportError:  # on Windows
             return None
-        if self._history is not None:
-            readline.read_history_file(private_file(self._history))
+        self._use_history(lambda path: readline.read_history_file(private_file(path)))
         readline.set_history_length(_HISTORY)
         readline.set_completer(self._candidate)
         readline.set_completer_delims("")
@@ -60,5 +77,15 @@ class LineEditor:
         return found[state] if state < len(found) else None
 
     def _save(self) -> None:
-        if self._readline is not None and self._history is not None:
-            self._readline.write_history_file(self._history)
+        if self._readline is not None:
+            self._use_history(self._readline.write_history_file)
+
+    def _use_history(self, use: Callable[[Path], None]) -> None:
+        """Read or write the history, if it is kept; a failure is no reason to end."""
+        if self._history is None:
+            return
+        try:
+            use(self._history)
+        except OSError as error:
+            self._warn(f"prompts are not remembered: {self._history}: {error.strerror}")
+            self._history = None

@@ -304,6 +304,7 @@ def _is_unicode(stream: TextIO) -> bool:
 def run(program: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Every error is one line on stderr."""
     output = Output()
+    _open_closed_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         use_plain_symbols(stream)
@@ -317,6 +318,22 @@ def run(program: click.Command, arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:  # noqa: BLE001 -- the only place where errors end
         return report(error, output)
     return value if isinstance(value, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """
+    Put something in the places of streams that the caller has closed, before other files go there.
+
+    Input is empty, remarks are dropped, and an answer fails, as it does on a closed stream.
+    """
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            file = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(file, mode, encoding="utf-8"))
 
 
 def report(error: BaseException, output: Output) -> int:

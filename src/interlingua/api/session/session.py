@@ -278,6 +278,7 @@ class Session:
         cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
     ) -> Self:
         """The session with this id in a store; the options are as for `load`."""
+        _check_id(session_id)
         stored, saved = await StoredSession.load(store, session_id)
         session = cls._from_saved(saved, options)
         session._stored = stored  # noqa: SLF001 -- its own class
