@@ -7,7 +7,7 @@ import stat
 from interlingua import Session
 from interlingua.cli.chat import Chat
 from interlingua.cli.output import Output
-from interlingua.simulator import latency, pieces, text, thinking
+from interlingua.simulator import Script, error, latency, pieces, text, thinking
 from support.cli import COUNTING, MODEL, Program, Terminal, simulated
 
 OTHER = "anthropic:claude-haiku-4-5"
@@ -88,13 +88,65 @@ def test_a_history_that_cannot_be_kept(program):
 
 def test_an_error_ends_the_turn_only(tmp_path):
     """After a failed turn the conversation goes on."""
-    from interlingua.simulator import error
-
     with simulated(error(400, "no such thing"), text("Fine.")) as server:
         done = Program(tmp_path, server.url).run("chat", "-m", MODEL, stdin="Hi\nHi\n")
 
     assert (done.returncode, done.stdout) == (0, "Fine.\n")
     assert "no such thing" in done.stderr
+
+
+def test_retry_of_a_prompt_that_failed(tmp_path):
+    """It is asked again, with what was to come before it; the turn before it stays."""
+    (tmp_path / "notes.txt").write_text("My notes.")
+    answers = (error(400, "no"), text("One."), error(400, "no"), error(400, "no"), text("Two."))
+    script = Script(*answers)
+    with simulated(script) as server:
+        program = Program(tmp_path, server.url)
+        lines = "First\nFirst\nSecond\n/retry\n/retry\n/undo\n/undo\n/undo\n/retry\n"
+        done = program.run("chat", "-n", "-m", MODEL, "-f", "notes.txt", stdin=lines)
+
+    asked = [request.request.messages[-1].text for request in script.received]
+    assert done.stdout == "One.\nTwo.\n"
+    assert asked == ["My notes.\n\nFirst"] * 2 + ["Second"] * 3
+    assert len(script.received[-1].request.messages) == 3
+    assert done.stderr.count("Again: Second") == 2
+    assert done.stderr.splitlines()[-4:] == [
+        "Removed: Second",
+        "Removed: My notes. First",
+        "There is no turn.",
+        "error: there is nothing to ask again",
+    ]
+
+
+def test_ctrl_c_before_anything_arrives(tmp_path):
+    """The prompt is not part of the conversation, and `/retry` asks it again."""
+    with simulated(text("One."), latency(first=3600), text("Two.")) as server:
+        terminal = Terminal(Program(tmp_path, server.url), "chat", "-n", "-m", MODEL, columns=100)
+        terminal.expect("> ")
+        terminal.type("First\n")
+        terminal.expect("One.")
+        terminal.expect("> ")
+        terminal.type("Second\n")
+        terminal.expect("Waiting")
+        terminal.interrupt("interrupted; nothing had arrived, and /retry asks again")
+        terminal.expect("> ")
+        terminal.type("/retry\n")
+        terminal.expect("Again: Second")
+        terminal.expect("Two.")
+        terminal.expect("> ")
+        terminal.type("\x04")
+
+        assert terminal.close() == 0
+
+
+def test_save_in_the_home(program):
+    """`~` is the home, as in the completion of paths; what is no file is not read or replaced."""
+    lines = "Hi\n/save ~/talk.json\n/save /dev/zero\n/tools ~/none.py\n"
+    done = program.run("chat", "-n", "-m", MODEL, stdin=lines)
+
+    assert Session.load(program.home / "talk.json").messages
+    assert "Cannot save '/dev/zero': it is not a file." in done.stderr
+    assert f"there is no file {program.home}/none.py" in done.stderr
 
 
 def test_json(program):

@@ -153,6 +153,15 @@ def test_log(program):
     assert "The call was not logged" in kept.stderr
 
 
+@pytest.mark.parametrize("words", ["log", "log list", "log search x", "log cost", "keys list"])
+def test_an_empty_list(run_here, words):
+    """A new user is told that there is nothing, and JSON is an empty list."""
+    code, out, err = run_here(*words.split())
+
+    assert (code, out, len(err.splitlines())) == (0, "", 1)
+    assert run_here(*words.split(), "--json") == (0, "[]\n", "")
+
+
 def test_schemas():
     """The three forms of `--schema`, and the list of such objects."""
     short = read_schema("name, age int, bio: in one sentence")

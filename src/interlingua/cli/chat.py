@@ -22,7 +22,7 @@ from interlingua.cli.prompts import read_fragment
 from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
-    from interlingua import Explanation, Message
+    from interlingua import Explanation
     from interlingua.cli.line_editor import LineEditor
     from interlingua.sync import Client, Session
 
@@ -39,6 +39,7 @@ _HELP = (
 )
 _SHORT = 60  # characters of a prompt that are repeated
 _LAST = "last"
+_NOTHING = "nothing had arrived, and /retry asks again"
 
 
 @click.command("chat")
@@ -134,6 +135,7 @@ class Chat:
         self._is_logged = is_logged
         self._options = options
         self._failure: BaseException | None = None  # of the last prompt
+        self._unanswered: tuple[Any, str] | None = None  # the last prompt, if nothing came of it
         self._is_interactive = is_terminal(sys.stdin)
 
     def run(self) -> int:
@@ -184,12 +186,13 @@ class Chat:
                 self._command(line)
             else:
                 prompt = "\n\n".join((*self._options["fragment"], line))
-                self._options["fragment"] = []  # they are in the conversation now
                 self._turn(prompt, prompt)
         except KeyboardInterrupt:
             if not self._is_interactive:
                 raise
-            self._out.note("\ninterrupted; what has arrived is part of the conversation")
+            is_kept = self._unanswered is None
+            what = "what has arrived is part of the conversation" if is_kept else _NOTHING
+            self._out.note(f"\ninterrupted; {what}")
         except (SDKError, click.ClickException, OSError) as error:
             is_pipe = isinstance(error, BrokenPipeError) and not isinstance(error, SDKError)
             if self._out.debug or is_pipe:
@@ -207,7 +210,15 @@ class Chat:
             out, session, "chat", is_logged=self._is_logged, is_quiet=out.json, is_plain=is_plain
         )
         turn.hides_reasoning = self._options["hide_reasoning"]
-        result = turn.run(prompt, text)
+        before = len(session.messages)
+        try:
+            result = turn.run(prompt, text)
+        finally:
+            if len(session.messages) > before:
+                self._unanswered = None
+                self._options["fragment"] = []  # they are in the conversation now
+            else:
+                self._unanswered = prompt, text
         if out.json:
             out.data(describe_result(result, session, turn.seconds))
         show_warnings(out, result.warnings)
@@ -265,7 +276,7 @@ class Chat:
     def _tools(self, path: str) -> None:
         session = self._session.asynchronous
         if path:
-            tools = read_tools([path], approve=self._options["yes"])
+            tools = read_tools([str(Path(path).expanduser())], approve=self._options["yes"])
             session.tools = (*session.tools, *tools)
         for tool in session.tools:
             about = (getattr(tool, "description", None) or "").partition("\n")[0]
@@ -282,19 +293,25 @@ class Chat:
     def _save(self, path: str) -> None:
         if not path:
             raise click.UsageError("write /save FILE")
-        self._session.save(path)
+        self._session.save(Path(path).expanduser())
         self._out.note(f"Saved to {path}.")
 
     def _undo(self, _argument: str) -> None:
+        self._unanswered = None
         removed = self._session.undo()
-        self._out.note(f"Removed: {_first_line(removed)}" if removed else "There is no turn.")
+        self._out.note(
+            f"Removed: {_first_line(removed[0].text)}" if removed else "There is no turn."
+        )
 
     def _retry(self, _argument: str) -> None:
-        removed = self._session.undo()
-        if not removed:
-            raise click.UsageError("there is nothing to ask again")
-        self._out.note(f"Again: {_first_line(removed)}")
-        self._turn(list(removed[0].content), removed[0].text)
+        if self._unanswered is None:
+            removed = self._session.undo()
+            if not removed:
+                raise click.UsageError("there is nothing to ask again")
+            self._unanswered = list(removed[0].content), removed[0].text
+        prompt, text = self._unanswered
+        self._out.note(f"Again: {_first_line(text)}")
+        self._turn(prompt, text)
 
     def _fork(self, _argument: str) -> None:
         self._session = self._session.fork()
@@ -311,6 +328,6 @@ def _paths(start: str) -> list[str]:
     return [f"{folder}{slash}{each.name}{'/' * each.is_dir()}" for each in found]
 
 
-def _first_line(messages: tuple[Message, ...]) -> str:
-    text = " ".join(messages[0].text.split())
+def _first_line(text: str) -> str:
+    text = " ".join(text.split())
     return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")

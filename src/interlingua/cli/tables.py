@@ -175,7 +175,7 @@ def _decimals(amount: float) -> int:
 
 def _widths(columns: Sequence[Column], cells: list[list[str]]) -> list[int]:
     return [
-        max(cell_width(column.title), *(cell_width(row[index]) for row in cells))
+        max((cell_width(column.title), *(cell_width(row[index]) for row in cells)))
         for index, column in enumerate(columns)
     ]
 

@@ -117,6 +117,8 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
     """
     target = Path(path)
     if target.exists():
+        if not target.is_file():  # a device may have no end
+            raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: it is not a file.")
         try:
             check_version(_read_json(target))
         except DecodeError as error:
