@@ -146,6 +146,37 @@ def test_no_text_that_is_sent_has_a_secret(ask):
     assert sent.messages[4].content[0].content == {"a": ["[EMAIL_1]"]}
 
 
+NAMES = [
+    (f"cv of {MAIL}.pdf", "cv of [EMAIL_1].pdf"),
+    (MAIL, "[EMAIL_1]"),
+    (f"{SK}.txt", "[SECRET_1].txt"),
+    ("report.2026.csv", "report.2026.csv"),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), NAMES)
+@pytest.mark.parametrize("field", ["file_name", "path"])
+@both
+def test_the_names_of_files(ask, field, name, expected):
+    """They are sent; what says the kind of a file stays, if it can."""
+    adapter = Adapter()
+    source = {"data": b"x", "file_name": name} if field == "file_name" else {"path": f"a/{name}"}
+    asyncio.run(ask(client_of(adapter, *KINDS), ask_for(Message.user(Document(**source)))))
+    (document,) = adapter.sent[0].messages[0].content
+
+    assert document.file_name == (None if field == "path" and name == expected else expected)
+
+
+@both
+def test_the_names_of_authors(ask):
+    """A message may say who wrote it."""
+    adapter = Adapter()
+    message = Message(role="user", content=("Hi.",), name=MAIL)
+    asyncio.run(ask(client_of(adapter, *KINDS), ask_for(message)))
+
+    assert adapter.sent[0].messages[0].name == "[EMAIL_1]"
+
+
 @both
 def test_only_keys_are_removed_unless_more_is_asked_for(ask):
     """Personal data is opt-in; a request without any of it is passed on as it is."""

@@ -244,9 +244,11 @@ class _Race(Generic[_Kind]):
 
     async def close(self, winner: _Kind | None = None) -> None:
         """Cancel all requests but the winner, and wait until they have ended."""
-        for runner in self._runners:
-            if runner is not winner:
-                await runner.close()
+        others = [runner for runner in self._runners if runner is not winner]
+        for runner in others:  # all of them before the wait, which may be cancelled
+            runner.task.cancel()
+        for runner in others:
+            await runner.close()
 
 
 class _Whole:
@@ -283,9 +285,8 @@ class _Beginning:
 
 
 async def _end(task: asyncio.Task[Any]) -> bool:
-    """Cancel a task and wait for its end; False if it does not end."""
+    """Wait for the end of a task that was cancelled; False if it does not end."""
     if not task.done():
-        task.cancel()
         await asyncio.wait({task}, timeout=_PATIENCE)
     if task.done() and not task.cancelled():
         task.exception()  # marks it as retrieved: that of the winner counts

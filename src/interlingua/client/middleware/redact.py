@@ -6,6 +6,7 @@ import asyncio
 import operator
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
+from pathlib import PurePath
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -350,8 +351,11 @@ def _edit_request(request: Request, edit: Edit) -> Request:
 
 def _edit_message(message: Message, edit: Edit) -> Message:
     content = tuple(_edit_part(part, edit) for part in message.content)
+    name = None if message.name is None else edit(message.name)
     is_same = all(new is old for new, old in zip(content, message.content, strict=True))
-    return message if is_same else replace(message, content=content)
+    if is_same and name == message.name:
+        return message
+    return replace(message, content=content, name=name)
 
 
 def _edit_part(part: Part, edit: Edit) -> Part:
@@ -364,15 +368,32 @@ def _edit_part(part: Part, edit: Edit) -> Part:
                 return Thinking(text=text)
             # annotations and tokens are those of the other text
             return replace(part, text=text, logprobs=(), extra={})
-        case Document() if part.text is not None:
-            text = edit(part.text)
-            return part if text == part.text else replace(part, text=text)
+        case Document():
+            return _edit_document(part, edit)
         case ToolCall():
             return _edit_call(part, edit)
         case ToolResult():
             return _edit_result(part, edit)
         case _:
             return part
+
+
+def _edit_document(document: Document, edit: Edit) -> Document:
+    given, text = document.file_name, document.text
+    if given is None and document.path is not None:
+        given = PurePath(document.path).name  # it is sent as the name
+    name = None if given is None else _edit_name(given, edit)
+    edited = None if text is None else edit(text)
+    if name != given:
+        document = replace(document, file_name=name)
+    return document if edited == text else replace(document, text=edited)
+
+
+def _edit_name(name: str, edit: Edit) -> str:
+    """The name of a file; its ending stays if it can, because it tells the kind of the file."""
+    stem, point, ending = name.rpartition(".")
+    short = f"{edit(stem)}{point}{ending}"
+    return short if edit(short) == short else edit(name)
 
 
 def _edit_call(call: ToolCall, edit: Edit) -> ToolCall:
