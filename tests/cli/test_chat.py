@@ -8,7 +8,7 @@ from interlingua import Session
 from interlingua.cli.chat import Chat
 from interlingua.cli.output import Output
 from interlingua.simulator import Script, error, latency, pieces, text, thinking
-from support.cli import COUNTING, MODEL, Program, Terminal, simulated
+from support.cli import COUNTING, MODEL, Program, Terminal, simulated, wait_for
 
 OTHER = "anthropic:claude-haiku-4-5"
 
@@ -120,7 +120,8 @@ def test_retry_of_a_prompt_that_failed(tmp_path):
 
 def test_ctrl_c_before_anything_arrives(tmp_path):
     """The prompt is not part of the conversation, and `/retry` asks it again."""
-    with simulated(text("One."), latency(first=3600), text("Two.")) as server:
+    script = Script(text("One."), latency(first=3600), text("Two."))
+    with simulated(script) as server:
         terminal = Terminal(Program(tmp_path, server.url), "chat", "-n", "-m", MODEL, columns=100)
         terminal.expect("> ")
         terminal.type("First\n")
@@ -128,6 +129,7 @@ def test_ctrl_c_before_anything_arrives(tmp_path):
         terminal.expect("> ")
         terminal.type("Second\n")
         terminal.expect("Waiting")
+        wait_for(lambda: len(script.received) == 2, terminal.process)
         terminal.interrupt("interrupted; nothing had arrived, and /retry asks again")
         terminal.expect("> ")
         terminal.type("/retry\n")
