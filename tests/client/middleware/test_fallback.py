@@ -217,6 +217,20 @@ def test_a_validator_asks_the_next_model(mode, is_async):
 
 
 @both
+def test_an_error_of_accept_is_raised(mode):
+    """It says nothing about the model, so no other one is asked."""
+
+    def accept(_):
+        raise RateLimitError("the judge is busy")
+
+    client, named = client_of([says("x")], [says("y")], accept=accept, midstream="hold")
+
+    with pytest.raises(RateLimitError, match="the judge"):
+        either(mode, client)
+    assert not named["b"].asked
+
+
+@both
 def test_an_answer_that_nobody_accepted_is_returned_with_a_warning(mode):
     """It was paid for; the last one counts, also if a model after it failed."""
     client, _ = client_of(
@@ -659,7 +673,9 @@ def test_law_no_text_is_shown_twice(scripts, midstream, has_validator):
     assert all(len(adapter.asked) <= 1 for adapter in named.values())
     last = failure.partial if failure is not None else events[-1].response
     attempts = failure.attempts if failure is not None else last.attempts
-    assert [attempt.provider for attempt in attempts] == asked
+    in_time = sorted(attempts, key=lambda attempt: attempt.number)
+    assert [attempt.provider for attempt in in_time] == asked
+    assert failure is not None or attempts[-1].error_class is None
     assert shown(events) == ("" if last is None else last.text)
     restarts = [event for event in events if isinstance(event, StreamRestart)]
     assert midstream == "restart-marked" or not restarts

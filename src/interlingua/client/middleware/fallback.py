@@ -144,27 +144,29 @@ class Fallback:
         while True:
             delivery.begin()
             events = call_next(target)
+            finish: Finish | None = None
             try:
                 async for event in events:
                     if type(event) is Finish:
-                        reason = await self._reason_against(event.response)
-                        is_last = not (trial.left and delivery.may_move)
-                        if reason is None or is_last:
-                            for each in delivery.end(event, reason):
-                                yield each
-                            return
-                        delivery.keep(event, reason)
-                        trial.note_rejection(target, reason)
+                        finish = event
                         break
                     for each in delivery.take(event):
                         yield each
-                else:
-                    return  # without `Finish`: the caller of the layers reports that
             except SDKError as error:
                 if not delivery.may_move:
                     raise
                 if not trial.note_failure(target, error):
                     break
+            else:  # an error that `accept` raises is not one of the model
+                if finish is None:
+                    return  # the caller of the layers reports that
+                reason = await self._reason_against(finish.response)
+                if reason is None or not (trial.left and delivery.may_move):
+                    for each in delivery.end(finish, reason):
+                        yield each
+                    return
+                delivery.keep(finish, reason)
+                trial.note_rejection(target, reason)
             finally:
                 await close_stream(events)
             if not trial.left:
