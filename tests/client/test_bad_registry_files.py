@@ -41,6 +41,22 @@ BAD = {
     "a tagged bool": (adapter("strict: !!bool abc"), ":2: 'abc' is not a valid bool"),
     "an endless timeout": (adapter("timeout_seconds: .inf"), ":2: .*timeout must be a number"),
     "a number in base 60": (adapter("max_retries: 1:99"), ":2: .*must be an integer"),
+    # behaviours
+    "a default without a name": (adapter("behaviour: {default_model: 'openai:'}"), "after the col"),
+    "an empty name": (adapter("modelMap: {a: ''}"), ":2: .*model_map must not have empty names"),
+    "no temperature": (adapter("behaviour: {temperature: .nan}"), ":2: .*number of 0 or more"),
+    "the line of a field": (
+        "adapters:\n  openai:\n    api_key: k\n    retry: {baseDelayMs: -5}\n",
+        ":4: .*base_delay must be 0",
+    ),
+    "the line of tools": (
+        "adapters:\n  openai:\n    api_key: k\n    toolBehaviour: {maxTools: 0}\n",
+        ":4: .*max_tools must be 1",
+    ),
+    "one address twice": (
+        "adapters:\n  openai:\n    base_url: http://a\n    apiBaseUrl: http://b\n",
+        ":4: .*apiBaseUrl and base_url are the same",
+    ),
     # structure
     "a list": ("- a\n", ":1: a registry file must be a mapping"),
     "a text": ("abc\n", ":1: a registry file must be a mapping"),

@@ -106,3 +106,11 @@ def test_what_would_raise_is_told():
     assert refused(Client({"openai": adapter}, on_loss="warn")) == set()
     quiet = replace(request, on_loss="warn")
     assert refused(Client({"openai": adapter}, strict=True), quiet) == set()
+
+
+def test_an_option_whose_name_is_a_number():
+    """As YAML can have them: a note, as for every unknown option."""
+    client = Client({"openai": HttpAdapter("openai", "k", options={1: 2})})
+    (warning,) = client.explain(Request(model="gpt-5.2", messages="hi")).warnings
+
+    assert warning.code == "option_unknown"

@@ -71,6 +71,12 @@ _RETRIES: dict[str, _Key] = {
     "maxDelayMs": _Key(float, "max_delay", _seconds),
     "retryableErrors": _Key(list, "errors"),
 }
+_KEYS: dict[str, str] = {
+    "retry": "retry",
+    **{key.field: name for name, key in _TOP.items()},
+    **{key.field: "toolBehaviour" for key in _TOOLS.values()},
+}
+"""The keys of an adapter in camel case that set a field."""
 OTHER_KEYS: Mapping[str, type] = {
     "providerId": str,
     "apiKey": str,
@@ -108,7 +114,8 @@ def read_behaviour(name: str, section: Section) -> Behaviour | None:
             fields["retry"] = RetrySettings(**fields["retry"])
         return Behaviour(**fields)
     except ConfigurationError as error:
-        key = "behaviour" if "behaviour" in section else next(iter(section))
+        key = _KEYS.get(error.setting or "", "behaviour")
+        key = key if key in section else "behaviour"
         raise section.error(key, f"adapter {name!r}: {error.message}") from None
 
 

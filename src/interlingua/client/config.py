@@ -74,6 +74,8 @@ _ADAPTER = {
     "behaviour": dict,
     **OTHER_KEYS,
 }
+_SAME = {"type": "providerId", "api_key": "apiKey", "base_url": "apiBaseUrl"}
+"""Keys that mean the same; a section has only one of them."""
 _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
 """The names of settings in a file, where they differ from those of `HttpAdapter`."""
 _MODEL = {
@@ -143,6 +145,9 @@ def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> Mode
 def _build(
     name: str, section: Section, entries: list[ModelEntry], environ: Mapping[str, str]
 ) -> HttpAdapter:
+    for key, same in _SAME.items():
+        if key in section and same in section:
+            raise section.error(same, f"adapter {name!r}: {same} and {key} are the same; set one")
     row = _row(name, section)
     settings: dict[str, Any] = {
         "api_key": section.get("api_key", section.get("apiKey", "")).strip() or None,

@@ -84,7 +84,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """A question about the nearest of the known names, in brackets; empty if none is near."""
     from difflib import get_close_matches  # needed only for unknown names
 
-    near = get_close_matches(name, known, n=1, cutoff=0.75)
+    near = get_close_matches(str(name), known, n=1, cutoff=0.75)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 

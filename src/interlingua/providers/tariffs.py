@@ -254,9 +254,7 @@ def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
         field = _OTHER_NAMES.get(name, name)
         if field not in Rates.__struct_fields__:
             known = (*Rates.__struct_fields__, *_OTHER_NAMES)
-            raise ConfigurationError(
-                f"prices[{model!r}]: no rate {name!r}. {advice(str(name), known)}"
-            )
+            raise ConfigurationError(f"prices[{model!r}]: no rate {name!r}. {advice(name, known)}")
         if rate is None:
             continue
         is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)

@@ -9,6 +9,7 @@ never changes the caller's messages or tools. A value that a request sets takes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -61,11 +62,11 @@ class RetrySettings(Record, frozen=True, kw_only=True):
         for name in self.errors or ():
             if name not in RETRIED:
                 hint = advice(name, RETRIED)
-                raise ConfigurationError(f"retry: no error class {name!r}. {hint}")
+                raise ConfigurationError(f"retry: no error class {name!r}. {hint}", setting="retry")
         for field in ("max_retries", "base_delay", "max_delay"):
             value = getattr(self, field)
             if value is not None and not value >= 0:  # refuses NaN, too
-                raise ConfigurationError(f"retry: {field} must be 0 or more.")
+                raise ConfigurationError(f"retry: {field} must be 0 or more.", setting="retry")
 
 
 class Behaviour(Record, frozen=True, kw_only=True):
@@ -130,7 +131,17 @@ class Behaviour(Record, frozen=True, kw_only=True):
         for field in ("max_tools", "max_tokens"):
             value = getattr(self, field)
             if value is not None and value < 1:
-                raise ConfigurationError(f"behaviour: {field} must be 1 or more.")
+                raise _wrong(field, "must be 1 or more")
+        if self.temperature is not None and not 0 <= self.temperature < inf:
+            raise _wrong("temperature", "must be a number of 0 or more")
+        if self.default_model.endswith(":"):
+            raise _wrong("default_model", "must have a name after the colon")
+        if not all(self.model_map.values()):
+            raise _wrong("model_map", "must not have empty names of models")
+
+
+def _wrong(field: str, what: str) -> ConfigurationError:
+    return ConfigurationError(f"behaviour: {field} {what}.", setting=field)
 
 
 def _as_tuples(record: Record, name: str) -> None:
@@ -152,8 +163,7 @@ def _check(record: Record) -> None:
             value = msgspec.convert(getattr(record, field.name), field.type)
             msgspec.structs.force_setattr(record, field.name, value)
         except msgspec.ValidationError as error:
-            name = f"{_NAMES[kind.__name__]}: {field.name}"
-            raise ConfigurationError(f"{name}: {error}") from None
-
-
-_NAMES = {"Behaviour": "behaviour", "RetrySettings": "retry"}
+            is_retry = kind is RetrySettings
+            name = f"{'retry' if is_retry else 'behaviour'}: {field.name}"
+            setting = "retry" if is_retry else field.name
+            raise ConfigurationError(f"{name}: {error}", setting=setting) from None

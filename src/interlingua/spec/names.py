@@ -48,5 +48,5 @@ def advice(name: str, known: Collection[str], own: Mapping[str, str] = MappingPr
     instead = own.get(name) or _ELSEWHERE.get(name)
     if instead is not None:
         return f"Use {instead}."
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(str(name), known, n=1)  # a key of a mapping may be anything
     return f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
