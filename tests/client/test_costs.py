@@ -22,7 +22,7 @@ from interlingua import (
     sync,
     tool,
 )
-from interlingua.catalog import LongContext, Price, Provider, Rates
+from interlingua.catalog import Behaviour, LongContext, Price, Provider, Rates
 from interlingua.errors import AbortError, ConfigurationError, ServerError, StreamError
 from interlingua.events import CallCompleted, CallFailed, Finish, StepFinish, StreamStart
 from interlingua.middleware import Cache, Fallback, Hedge
@@ -732,6 +732,19 @@ def test_a_request_that_may_ask_for_a_tier_has_a_wider_range():
 
     assert wide.low < narrow.low
     assert isclose(wide.high, 2 * narrow.high, rel_tol=0.01)
+
+
+def test_the_settings_of_the_adapter_count():
+    """Its options may ask for a tier of service, and its behaviour may bound the answer."""
+    request = Request(model="gpt-5.2", messages="?")
+
+    def most(**settings):
+        return (
+            Client({"openai": HttpAdapter("openai", "k", **settings)}).estimate_cost(request).high
+        )
+
+    assert isclose(most(options={"service_tier": "priority"}), 2 * most(), rel_tol=0.01)
+    assert most(behaviour=Behaviour(max_tokens=10)) < most() / 100
 
 
 def test_no_range():

@@ -15,6 +15,7 @@ from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.request import Request
@@ -105,8 +106,8 @@ def estimate_cost(
     """
     What a call may cost; None if the price or the longest possible answer is unknown.
 
-    The request may ask for another tier of service in its `provider_options`, so with these every
-    tier is possible.
+    The request may ask for another tier of service in its `provider_options`, or the adapter in its
+    `options`, so with these every tier is possible.
     """
     tariff = tariffs[seller, request.model, request.model]
     if tariff is None:
@@ -115,14 +116,17 @@ def estimate_cost(
     profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
     estimate = getattr(adapter, "estimate_input_tokens", estimate_request)
     tokens: int = estimate(request)
-    longest = [
-        limit for limit in (request.max_tokens, profile.max_output_tokens) if limit is not None
-    ]
+    behaviour: Behaviour | None = getattr(adapter, "behaviour", None)
+    asked = request.max_tokens
+    if asked is None and behaviour is not None:
+        asked = behaviour.max_tokens
+    longest = [limit for limit in (asked, profile.max_output_tokens) if limit is not None]
     if not longest and profile.context_window is not None:
         longest = [max(0, profile.context_window - tokens)]
     if not longest:
         return None
-    every_tier = bool(request.provider_options)
+    options = adapter.settings()["options"] if isinstance(adapter, HttpAdapter) else {}
+    every_tier = bool(request.provider_options or options)
     answers = min(longest)
     return price_range(tariff, tariffs.clock(), tokens, answers, every_tier=every_tier)
 
