@@ -5,10 +5,12 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlingua import sync
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
+from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import (
@@ -18,6 +20,7 @@ from interlingua.client.middleware.hedge import (
     LearnedTime,
     quantile,
 )
+from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
@@ -104,6 +107,27 @@ def test_the_winner_is_paid_once(mode):
 
     assert result.total_cost.total == pytest.approx(0.009)  # 3 tokens in, 6 out
     assert result.total_cost == result.response.cost
+
+
+@both
+@pytest.mark.parametrize("is_outside", [True, False], ids=["outside", "inside"])
+def test_a_budget_counts_the_prompt_of_the_loser(mode, is_outside):
+    """The provider may have read it. What it cost is unknown, so the attempt says nothing."""
+    budget = Budget(100, cost=lambda _, usage: usage.input_tokens + usage.output_tokens)
+    hedge = Hedge(after=0.02, share=1.0)
+    adapter = ScriptedAdapter(NEVER, says("second"))
+    layers = [budget, hedge] if is_outside else [hedge, budget]
+    client = Client({"a": adapter}, middleware=layers)
+
+    async def work():
+        response = await ask(client, mode, replace(ASK, max_tokens=1))
+        return response, await budget.used()
+
+    response, used = virtual_time.run(work())
+
+    assert response.attempts[0].usage is None
+    usage = response.usage
+    assert used == usage.input_tokens + usage.output_tokens + estimate_input(ASK)
 
 
 @both
