@@ -38,6 +38,7 @@ from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
+from support import virtual_time
 
 REQUEST = Request(model="here:m", messages="hi", request_id="r")
 FAST = RetryPolicy(base_delay=0.0)
@@ -355,7 +356,7 @@ def test_a_wait_can_be_cancelled(mode):
             assert (await waiting).finish_reason.reason == "cancelled"
         return (*answers, await client.cancel("r"))
 
-    assert asyncio.run(work()) == (True, False, False)
+    assert virtual_time.run(work()) == (True, False, False)
 
 
 def test_all_waits_end_when_the_client_is_closed():
@@ -372,7 +373,7 @@ def test_all_waits_end_when_the_client_is_closed():
         done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
         return [type(error) for error in done]
 
-    assert asyncio.run(work()) == [AbortError, AbortError]
+    assert virtual_time.run(work()) == [AbortError, AbortError]
 
 
 # Who listens.
@@ -429,7 +430,7 @@ def test_a_call_that_is_left_is_an_end_too(mode):
         await asyncio.gather(task, return_exceptions=True)
         return [(type(event), getattr(event, "error_class", None)) for event in events]
 
-    assert asyncio.run(work()) == [(CallStarted, None), (CallFailed, ErrorClass.CANCELLED)]
+    assert virtual_time.run(work()) == [(CallStarted, None), (CallFailed, ErrorClass.CANCELLED)]
 
 
 # What each attempt sends and logs.

@@ -25,6 +25,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import StreamStart
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
+from support import virtual_time
 from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
 from support.warning_codes import codes
 
@@ -418,7 +419,7 @@ def test_safe_27_one_that_waits_may_be_cancelled():
         second.cancel()
         return await asyncio.gather(first, second, return_exceptions=True)
 
-    first, second = asyncio.run(work())
+    first, second = virtual_time.run(work())
     assert first.text == "hi"
     assert isinstance(second, asyncio.CancelledError)
     assert adapter.log == ["begin", "end"]

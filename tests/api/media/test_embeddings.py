@@ -222,7 +222,12 @@ def test_splitting_keeps_every_item_in_order_and_every_limit(sizes, items, size,
 def test_at_most_so_many_calls_run_at_once(server):
     """And more than one."""
     client = client_of(server, "gemini")
-    server.app.gate = lambda: asyncio.sleep(0.02)
+
+    async def gate():
+        await settled(lambda: server.app.most >= 3)
+        await asyncio.sleep(0.02)
+
+    server.app.gate = gate
     texts = [f"t{i}" for i in range(1000)]
 
     run(client, embed_many("gemini:gemini-embedding-001", texts, client=client, concurrency=3))

@@ -46,7 +46,7 @@ from interlingua.transport import CannedReply, CannedTransport
 from interlingua.wire.image_size import ImageSize, read_image_size
 from support.blocking import blocking
 from support.servers import Server
-from support.simulated import KEY, run, simulated
+from support.simulated import KEY, run, settled, simulated
 from support.warning_codes import codes
 
 SSE = {"content-type": "text/event-stream"}
@@ -523,8 +523,7 @@ def test_a_call_can_be_stopped(how):
             timeout=0.2 if how == "timeout" else None,
         )
         task = asyncio.ensure_future(call)
-        while not peer.app.script.received:  # noqa: ASYNC110 -- a server in another thread
-            await asyncio.sleep(0.005)
+        await settled(lambda: peer.app.script.received or task.done())
         if how == "signal":
             controller.abort()
         elif how == "id":

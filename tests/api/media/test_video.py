@@ -37,9 +37,11 @@ from interlingua.errors import (
     UnsupportedError,
 )
 from interlingua.middleware import Budget, Logging, RateLimit, Redact
-from interlingua.simulator import VideoScript
+from interlingua.simulator import Simulator, VideoScript
 from interlingua.spec.operations import Failure
+from interlingua.transport import AsgiTransport
 from interlingua.video import VideoJob
+from support import virtual_time
 from support.videos import FAST, KEY, MODELS, adapters, video_peer
 
 every_provider = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -263,8 +265,9 @@ def test_a_timeout_leaves_the_job_running():
             )
         return await video.wait(caught.value.job, poll_interval=FAST, client=client)
 
-    with video_peer(VideoScript(polls=3)) as peer:
-        assert asyncio.run(work(peer.client)).state == "completed"
+    app = Simulator(key=KEY, videos=[VideoScript(polls=3)])
+    client = Client({"gemini": HttpAdapter("gemini", KEY, transport=AsgiTransport(app))})
+    assert virtual_time.run(work(client)).state == "completed"
 
 
 def test_an_abort_leaves_the_job_running():

@@ -15,6 +15,7 @@ from interlingua.providers.rows import ROWS
 from interlingua.simulator import Simulator, error, serve_in_thread, text, tool_call
 from interlingua.spec.errors import AuthenticationError, ConfigurationError, SDKError
 from interlingua.spec.request import Request
+from support import virtual_time
 from support.simulated import KEY, MODELS, adapters
 
 OWN = "sk-a-key-for-one-call-only"
@@ -265,7 +266,7 @@ def test_safe_29_every_step_of_a_run():
     async def wait(_, __):
         await asyncio.sleep(60)
 
-    (ended,) = asyncio.run(cancelled())
+    (ended,) = virtual_time.run(cancelled())
     assert isinstance(ended, SDKError)
 
 

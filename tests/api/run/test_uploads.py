@@ -23,11 +23,19 @@ from interlingua.errors import ConfigurationError, InvalidRequestError, Unsuppor
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import SizeLimits
 from interlingua.providers.rows import find_provider
-from interlingua.simulator import Simulator, error, latency, serve_in_thread, text, use_tools
+from interlingua.simulator import (
+    Script,
+    Simulator,
+    error,
+    latency,
+    serve_in_thread,
+    text,
+    use_tools,
+)
 from interlingua.spec.content import Audio
 from interlingua.spec.media.files import UploadInput
 from interlingua.spec.media.speech import TranscribeInput
-from support.simulated import MODELS
+from support.simulated import MODELS, settled
 from support.warning_codes import codes
 
 LIMIT = 100_000  # so that tests are fast; the rows have tens of megabytes
@@ -250,17 +258,18 @@ def test_files_are_deleted_after_a_cancellation():
             )
 
         task = asyncio.create_task(ask("r1"))
-        await asyncio.sleep(0.3)
+        await settled(lambda: kinds(script.received) == ["upload", "ask"])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         second = asyncio.create_task(ask("r2"))
-        await asyncio.sleep(0.3)
+        await settled(lambda: kinds(script.received)[3:] == ["upload", "ask"])
         assert await client.cancel("r2")
         with pytest.raises(Exception, match="cancel"):
             await second
 
-    _, received, left = run(work, text("Fine.") + latency(first=30))
+    script = Script(text("Fine.") + latency(first=30))
+    _, received, left = run(work, script)
 
     assert kinds(received) == ["upload", "ask", "delete"] * 2
     assert left == []

@@ -18,6 +18,7 @@ from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import Image, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message
+from support import virtual_time
 from support.runs import run_tools
 from support.simulated import settled
 
@@ -418,9 +419,9 @@ def test_a_tool_that_fails_while_it_is_cancelled(capfd, caplog):
 
     async def work():
         tools = [Tool(name="fail", execute=fail), Tool(name="told", execute=fail_told)]
-        results = await run_async(call("fail"), call("told", "b"), tools=tools, timeout=0.02)
+        results = await run_async(call("fail"), call("told", "b"), tools=tools, timeout=0.5)
         released.set()
-        await asyncio.sleep(0.01)
+        await settled(lambda: "on being told" in caplog.text)
         gc.collect()
         return results
 
@@ -428,8 +429,8 @@ def test_a_tool_that_fails_while_it_is_cancelled(capfd, caplog):
     results = asyncio.run(work())
 
     assert [result.content for result in results] == [
-        "the tool fail timed out after 0.02 s",
-        "the tool told timed out after 0.02 s",
+        "the tool fail timed out after 0.5 s",
+        "the tool told timed out after 0.5 s",
     ]
     assert "never retrieved" not in capfd.readouterr().err + caplog.text
     assert "on being told" in caplog.text
@@ -479,6 +480,6 @@ def test_cancelling_the_run_cancels_the_tools():
         await asyncio.gather(task, return_exceptions=True)
         await asyncio.sleep(0.02)
 
-    asyncio.run(work())
+    virtual_time.run(work())
 
     assert stopped == [1, 1]

@@ -43,8 +43,10 @@ def process(tmp_path):
     """The id of that server's process: None if it has ended."""
 
     def find():
-        pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
-        return pid if pathlib.Path(f"/proc/{pid}").exists() else None
+        file = tmp_path / "pid"
+        pid = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+        # On a slow machine it may have been killed before it wrote its id.
+        return int(pid) if pid and pathlib.Path(f"/proc/{pid}").exists() else None
 
     return find
 
