@@ -272,6 +272,51 @@ def test_a_program_that_has_the_file_open(closed, tmp_path):
     assert state_of(path)["session 0"][1] == [*before, {"n": 1}, {"n": 2}, {"n": 3}]
 
 
+@pytest.mark.parametrize("name", ["s", "s-copy"])
+def test_programs_that_have_a_damaged_file_open(closed, tmp_path, name):
+    """One that only reads sees what another has repaired, and both go on with both files."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    before = state["session 0"][1]
+    reading, other = open_store(path), open_store(path)
+    reading.load("session 0")
+    with (path.parent / name).open("rb+") as file:
+        file.truncate(2 * PAGE + 5)
+    other.append("session 0", [{"n": 1}])
+    assert reading.load("session 0")[1] == [*before, {"n": 1}]
+    reading.append("session 0", [{"n": 2}])
+    other.append("session 0", [{"n": 3}])
+    reading.stop()
+    other.stop()
+    left = "s" if name == "s-copy" else "s-copy"
+    with (path.parent / left).open("rb+") as file:  # what is in one file only would be lost
+        file.truncate(2 * PAGE + 5)
+
+    assert state_of(path)["session 0"][1] == [*before, {"n": 1}, {"n": 2}, {"n": 3}]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_file_that_is_damaged_while_it_is_open(closed, tmp_path, is_written):
+    """It is repaired at once, whether it is read or written next."""
+    source, state = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    store = open_store(path)
+    store.load("session 1")
+    before = state["session 0"][1]
+    content = path.read_bytes()
+    with path.open("rb+") as file:
+        file.seek(PAGE)
+        file.write(b"\xff" * (len(content) - PAGE))
+    if is_written:
+        store.append("session 0", [{"n": 1}])
+        before = [*before, {"n": 1}]
+
+    assert store.load("session 0")[1] == before
+    store.stop()
+    assert state_of(path)["session 0"][1] == before
+    assert len([*path.parent.glob("s.damaged-1")]) == 1
+
+
 def test_the_copy_of_another_store(closed, tmp_path, caplog):
     """It is kept under another name, and nothing of it is mixed in."""
     source, state = closed

@@ -188,6 +188,29 @@ def test_search(searched):
     assert found("mountain") == []
 
 
+def test_a_search_lets_others_write(path, monkeypatch):
+    """What has not been searched before is indexed in parts, so that no writer waits for all."""
+    monkeypatch.setattr("interlingua.api.session.store._INDEX_SECONDS", 0)
+
+    async def work():
+        store, other = SessionStore(path), SessionStore(path)
+        await store.create("s", {}, [record(f"word{number}") for number in range(40)])
+        await other.list()
+        searching = asyncio.ensure_future(store.search("word39"))
+        count = 0
+        while not searching.done():
+            count = await other.append("s", [record("more")])
+        found = await searching, await store.search("more")
+        await store.close()
+        await other.close()
+        return count, [[info.session_id for info in infos] for infos in found]
+
+    count, found = asyncio.run(work())
+
+    assert count > 41
+    assert found == [["s"], ["s"]]
+
+
 def test_several_processes(path):
     """Programs that append to one session at once lose nothing; each one's records are in order."""
     code = (

@@ -75,6 +75,54 @@ def test_a_failed_write_fails_alone(tmp_path):
     assert isinstance(error, ValueError)
 
 
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_connection_that_cannot_go_on(tmp_path, others):
+    """A write that cannot even be undone is an error; the file is opened again for the next."""
+    store = SQLiteStore(tmp_path / "s")
+
+    async def work():
+        await store.add("n", 1)
+        wrong = store._thread.write(lambda connection: connection.close())
+        calls = [store.add("n", 1) for _ in range(others)]
+        error, *_ = await asyncio.gather(wrong, *calls, return_exceptions=True)
+        return error, await store.add("n", 1)
+
+    error, total = asyncio.run(asyncio.wait_for(work(), 30))
+
+    assert isinstance(error, StoreError)
+    assert total == others + 2
+
+
+def test_a_file_that_was_removed(tmp_path):
+    """Stores that have it open begin anew together, and do not count each for itself."""
+    stores = [SQLiteStore(tmp_path / "s") for _ in range(2)]
+
+    async def work():
+        before = [await store.add("n", 1) for store in stores]
+        for path in tmp_path.iterdir():
+            path.unlink()
+        return before, [await store.add("n", 1) for store in (*stores, *stores)]
+
+    assert asyncio.run(work()) == ([1, 2], [1, 2, 3, 4])
+
+
+def test_a_long_list_does_not_hold_up_the_loop(tmp_path):
+    """It is read in a thread, and a value that is read meanwhile does not wait in the loop."""
+    store = SQLiteStore(tmp_path / "s")
+
+    async def work():
+        await store.put("k", b"v")
+        lock = store._thread._running.read_lock
+        with lock:  # as while a list is read
+            reading = [asyncio.ensure_future(read) for read in (store.get("k"), store.items("l"))]
+            for _ in range(10):
+                await asyncio.sleep(0)
+            is_waiting = not any(read.done() for read in reading)
+        return is_waiting, await asyncio.gather(*reading)
+
+    assert asyncio.run(asyncio.wait_for(work(), 30)) == (True, [b"v", []])
+
+
 def test_event_loops_and_threads(tmp_path):
     """One store serves loop after loop, and threads with a loop each; closing ends its thread."""
     store = SQLiteStore(tmp_path / "s")

@@ -56,25 +56,24 @@ _COUNT = "UPDATE state SET number = number + 1; UPDATE copied_state SET number =
 """Done with every change of a session, because each write has one."""
 
 
-def copy_of(path: Path) -> Path:
-    """The path of the second copy."""
-    return Path(f"{path}-copy")
-
-
 class SessionCopies:
     """Keeps the second copy of each store of sessions."""
+
+    def path(self, path: Path) -> Path:
+        """The path of the second copy."""
+        return Path(f"{path}-copy")
 
     def check(self, path: Path, timeout: float) -> None:
         """Raise `sqlite3.DatabaseError` if the copy is damaged or is that of another store."""
         import sqlite3
 
-        check_file(copy_of(path), COPY, timeout)
-        if not path.exists() and copy_of(path).exists():
+        check_file(self.path(path), COPY, timeout)
+        if not path.exists() and self.path(path).exists():
             raise sqlite3.DatabaseError("the file is missing, but its copy is there")
 
     def attach(self, connection: Connection, path: Path) -> None:
         """Open the copy. It needs no sync of its own: that of the file is enough."""
-        connection.execute("ATTACH ? AS copy", (os.fspath(copy_of(path)),))
+        connection.execute("ATTACH ? AS copy", (os.fspath(self.path(path)),))
         connection.execute("PRAGMA copy.journal_mode=WAL").fetchall()
         connection.execute("PRAGMA copy.synchronous=NORMAL")
 
@@ -108,13 +107,13 @@ class SessionCopies:
 
     def repair(self, path: Path, error: Exception) -> None:
         """Keep what is damaged under another name, and restore it; one process at a time."""
-        if not is_store(path) and not is_store(copy_of(path)):
+        if not is_store(path) and not is_store(self.path(path)):
             raise error
         with _locked(path):
             self._repair(path, error)
 
     def _repair(self, path: Path, error: Exception) -> None:
-        copy = copy_of(path)
+        copy = self.path(path)
         is_copy_damaged = _is_damaged(copy, COPY)
         if not _is_damaged(path, STORE):  # perhaps another process has just repaired it
             if is_copy_damaged or not _belong_together(path, copy):

@@ -19,6 +19,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
@@ -41,6 +42,10 @@ _SCHEMA = replace(STORE, copies=SessionCopies())
 _UNSPACED = "[\u0e00-\u0eff\u2e80-\U0003ffff]"
 """Scripts that do not separate words, so that an index of words does not help."""
 _WITH_TEXT = "SELECT id FROM records WHERE text LIKE ? ESCAPE '\\'"
+_INDEX_SECONDS = 0.2
+"""For how long the records of a search are indexed at a time: others wait to write."""
+_INDEX_PAUSE = 0.002
+"""Seconds between two times, in which another process gets the lock."""
 _FULL_TEXT = """
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='records', content_rowid='id')
 """
@@ -206,7 +211,12 @@ class SessionStore:
         )
 
     async def _index(self) -> bool:
-        is_indexed: bool = await self._thread.write(_index_words)
+        """Index all records that are there now; whether this SQLite has an index."""
+        last = await self._thread.read_much(_last_record)
+        is_indexed = None
+        while is_indexed is None:
+            await asyncio.sleep(_INDEX_PAUSE)
+            is_indexed = await self._thread.write(partial(_index_words, last))
         return is_indexed
 
     async def delete(self, session_id: str) -> bool:
@@ -319,8 +329,13 @@ def _infos(
 # Search. Words are indexed when somebody searches, so that appending costs nothing more.
 
 
-def _index_words(connection: Connection) -> bool:
-    """Bring the index up to date; whether this SQLite has one."""
+def _last_record(connection: Connection) -> int:
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
+    return int(last)
+
+
+def _index_words(last: int, connection: Connection) -> bool | None:
+    """Index some records, up to the last; whether this SQLite can, None if there are more."""
     import sqlite3
 
     try:
@@ -329,15 +344,19 @@ def _index_words(connection: Connection) -> bool:
         if "no such module" in str(error):
             return False
         raise
-    indexed = _last_indexed(connection)
-    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
-    if last > indexed:
-        connection.execute(
-            "INSERT INTO words (rowid, text) SELECT id, text FROM records WHERE id > ?", (indexed,)
-        )
+    indexed, end = 0, time.monotonic() + _INDEX_SECONDS
+    rows = connection.execute(
+        "SELECT id, text FROM records WHERE id > ? AND id <= ? ORDER BY id",
+        (_last_indexed(connection), last),
+    )
+    for indexed, text in rows:
+        connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (indexed, text))
+        if time.monotonic() > end:
+            break
+    if indexed:
         connection.execute("DELETE FROM indexed")
-        connection.execute("INSERT INTO indexed VALUES (?)", (last,))
-    return True
+        connection.execute("INSERT INTO indexed VALUES (?)", (indexed,))
+    return None if 0 < indexed < last else True
 
 
 def _last_indexed(connection: Connection) -> int:

@@ -288,7 +288,7 @@ class SQLiteStore:
             )
             return [value for (value,) in rows]
 
-        return await self._thread.read(work)
+        return await self._thread.read_much(work)
 
     async def close(self) -> None:
         """End the thread and close the file; the next use opens it again."""

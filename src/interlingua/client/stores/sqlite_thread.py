@@ -41,6 +41,9 @@ _PAUSE = 0.001
 class Copies(Protocol):
     """Keeps a second copy of what is in a file."""
 
+    def path(self, path: Path) -> Path:
+        """The second copy of a file."""
+
     def check(self, path: Path, timeout: float) -> None:
         """Raise `sqlite3.DatabaseError` if the copy cannot be used."""
 
@@ -86,8 +89,8 @@ class _Connections(NamedTuple):
 
     writer: Connection
     reader: Connection
-    inode: int
-    """Of the file; another process may replace it."""
+    inodes: tuple[int, ...]
+    """Of the file and its copy; another process may replace them."""
 
 
 class SQLiteThread:
@@ -124,17 +127,24 @@ class SQLiteThread:
         running = self._start()
         if running.connections is None:
             return await self.write(work)  # the thread opens the file
-        try:
-            return running.read(work)
-        except StoreError:
-            return await self.write(work)  # for example while another process recovers the file
+        if not running.read_lock.acquire(blocking=False):
+            return await self.read_much(work)
+        with contextlib.suppress(StoreError):  # for example while another process recovers the file
+            try:
+                return running.read(work)
+            finally:
+                running.read_lock.release()
+        return await self.write(work)
 
     async def read_much(self, work: Callable[[Connection], Result]) -> Result:
         """Run a function that reads so much that the event loop should not wait for it."""
         running = self._start()
-        if running.connections is None:
+        if running.connections is None or running.is_replaced(running.connections):
             await self.write(_nothing)
-        return await asyncio.to_thread(running.read, work)
+        try:
+            return await asyncio.to_thread(running.read_alone, work)
+        except StoreError:
+            return await self.write(work)  # it was closed, or the thread can repair it
 
     async def close(self) -> None:
         """End the thread after the writes that are waiting; the next use opens the file again."""
@@ -185,22 +195,31 @@ class _Running:
         self._path = path
         self._schema = schema
         self._timeout = timeout
-        self._read_lock = threading.Lock()
+        self.read_lock = threading.Lock()
+        """Held while the reader is used."""
         self.thread = threading.Thread(
             target=self._work, name=f"interlingua {schema.name}", daemon=True
         )
         self.thread.start()
 
+    def read_alone(self, work: Callable[[Connection], Result]) -> Result:
+        with self.read_lock:
+            return self.read(work)
+
     def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Read, under the lock."""
         import sqlite3
 
-        with self._read_lock:
-            if self.connections is None:
-                raise StoreError(f"{self._path} was closed while it was read.")
-            try:
-                return work(self.connections.reader)
-            except sqlite3.Error as error:
-                raise _wrap(self._path, self._schema, error) from error
+        if self.connections is None:
+            raise StoreError(f"{self._path} was closed while it was read.")
+        try:
+            return work(self.connections.reader)
+        except sqlite3.Error as error:
+            raise _wrap(self._path, self._schema, error) from error
+
+    def is_replaced(self, connections: _Connections) -> bool:
+        """Whether the file or its copy is another one than that which is open."""
+        return _inodes(self._path, self._schema) != connections.inodes
 
     # The thread.
 
@@ -218,7 +237,7 @@ class _Running:
             del jobs, wanted  # while it waits, the thread keeps nobody's objects alive
         self._close()
 
-    def _run(self, jobs: Sequence[_Job]) -> list[_Answer]:
+    def _run(self, jobs: Sequence[_Job], *, is_repaired: bool = False) -> list[_Answer]:
         """The result of each job: all in one transaction, or each in its own if one fails."""
         try:
             connection = self._begin()
@@ -228,19 +247,38 @@ class _Running:
             results = [job.work(connection) for job in jobs]
             connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 -- the caller of the function gets it
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            self._roll_back(connection)
+            if not is_repaired and is_damage(error) and self._repair(error):
+                return self._run(jobs, is_repaired=True)
             if len(jobs) == 1:
                 return [_Answer(jobs[0], None, _wrap(self._path, self._schema, error))]
-            return [answer for job in jobs for answer in self._run([job])]
+            return [answer for job in jobs for answer in self._run([job], is_repaired=is_repaired)]
         self._checkpoint(connection)
         return [_Answer(job, result, None) for job, result in zip(jobs, results, strict=True)]
 
+    def _roll_back(self, connection: Connection) -> None:
+        import sqlite3
+
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._close()  # that undoes it, too
+
+    def _repair(self, error: Exception) -> bool:
+        """Replace a file that was damaged while it was open; whether there is a copy."""
+        if self._schema.copies is None:
+            return False
+        self._close()
+        try:
+            self._schema.copies.repair(self._path, error)
+        except Exception:  # noqa: BLE001 -- the caller gets the error that led here
+            return False
+        return True
+
     def _begin(self) -> Connection:
-        if self.connections is not None and self._schema.copies is not None:
-            with contextlib.suppress(OSError):  # as long as another process repairs it
-                if self._path.stat().st_ino != self.connections.inode:
-                    self._close()
+        if self.connections is not None and self.is_replaced(self.connections):
+            self._close()
         if self.connections is None:
             self.connections = _open(self._path, self._schema, self._timeout)
         _begin(self.connections.writer, self._timeout)
@@ -259,11 +297,14 @@ class _Running:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _close(self) -> None:
-        with self._read_lock:
+        import sqlite3
+
+        with self.read_lock:
             connections, self.connections = self.connections, None
         if connections is not None:
-            connections.reader.close()
-            connections.writer.close()
+            with contextlib.suppress(sqlite3.Error):
+                connections.reader.close()
+                connections.writer.close()
 
 
 def _deliver(answers: Sequence[_Answer]) -> None:
@@ -330,7 +371,20 @@ def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     except BaseException:
         writer.close()
         raise
-    return _Connections(writer, reader, path.stat().st_ino)
+    return _Connections(writer, reader, _inodes(path, schema))
+
+
+def _inodes(path: Path, schema: Schema) -> tuple[int, ...]:
+    """What tells a file and its copy from others that replace them; 0: it is not there."""
+    paths = (path,) if schema.copies is None else (path, schema.copies.path(path))
+    return tuple(_inode(each) for each in paths)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def make_tables(connection: Connection, schema: Schema, database: str = "main") -> None:
