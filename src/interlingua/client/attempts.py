@@ -148,7 +148,10 @@ class Attempts:
         if outer.is_empty:
             return self.complete(self.request)
         if outer.group is not None:
-            return outer.group.complete(self.complete, self._info(outer), self.request)
+            info = self._calls.info
+            if info.adapters is not self._adapters:
+                info = self._info(outer)
+            return outer.group.complete(self.complete, info, self.request)
         if outer.is_transparent:
             return outer.complete(self.complete, self._info(outer), self._resolve, self.request)
         return self._answer_through(outer)
@@ -203,8 +206,8 @@ class Attempts:
                 attempts=self._ended,
                 tariffs=calls.tariffs,
             )
-        info = calls.info  # is enough for layers that only count
-        if info.adapters is not adapters or info.tariffs is not calls.tariffs:
+        info = calls.info
+        if info.adapters is not adapters:
             info = calls.info = CallInfo(adapters=adapters, tariffs=calls.tariffs)
         return info
 

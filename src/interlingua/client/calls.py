@@ -74,7 +74,7 @@ class Calls:
         self.call_ids: CallIds | None = None
         """Translates the ids of tool calls, for a session; set on a client's twin."""
         self.info: CallInfo = NO_CALL
-        """What all calls have in common, as the last one was told."""
+        """What layers that only count are told: it is the same for calls of the same adapters."""
 
     def rebind(
         self,
@@ -93,6 +93,7 @@ class Calls:
         """The same calls, with these prices over those of this one."""
         twin = copy(self)
         twin.tariffs = self.tariffs.with_prices(prices)
+        twin.info = NO_CALL
         return twin
 
     @property

@@ -121,13 +121,17 @@ class Tariff:
         return tuple(dict.fromkeys(row.price.tier for row in self._rows))
 
     def price_tokens(
-        self, input_tokens: int, output_tokens: int, clock: Callable[[], float]
+        self, input_tokens: float, output_tokens: int, clock: Callable[[], float]
     ) -> float | None:
-        """The total of `price_usage` for input that is not cached and output without reasoning."""
+        """
+        The total of `price_usage` for input that is not cached and output without reasoning.
+
+        The input may be an estimate that is no whole number.
+        """
         per_input, per_output, per_request, longest = self._flat
         if input_tokens <= longest:
             return (input_tokens * per_input + per_request + output_tokens * per_output) / _MILLION
-        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        usage = Usage(input_tokens=ceil(input_tokens), output_tokens=output_tokens)
         priced = price_usage(usage, self, clock())
         return None if priced is None else priced.total
 

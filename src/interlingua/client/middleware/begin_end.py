@@ -8,7 +8,7 @@ coroutine, and nothing is awaited that does not have to wait.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -61,15 +61,41 @@ class BeginEnd(Generic[Token]):
 class BeginEndGroup:
     """Neighbouring layers of this shape; the first is the outermost."""
 
-    __slots__ = ("_begins", "_ends", "_layers")
+    __slots__ = ("_begins", "_ends", "_layers", "complete")
 
     def __init__(self, layers: Iterable[BeginEnd[Any]]) -> None:
         self._layers = tuple(layers)
         self._begins = tuple(layer.begin for layer in self._layers)
         self._ends = tuple(layer.end for layer in reversed(self._layers))
-
-    async def complete(self, call_next: CompleteNext, call: CallInfo, request: Request) -> Response:
+        self.complete: Callable[[CompleteNext, CallInfo, Request], Awaitable[Response]] = (
+            self._complete_one if len(self._layers) == 1 else self._complete_all
+        )
         """The whole answer of the next layer."""
+
+    async def _complete_one(
+        self, call_next: CompleteNext, call: CallInfo, request: Request
+    ) -> Response:
+        """With one layer, without the loops over several."""
+        token = self._begins[0](request, call)
+        if type(token) is CoroutineType:
+            token = await token
+        if token is None:
+            return await call_next(request)
+        try:
+            response = await call_next(request)
+            if response.rate_limit is not None:
+                self._learn((token,), response.rate_limit)
+        except BaseException as error:
+            await self._end([token], failed_usage(error, request), None, error)
+            raise
+        waiting = self._ends[0](token, response.usage, response.cost, None)
+        if waiting is not None:
+            await waiting
+        return response
+
+    async def _complete_all(
+        self, call_next: CompleteNext, call: CallInfo, request: Request
+    ) -> Response:
         tokens: list[Any] = []  # what the layers that have begun returned
         try:
             for begin in self._begins:  # as in `stream`: another coroutine would take longer

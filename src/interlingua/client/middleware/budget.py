@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
@@ -130,7 +130,7 @@ class Budget(BeginEnd["_Tally"]):
             on_failure=on_store_failure,
         )
         self._local, self._settle_hold = self._leases.local, self._leases.settle
-        self.tallies: dict[str, _Tally] = {}
+        self.tallies: dict[str | None, _Tally] = {}
         """The calls under way, by request id."""
         self._unpriced: set[str] = set()
         self._groups: dict[str, LimitGroup] = {}  # by scope, of one day
@@ -176,7 +176,9 @@ class Budget(BeginEnd["_Tally"]):
         hold = local.reserve_now(group or self._group(scope), (amount,))
         if type(hold) is Refused:  # `isinstance` takes longer
             raise self._refusal(scope, amount, request, hold)
-        return self._join(request, scope, call, amount, hold)
+        begun = _Tally(request.request_id, request, scope, call, amount, hold)
+        tally = self.tallies.setdefault(begun.id, begun)
+        return tally if tally is begun else tally.join(begun)
 
     def end(self, tally: _Tally, *_: object) -> Awaitable[object] | None:
         """Settle what the attempts of a call have cost."""
@@ -266,26 +268,9 @@ class Budget(BeginEnd["_Tally"]):
 
     async def _open(self, request: Request, scope: str, call: CallInfo, amount: float) -> _Tally:
         hold = await self._reserve(scope, amount, request)
-        return self._join(request, scope, call, amount, hold)
-
-    def _join(
-        self, request: Request, scope: str, call: CallInfo, amount: float, hold: Hold | None
-    ) -> _Tally:
-        """
-        The tally of a call that begins; that of another call with this id if there is one.
-
-        Calls of one id at the same time, such as hedged ones outside of this layer, are counted
-        together: an attempt shows only the id.
-        """
-        id_ = request.request_id or ""
-        tally = self.tallies.get(id_)
-        if tally is None:
-            tally = self.tallies[id_] = _Tally(id_, request, scope, call, amount, hold)
-        else:
-            tally.calls += 1
-            tally.reserved += amount
-            tally.others += (hold,)
-        return tally
+        begun = _Tally(request.request_id, request, scope, call, amount, hold)
+        tally = self.tallies.setdefault(begun.id, begun)
+        return tally if tally is begun else tally.join(begun)
 
     def _settle(self, hold: Hold | None, spent: float) -> Awaitable[None] | None:
         return None if hold is None else self._leases.settle(hold, (spent,))
@@ -385,15 +370,25 @@ class Budget(BeginEnd["_Tally"]):
         output = request.max_tokens
         if output is None or output < 0:
             output = self._max_tokens + max(0, request.thinking_budget or 0)
-        tokens = int(estimate_input(request) * _SURE) + 1
+        tokens = estimate_input(request) * _SURE + 1
         if self._cost is None and tier is None:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
-            tariff = self._find_tariff(request, tariffs, call)
+            adapters, known_tariffs, changes, provider, model, tariff = self._last_asked
+            if (  # most calls ask the same model as the call before
+                model != request.model
+                or provider != request.provider
+                or adapters is not call.adapters
+                or known_tariffs is not tariffs
+                or changes != tariffs.changes
+            ):
+                tariff = self._find_tariff(request, tariffs, call)
             if tariff is not None:
                 priced = tariff.price_tokens(tokens, output, tariffs.clock)
                 if priced is not None:
                     return priced
-        usage = Usage(input_tokens=tokens, output_tokens=output, service_tier=tier, estimated=True)
+        usage = Usage(
+            input_tokens=ceil(tokens), output_tokens=output, service_tier=tier, estimated=True
+        )
         amount = self._price(request, usage, call)
         if amount is None and tier is not None:
             return self.estimate(request, call)
@@ -426,20 +421,12 @@ class Budget(BeginEnd["_Tally"]):
 
     def _find_tariff(self, request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
         """The rates of the model of a request; None if they are unknown."""
-        adapters, known_tariffs, changes, provider, model, tariff = self._last_asked
-        if (
-            model != request.model
-            or provider != request.provider
-            or adapters is not call.adapters
-            or known_tariffs is not tariffs
-            or changes != tariffs.changes
-        ):
-            adapters, provider, model = call.adapters, request.provider, request.model
-            key = provider or ""
-            adapter = adapters.get(key)
-            seller = Seller(key) if adapter is None else seller_of(adapter, key)
-            tariff, changes = tariffs[seller, model, model], tariffs.changes
-            self._last_asked = (adapters, tariffs, changes, provider, model, tariff)
+        adapters, provider, model = call.adapters, request.provider, request.model
+        key = provider or ""
+        adapter = adapters.get(key)
+        seller = Seller(key) if adapter is None else seller_of(adapter, key)
+        tariff, changes = tariffs[seller, model, model], tariffs.changes
+        self._last_asked = (adapters, tariffs, changes, provider, model, tariff)
         return tariff
 
     def _settled_cost(
@@ -496,8 +483,9 @@ def _call_of(operation: OperationCall) -> CallInfo:
 class _Tally(Struct, gc=False):
     """What the attempts of a call have cost, and what is reserved for them."""
 
-    id: str
-    request: Request
+    id: str | None
+    first: Request | None
+    """The request of the first attempt, until an attempt begins."""
     scope: str
     call: CallInfo
     reserved: float
@@ -508,6 +496,19 @@ class _Tally(Struct, gc=False):
     """The estimates of the attempts that are under way."""
     spent: float = 0.0
     calls: int = 1
+
+    def join(self, other: _Tally) -> _Tally:
+        """
+        Add the tally of another call of the same id, and return this one.
+
+        Calls of one id at the same time, such as hedged ones outside of the budget, are counted
+        together: an attempt shows only the id.
+        """
+        self.calls += 1
+        self.first = None  # each attempt is compared with what is reserved for both calls
+        self.reserved += other.reserved
+        self.others += (other.hold,)
+        return self
 
 
 _Asked: TypeAlias = tuple[Mapping[str, Adapter], Tariffs, int, str | None, str, Tariff | None]
@@ -527,15 +528,17 @@ class _Meter(BeginEnd[_Attempt]):
     def begin(
         self, request: Request, _: CallInfo
     ) -> _Attempt | Coroutine[Any, Any, _Attempt] | None:
-        tally = self._tallies.get(request.request_id or "")
+        tally = self._tallies.get(request.request_id)
         if tally is None:
             return None
-        if request is not tally.request or tally.spent or tally.running:
+        if request is not tally.first:
             return self._begin_another(tally, request)
-        tally.running = tally.reserved
-        return tally, request, tally.reserved
+        tally.first = None
+        amount = tally.running = tally.reserved
+        return tally, request, amount
 
     async def _begin_another(self, tally: _Tally, request: Request) -> _Attempt:
+        tally.first = None
         amount = await self._budget.reserve_more(tally, request)
         tally.running += amount
         return tally, request, amount

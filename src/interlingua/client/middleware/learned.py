@@ -11,9 +11,10 @@ from interlingua.spec.response import RateLimitInfo
 
 ASSUMED_OUTPUT = 512
 """The output tokens of a request without `max_tokens`, before any answer was seen."""
+LAST_WEIGHT = 0.1
+"""The weight of the last answer in the average output."""
 _FLOOR = 0.1  # the least share of the limits
 _DECREASE = 0.5
-_WEIGHT = 0.1  # of the last answer in the average
 
 
 class Learned:
@@ -43,6 +44,7 @@ class Learned:
         self.decreases: int = 0
         """How often the share was decreased."""
         self.average_output: float = float(ASSUMED_OUTPUT)
+        """The output tokens of the last answers, the newest with `LAST_WEIGHT`."""
         self.group: LimitGroup | None = None
         """The limits of this key with this share, if they were made already."""
 
@@ -71,12 +73,9 @@ class Learned:
             wait = (limit.reset_at - datetime.now(UTC)).total_seconds()
         self._pause(wait)
 
-    def succeed(self, output_tokens: int) -> None:
-        """An attempt succeeded; its output tokens are for the average."""
-        if self.share < 1.0:
-            self._set_share(min(1.0, self.share + self._step))
-        if output_tokens:
-            self.average_output += _WEIGHT * (output_tokens - self.average_output)
+    def increase_share(self) -> None:
+        """An attempt succeeded."""
+        self._set_share(min(1.0, self.share + self._step))
 
     def fail(self, error: RateLimitError, decreases: int) -> None:
         """

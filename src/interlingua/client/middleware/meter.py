@@ -32,23 +32,22 @@ def estimate_input(request: Request) -> int:
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    plain, foreign = _SHORT if request.tools else 0, 0  # characters
-    for message in request.messages:
+    messages, characters, foreign = request.messages, 0, 0
+    for message in messages:
         for part in message.content:
             if type(part) is not Text:
-                plain = _SHORT
+                characters = _SHORT
                 break
             text = part.text
-            if text.isascii():
-                plain += len(text)
-            else:
+            characters += len(text)
+            if not text.isascii():
                 foreign += len(text)
-        if plain + foreign >= _SHORT:
+        if characters >= _SHORT:
             break
-    if plain + foreign >= _SHORT:
+    if characters >= _SHORT or request.tools:
         tokens = estimate_request(request, request.provider or "")
     else:
-        tokens = _MESSAGE * len(request.messages) + plain // _CHARACTERS
+        tokens = _MESSAGE * len(messages) + (characters - foreign) // _CHARACTERS
         if foreign:
             tokens += int(foreign / _FOREIGN)
     _last = (request, tokens)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from interlingua.client.middleware.begin_end import BeginEnd
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
 from interlingua.client.middleware.layers import CallInfo, OperationCall, PerformNext
-from interlingua.client.middleware.learned import Learned
+from interlingua.client.middleware.learned import LAST_WEIGHT, Learned
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
@@ -139,17 +139,23 @@ class RateLimit(BeginEnd["_Permit"]):
         learned = self._learned.get(scope)
         if learned is None:
             learned = self._make_learned(scope)
-        tokens, local = 0 if self._input is None else estimate_input(request), self._local
+        tokens = 0 if self._input is None else estimate_input(request)
+        output: float | None = request.max_tokens
+        local = self._local
+        if output is None or output < 0:
+            output = learned.average_output
         is_free = self._lines.is_empty and not learned.paused_until
         if local is not None and is_free and tokens <= self._most_input:
-            amounts = self._amounts(learned, tokens, request.max_tokens)
+            amounts: _Amounts = (1.0, tokens, output, 1.0)
+            if output > self._most_output or learned.share != 1.0:
+                amounts = self._clip(amounts, learned.share)
             group = learned.group
             if group is None:
                 group = self._make_group(scope, learned)
             hold = local.reserve_now(group, amounts)
             if type(hold) is not Refused:  # `isinstance` takes longer
-                return _Permit(scope, learned, tokens, request.max_tokens, hold, learned.decreases)
-        return self._admit(_Permit(scope, learned, tokens, request.max_tokens), request)
+                return _Permit(scope, learned, tokens, output, hold, learned.decreases)
+        return self._admit(_Permit(scope, learned, tokens, output), request)
 
     def learn(self, permit: _Permit, limit: RateLimitInfo) -> None:
         """Obey what the provider reports."""
@@ -162,8 +168,11 @@ class RateLimit(BeginEnd["_Permit"]):
         if error is not None or usage is None:
             amounts = self._fail(permit, error, usage)
         else:
-            output = usage.output_tokens
-            permit.learned.succeed(output)
+            output, learned = usage.output_tokens, permit.learned
+            if learned.share < 1.0:
+                learned.increase_share()
+            if output:  # a method would take longer
+                learned.average_output += LAST_WEIGHT * (output - learned.average_output)
             amounts = (1.0, usage.input_tokens, output, 0.0)
         hold, settle_hold = permit.hold, self._settle_hold
         if hold is not None:
@@ -223,7 +232,7 @@ class RateLimit(BeginEnd["_Permit"]):
         if not self._is_limited:
             return None
         group = learned.group or self._make_group(permit.scope, learned)
-        amounts = self._amounts(learned, permit.tokens, permit.output)
+        amounts = self._clip((1.0, permit.tokens, permit.output, 1.0), learned.share)
         renews = self._concurrency is not None
         outcome = await self._leases.reserve(group, amounts, renew=renews)
         if isinstance(outcome, Refused):
@@ -255,18 +264,11 @@ class RateLimit(BeginEnd["_Permit"]):
             most = max(1.0, self._concurrency * share // 1)
             yield Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold")
 
-    def _amounts(self, learned: Learned, tokens: int, output: int | None) -> _Amounts:
-        """What an attempt takes of each limit; an estimate takes at most all of it."""
-        expected = learned.average_output if output is None or output < 0 else output
-        most_input, most_output = self._most_input, self._most_output
-        if learned.share != 1.0:
-            most_input, most_output = most_input * learned.share, most_output * learned.share
-        return (
-            1.0,
-            most_input if tokens > most_input else tokens,  # noqa: FURB136 -- `min` is slow
-            most_output if expected > most_output else expected,  # noqa: FURB136
-            1.0,
-        )
+    def _clip(self, amounts: _Amounts, share: float) -> _Amounts:
+        """An estimate takes at most all of a limit."""
+        requests, tokens, output, held = amounts
+        most_input, most_output = self._most_input * share, self._most_output * share
+        return requests, min(tokens, most_input), min(output, most_output), held
 
     def _make_learned(self, scope: str) -> Learned:
         if len(self._learned) >= _MAX_KEYS:  # callers may choose the names
@@ -319,7 +321,8 @@ class _Permit(Struct, gc=False):
     learned: Learned
     tokens: int
     """The estimated input tokens."""
-    output: int | None
+    output: float
+    """The output tokens that are expected."""
     hold: Hold | None = None
     decreases: int = 0
     """How often the share of the limits had been decreased before it was sent."""
