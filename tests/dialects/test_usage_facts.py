@@ -4,8 +4,11 @@ import pytest
 
 from interlingua import dialects
 from interlingua.conformance.laws import decode_frames, encode_events, fold
+from interlingua.dialects.openai_shared import video, xai_video
+from interlingua.dialects.openai_shared.images import read_image_usage
 from interlingua.spec.response import Usage
 from interlingua.streams.accumulate import events_from_response
+from interlingua.wire.usage import own_cost
 
 
 def chat(usage, **body):
@@ -277,3 +280,20 @@ def test_sums():
     assert (one + other).service_tier is None
     assert (one + other).reported_cost is None
     assert (one + other).cache_write_1h_tokens == 2
+
+
+@pytest.mark.parametrize("amount", [-5, -0.5, True, 10**400, 1e300, "7", None, [1], {}])
+@pytest.mark.parametrize("name", ["cost", "cost_in_usd_ticks"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        own_cost,
+        lambda wire: read_image_usage(wire, Usage(images=1)).reported_cost,
+        lambda wire: video._read_usage(wire).reported_cost,
+        lambda wire: xai_video._read_usage(wire).reported_cost,
+    ],
+)
+def test_a_cost_that_is_no_amount_is_unknown(read, name, amount):
+    """A host may report anything: a negative cost would fill up a budget."""
+    assert read({name: amount}) is None
+    assert read({name: 10_000_000}) > 0

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import TypeGuard
 
 from interlingua.spec.content import Json
 from interlingua.spec.response import Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import count
 
 _TICKS = 10_000_000_000
 """Units of `cost_in_usd_ticks` (xAI) in a dollar."""
+_MOST = 1e10
+"""No call costs as many dollars."""
 _TIERS = {
     "batch": "batch",
     "flex": "flex",
@@ -123,14 +125,19 @@ def own_cost(usage: Mapping[str, Json]) -> float | None:
     its fee, and `cost_details.upstream_inference_cost` is what the provider charges.
     """
     ticks = usage.get("cost_in_usd_ticks")
-    if ticks is not None and (whole := count(ticks)) is not None:
-        return whole / _TICKS
+    if _is_amount(ticks, _MOST * _TICKS):
+        return ticks / _TICKS
     cost = usage.get("cost")
-    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < _TICKS:
+    if not _is_amount(cost):
         return None
     details = usage.get("cost_details")
     if usage.get("is_byok") and isinstance(details, dict):
         upstream = details.get("upstream_inference_cost")
-        if isinstance(upstream, (int, float)) and upstream > 0:
+        if _is_amount(upstream):
             cost += upstream
     return float(cost)
+
+
+def _is_amount(value: Json, most: float = _MOST) -> TypeGuard[float]:
+    """Whether it is a number that can be an amount of money."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < most

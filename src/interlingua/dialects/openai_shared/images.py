@@ -41,13 +41,12 @@ from interlingua.wire.fields import Fields, count
 from interlingua.wire.images import measured, read_image, unfinished
 from interlingua.wire.json_text import dump_text, loads
 from interlingua.wire.media import make_data_url, media_type_for
+from interlingua.wire.usage import own_cost
 
 GENERATIONS = "/v1/images/generations"
 EDITS = "/v1/images/edits"
 OWNER = "openai"
 """The key of other fields in `extra`."""
-_TICKS = 1e10
-"""Of a dollar, in which xAI reports the cost."""
 _PARTIAL, _COMPLETED = "partial_image", "completed"
 
 
@@ -255,8 +254,7 @@ def read_image_usage(wire: Json, made: Usage) -> Usage:
     """Tokens where they are reported, else the images that were made; xAI reports the cost."""
     if not isinstance(wire, dict):
         return made
-    ticks = wire.get("cost_in_usd_ticks")
-    cost = ticks / _TICKS if isinstance(ticks, (int, float)) else None
+    cost = own_cost(wire)
     total = count(wire.get("output_tokens"))
     if total is None:
         return replace(made, reported_cost=cost, raw=wire)

@@ -42,6 +42,7 @@ from interlingua.wire.resources import (
     serve,
     write_body,
 )
+from interlingua.wire.usage import own_cost
 
 PATH = "/v1/videos"
 OWNER = "openai"
@@ -212,10 +213,8 @@ def _take_time(fields: Fields, name: str) -> float | None:
 
 def _read_usage(wire: Json) -> Usage:
     """Gateways report what a job has cost."""
-    cost = wire.get("cost") if isinstance(wire, dict) else None
-    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
-        return Usage()
-    return Usage(reported_cost=float(cost), raw=wire)
+    cost = own_cost(wire) if isinstance(wire, dict) else None
+    return Usage() if cost is None else Usage(reported_cost=cost, raw=wire)
 
 
 def _read_error(fault: Json, state: str) -> ProviderError:

@@ -37,6 +37,7 @@ from interlingua.wire.files import download
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import make_data_url, media_type_for, parse_data_url
 from interlingua.wire.resources import by_name, resource_path, serve
+from interlingua.wire.usage import own_cost
 
 OWNER = "xai"
 """The key of other fields in `VideoJob.extra`."""
@@ -72,7 +73,6 @@ _WORDS: dict[VideoState, str] = {
     "failed": "failed",
     "cancelled": "failed",
 }
-_TICKS = 10_000_000_000  # of a dollar
 
 
 def video_operations(name: str) -> dict[str, Operation]:
@@ -170,10 +170,8 @@ def _read_error(fault: Json, state: str, *, is_blocked: bool) -> SDKError:
 
 def _read_usage(wire: Json) -> Usage:
     """The cost, in ten-billionths of a dollar."""
-    ticks = wire.get("cost_in_usd_ticks") if isinstance(wire, dict) else None
-    if not isinstance(ticks, (int, float)) or isinstance(ticks, bool):
-        return Usage()
-    return Usage(reported_cost=ticks / _TICKS, raw=wire)
+    cost = own_cost(wire) if isinstance(wire, dict) else None
+    return Usage() if cost is None else Usage(reported_cost=cost, raw=wire)
 
 
 def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
