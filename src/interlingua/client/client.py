@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -38,6 +37,7 @@ from interlingua.client.registry import (
 from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
+from interlingua.providers.callbacks import signature_of
 from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.cost import CostRange
 from interlingua.providers.credentials import Key
@@ -568,7 +568,7 @@ def _check_strict(adapters: Mapping[str, Adapter]) -> None:
     """Refuse custom adapters without a `strict` parameter, which they may leave out otherwise."""
     for name, adapter in adapters.items():
         for method in ("complete", "stream"):
-            parameters = signature(getattr(adapter, method)).parameters
+            parameters = signature_of(getattr(adapter, method)).parameters
             takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
             if "strict" not in parameters and not takes_any:
                 raise ConfigurationError(

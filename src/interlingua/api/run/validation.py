@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from interlingua.api.tools.context import Retry, ToolContext, find_context
-from interlingua.providers.callbacks import settle
+from interlingua.providers.callbacks import settle, signature_of
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -121,7 +120,7 @@ def call_with_context(function: Callable[..., Any], context: ToolContext[Any], v
     wanted = find_context(function)
     if not wanted:
         return function(value)
-    parameters = inspect.signature(function).parameters
+    parameters = signature_of(function).parameters
     other = next((name for name in parameters if name not in wanted), None)
     if other is None:
         raise ConfigurationError(f"{function!r} has no parameter for the value to check.")

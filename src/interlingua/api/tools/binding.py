@@ -10,6 +10,7 @@ import msgspec
 
 from interlingua.api.tools.context import ContextValue, ToolContext, find_context
 from interlingua.api.types import FunctionHints
+from interlingua.providers.callbacks import signature_of
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
 
@@ -88,7 +89,7 @@ def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Cal
         raise ConfigurationError(f"execute= of the tool {tool!r} is not a function: {handler!r}")
     declared = parameters.get("properties", {}).keys()
     try:
-        signature = inspect.signature(handler).parameters
+        signature = signature_of(handler).parameters
     except (TypeError, ValueError):  # some functions written in C have no signature
         return Calling(handler=handler)
     found = find_context(handler)

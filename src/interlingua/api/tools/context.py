@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from interlingua.api.types.reading import parameter_hints
+from interlingua.providers.callbacks import signature_of
 from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import ConfigurationError
@@ -88,7 +88,7 @@ def find_context(
     is not one of ours.
     """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):  # some functions written in C have no signature
         return {}
     values: dict[str, ContextValue] = {}

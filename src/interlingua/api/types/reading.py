@@ -27,8 +27,10 @@ from interlingua.api.types.records import (
     parse_docstring,
     record_type,
     resolve_hints,
+    type_parameters,
 )
 from interlingua.api.types.schema import Definitions, Findings, Path, schema_annotations
+from interlingua.providers.callbacks import signature_of
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
@@ -312,7 +314,7 @@ def read_function(
         inner = inner.func
     name = getattr(inner, "__name__", type(inner).__name__)
     try:
-        signature = inspect.signature(function).parameters.values()
+        signature = signature_of(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{inner!r} has no readable signature: {error}") from error
     parameters = [parameter for parameter in signature if parameter.name not in bound]
@@ -371,7 +373,8 @@ def parameter_hints(
         for parameter in parameters
         if parameter.annotation is not inspect.Parameter.empty
     }
-    return resolve_hints(annotations, globals_, names, getattr(inner, "__name__", repr(inner)))
+    locals_ = {**names, **type_parameters(function)}
+    return resolve_hints(annotations, globals_, locals_, getattr(inner, "__name__", repr(inner)))
 
 
 def _nullable(hint: Any) -> Any:

@@ -14,6 +14,9 @@ import msgspec
 
 from interlingua.spec.errors import ConfigurationError
 
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
+
 _EMPTY_FACTORIES = (list, dict, set, frozenset, tuple)
 # The type of a default factory in `__struct_defaults__`, which msgspec does not export.
 _FACTORY = type(msgspec.defstruct("_", [("a", list[int], [])]).__struct_defaults__[0])
@@ -56,10 +59,15 @@ def is_record(type_: Any) -> bool:
     origin = get_origin(type_) or type_
     return isinstance(origin, type) and (
         dataclasses.is_dataclass(origin)
-        or typing.is_typeddict(origin)
+        or _is_typed_dict(origin)
         or issubclass(origin, msgspec.Struct)
         or (issubclass(origin, tuple) and hasattr(origin, "_field_defaults"))
     )
+
+
+def _is_typed_dict(cls: type) -> bool:
+    """Whether it is a TypedDict; `typing.is_typeddict` does not know those of typing_extensions."""
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
 
 
 def is_local(cls: type) -> bool:
@@ -88,7 +96,7 @@ def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordTyp
     return RecordType(
         name="_".join((cls.__name__, *arguments)),
         fields=fields,
-        build=dict if typing.is_typeddict(cls) else cls,
+        build=dict if _is_typed_dict(cls) else cls,
         description=docstring.description,
         closed=config is not None and config.forbid_unknown_fields,
         tag=tag,
@@ -110,6 +118,18 @@ def resolve_hints(
         ) from error
 
 
+def annotations_of(cls: type) -> Mapping[str, Any]:
+    """The annotations of a class itself; unknown names in them are no error here."""
+    if sys.version_info >= (3, 14):  # annotations are evaluated when they are asked for
+        return inspect.get_annotations(cls, format=Format.FORWARDREF)
+    return inspect.get_annotations(cls)
+
+
+def type_parameters(owner: Any) -> dict[str, Any]:
+    """The names in the brackets of `class Box[T]` or `def first[T]`, for hints that are strings."""
+    return {parameter.__name__: parameter for parameter in getattr(owner, "__type_params__", ())}
+
+
 def substitute(type_: Any, variables: Mapping[Any, Any]) -> Any:
     """Replace the type variables in a type."""
     if isinstance(type_, TypeVar):
@@ -124,11 +144,15 @@ def _hints(type_: Any, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     variables = _variables(type_)
     for base in reversed(cls.__mro__):
-        own = inspect.get_annotations(base)
+        own = annotations_of(base)
         if not own:
             continue
         module = sys.modules.get(base.__module__)
-        locals_ = {**(names if is_local(base) else {}), cls.__name__: cls}
+        locals_ = {
+            **(names if is_local(base) else {}),
+            cls.__name__: cls,
+            **type_parameters(base),
+        }
         resolved = resolve_hints(own, getattr(module, "__dict__", {}), locals_, base.__qualname__)
         hints |= {name: substitute(hint, variables) for name, hint in resolved.items()}
     return hints
@@ -172,7 +196,7 @@ def _fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
                     default=_default(field.default, field.default_factory),
                     description=text if isinstance(text, str) else None,
                 )
-    elif typing.is_typeddict(cls):
+    elif _is_typed_dict(cls):
         for name, hint in hints.items():
             # `__required_keys__` does not see `NotRequired` in an annotation that is a string.
             type_, required = _strip_qualifiers(hint, required=name in cls.__required_keys__)
