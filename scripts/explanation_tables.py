@@ -10,6 +10,7 @@ Write what is generated in the pages of docs/explanation/: the walk of a call, r
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -100,7 +101,8 @@ def _conditions() -> dict[str, str]:
 
 
 def _doc(function: Callable[..., Any]) -> str:
-    return render.cell(function.__doc__ or "")
+    """Its first paragraph."""
+    return render.cell((inspect.getdoc(function) or "").partition("\n\n")[0])
 
 
 def _codes(function: Callable[..., Any]) -> str:

@@ -29,6 +29,8 @@ CALL = Response(
     finish_reason=FinishReason(reason="tool_calls"),
 )
 
+EAGER = getattr(asyncio, "eager_task_factory", None)  # new in Python 3.12
+
 
 class Arrived:
     """An adapter whose answer has arrived whole: reading it never waits."""
@@ -284,10 +286,12 @@ def test_safe_18_a_whole_answer_that_swallows_the_cancellation():
     asyncio.run(asyncio.wait_for(work(), 10))
 
 
-def test_safe_18_an_execution():
+@pytest.mark.parametrize("factory", dict.fromkeys((None, EAGER)))
+def test_safe_18_an_execution(factory):
     """Safe 18: no callback after `cancel`; the error says cancelled and the text has come."""
 
     async def work():
+        asyncio.get_running_loop().set_task_factory(factory)
         client, chunks = Client({"here": Arrived()}), []
 
         def note(chunk):

@@ -24,11 +24,11 @@ class Connection:
         """The next request: head and body; None at the end of the connection."""
         try:
             head = await self.reader.readuntil(b"\r\n\r\n")
+            lines = head.decode("latin-1").split("\r\n")
+            headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
+            body = await self.reader.readexactly(int(headers.get("content-length", 0)))
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
-        lines = head.decode("latin-1").split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
-        body = await self.reader.readexactly(int(headers.get("content-length", 0)))
         request = Received(lines[0], headers, body)
         self.requests.append(request)
         return request

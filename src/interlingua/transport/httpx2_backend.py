@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -45,7 +46,7 @@ class Backend(httpcore2.AsyncNetworkBackend):
         loop = asyncio.get_running_loop()
         local = None if local_address is None else (local_address, 0)
         # Loops of other packages, such as uvloop, try the addresses one after another.
-        is_plain = isinstance(loop, asyncio.BaseEventLoop)
+        is_plain = isinstance(loop, asyncio.BaseEventLoop) and not _has_broken_race(loop)
         delay: Any = {"happy_eyeballs_delay": _HAPPY_EYEBALLS_DELAY} if is_plain else {}
         with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
@@ -63,6 +64,12 @@ class Backend(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
+
+
+def _has_broken_race(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether asyncio fails to try addresses in parallel: in eager tasks, before 3.12.8, 3.13.1."""
+    eager = getattr(asyncio, "eager_task_factory", loop)  # new in 3.12
+    return sys.version_info < (3, 13, 1) and loop.get_task_factory() is eager
 
 
 class _Stream(httpcore2.AsyncNetworkStream):

@@ -126,6 +126,8 @@ class Execution:
         messages: Iterable[AnyMessage] | str | None,
         options: ExecuteOptions,
     ) -> ExecuteResult:
+        if not hasattr(self, "_task"):  # it is eager: no callback before the caller has this object
+            await asyncio.sleep(0)
         scope, loop = self._scope, asyncio.get_running_loop()
         notifier = Notifier(options, lambda: scope.cancel("A callback failed."))
         # This also ends a callback that hangs.

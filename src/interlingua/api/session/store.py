@@ -168,10 +168,10 @@ class SessionStore:
 
         def work(connection: Connection) -> list[tuple[bytes, int]]:
             rows = connection.execute(
-                "SELECT * FROM (SELECT header, checksum FROM sessions WHERE id = ?1) UNION ALL "
-                "SELECT * FROM (SELECT data, checksum FROM records WHERE session = ?1 "
+                "SELECT * FROM (SELECT header, checksum FROM sessions WHERE id = ?) UNION ALL "
+                "SELECT * FROM (SELECT data, checksum FROM records WHERE session = ? "
                 "ORDER BY position)",
-                (session_id,),
+                (session_id, session_id),
             )
             return rows.fetchall()
 
