@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
+    from interlingua.api.run.clients import get_default_client as get_default_client
+    from interlingua.api.run.clients import set_default_client as set_default_client
     from interlingua.api.run.generate import StreamResult as StreamResult
     from interlingua.api.run.generate import generate as generate
     from interlingua.api.run.generate import stream as stream
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.results import GenerateResult as GenerateResult
     from interlingua.api.run.results import StepResult as StepResult
-    from interlingua.api.run.run import get_default_client as get_default_client
-    from interlingua.api.run.run import set_default_client as set_default_client
     from interlingua.api.session.session import Session as Session
     from interlingua.api.session.store import SessionStore as SessionStore
     from interlingua.api.tools.context import Retry as Retry
@@ -118,7 +118,7 @@ _NAMES = {
     "api.run.many": ("generate_many",),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
     "api.run.results": ("GenerateResult", "StepResult"),
-    "api.run.run": ("get_default_client", "set_default_client"),
+    "api.run.clients": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
     "api.session.session": ("Session",),
     "api.session.store": ("SessionStore",),

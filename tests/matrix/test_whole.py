@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua.api.execute import execute
+from interlingua.api.run.clients import set_default_client
 from interlingua.api.run.generate import generate, stream
-from interlingua.api.run.run import set_default_client
 from interlingua.api.tools.tool import Tool
 from interlingua.catalog import get_latest_model, get_model_info, list_models
 from interlingua.client.client import Client

@@ -93,6 +93,10 @@ _HELP: dict[str, tuple[str, str]] = {
         "`provider_options` has options of another provider than the one that is called.",
         "Nothing to do, if that is meant; options may be there for several providers.",
     ),
+    "options_not_restored": (
+        "A session was loaded whose tools, functions, keys or headers were not given again.",
+        "Pass them to `load` or `resume`, or None where they are no longer wanted.",
+    ),
     "options_unknown": (
         "A key of `provider_options` is the name of no provider and no dialect.",
         "Correct the key; `interlingua providers` lists the names.",

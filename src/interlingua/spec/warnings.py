@@ -85,6 +85,10 @@ _SETTINGS = {
     "metadata_dropped": _NO_SETTING,
     "name_dropped": "{target} does not support names of speakers; the name was dropped.",
     "options_dropped": "Options of {owner} do not apply to {target} and were dropped: {names}.",
+    "options_not_restored": (
+        "The session was saved without {names}, which cannot be saved, and loaded without them; "
+        "they were not used."
+    ),
     "options_unknown": (
         "{name!r} in `provider_options` is no known provider or dialect{hint}; its options were "
         "not sent."

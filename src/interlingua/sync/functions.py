@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from interlingua.api import execute as async_execute
 from interlingua.api.execute import AnyMessage, ExecuteResult, ExecuteSettings
 from interlingua.api.objects import functions as async_objects
+from interlingua.api.run import clients as default
 from interlingua.api.run import generate as async_run
 from interlingua.api.run import many as async_many
-from interlingua.api.run import run as default
 from interlingua.api.run.help import list_options
 from interlingua.api.run.many import CONCURRENCY, Item, ItemResult, ProgressCallback
 from interlingua.api.run.options import Prompt

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
+from interlingua.spec.check import refuse
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -63,12 +64,17 @@ async def save(
     return part.size
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
-    """The path of a file to write; `ConfigurationError` if no file can be there."""
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a file as a `Path`; `ConfigurationError` if it is another type."""
     given: Any = path  # a caller without a type checker may pass anything
     if not isinstance(given, (str, os.PathLike)) or not isinstance(os.fspath(given), str):
-        raise ConfigurationError(f"The path of a file to write is a text or a Path, not {path!r}.")
-    target = Path(given)
+        refuse("The path of a file", "a string or a Path", given)
+    return Path(given)
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write; `ConfigurationError` if no file can be there."""
+    target = as_path(path)
     try:
         os.fsencode(target)
         if not target.name or target.is_dir():

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlingua.api.execute import execute
-from interlingua.api.run.run import set_default_client
+from interlingua.api.run.clients import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.providers.cancel import AbortController
 from interlingua.simulator import (

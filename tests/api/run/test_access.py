@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import execute, generate, generate_object, stream, stream_object, sync, tool
-from interlingua.api.run.run import set_default_client
+from interlingua.api.run.clients import set_default_client
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import ROWS

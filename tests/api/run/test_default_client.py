@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from interlingua import execute, generate, sync
-from interlingua.api.run.run import get_default_client, set_default_client
+from interlingua.api.run.clients import get_default_client, set_default_client
 from interlingua.client.client import Client
 from interlingua.providers.rows import ROWS
 from interlingua.simulator import Simulator, serve_in_thread, text

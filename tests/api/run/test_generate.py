@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from interlingua.api.run.clients import set_default_client
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
-from interlingua.api.run.run import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortController

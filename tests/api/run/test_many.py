@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from interlingua import AbortController, Message, generate_many, sync
 from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import Simulator, scripted, serve_in_thread, text
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError
 from interlingua.spec.response import FinishReason, Response, Usage
 from support import virtual_time
@@ -253,9 +255,51 @@ def test_blocking():
         ({"items": [], "concurrency": "4"}, "concurrency must be"),
         ({"items": [], "temprature": 1}, "temperature"),
         ({"items": [], "messages": []}, "belongs to one item"),
+        ({"items": [], "on_progress": "print"}, "on_progress must be a function"),
+        ({"items": [], "abort_signal": "stop"}, "abort_signal must be"),
+        ({"items": [], "client": "openai"}, "client must be"),
+        ({"items": [], "request_id": ["r"]}, "request_id must be a string"),
+        ({"items": [], "max_retries": -1}, "max_retries must be"),
     ],
 )
 def test_wrong_arguments(arguments, message):
     """They are refused at once."""
     with pytest.raises(ConfigurationError, match=message):
         generate_many(**arguments)
+
+
+def test_iterators_are_for_every_item():
+    """An option that can be read once is the same for each item."""
+    client = scripted("Yes.", "Yes.")
+    options = {"stop_sequences": iter(["X"]), "tools": iter([{"name": "look"}]), "concurrency": 1}
+
+    async def work():
+        await generate_many(["a", "b"], "openai_compatible:m", client=client, **options)
+        await client.close()
+
+    asyncio.run(work())
+    assert [request.stop_sequences for request in client.requests] == [("X",)] * 2
+    assert [len(request.tools) for request in client.requests] == [1, 1]
+
+
+def test_a_key_is_for_the_provider_of_the_model():
+    """An item of another provider is sent there without it, and without the headers."""
+    openai, anthropic = Simulator(text("O"), key="for-openai"), Simulator(text("A"), key="own")
+    items = ["?", {"model": "anthropic:claude-haiku-4-5", "prompt": "?"}]
+    options = {"provider": "openai", "api_key": "for-openai", "headers": {"x-mark": "1"}}
+    with serve_in_thread(openai) as first, serve_in_thread(anthropic) as second:
+        client = Client(
+            {
+                "openai": HttpAdapter("openai", "own", base_url=first.url),
+                "anthropic": HttpAdapter("anthropic", "own", base_url=second.url),
+            }
+        )
+
+        async def work():
+            results = await generate_many(items, "gpt-5.2", client=client, **options)
+            await client.close()
+            return results
+
+        assert [item.unwrap().text for item in asyncio.run(work())] == ["O", "A"]
+    assert ["x-mark" in each.call.headers for each in openai.script.received] == [True]
+    assert ["x-mark" in each.call.headers for each in anthropic.script.received] == [False]

@@ -10,8 +10,10 @@ import sys
 
 import pytest
 
+from interlingua.api.session.session import Session
 from interlingua.api.session.store import SessionStore
 from interlingua.errors import StoreError
+from interlingua.simulator import scripted
 from support.run_profile import FULL
 from support.stores import Blocking, Clock
 
@@ -389,3 +391,26 @@ def test_what_was_removed_stays_removed(tmp_path, name):
     assert [info.session_id for info in store.search("record 6")] == ["session 0"]
     assert store.search("record 8") == []
     store.stop()
+
+
+def test_a_session_whose_header_was_lost(tmp_path):
+    """Its conversation is there; the model is given again."""
+    client = scripted("Yes.", "Again.")
+
+    async def work():
+        store = SessionStore(tmp_path / "s.db")
+        session = Session("openai:gpt-5.2", client=client, store=store)
+        await session.send("?")
+        await store.update(session.session_id, {})  # as a recovered file has it
+        found = await Session.resume(session.session_id, store=store, client=client)
+        assert found.messages == session.messages
+        assert found.session_id == session.session_id
+        found.swap("openai:gpt-5.2")
+        await found.send("?")
+        again = await Session.resume(session.session_id, store=store)
+        assert again.messages == found.messages
+        assert again.model == "openai:gpt-5.2"
+        await store.close()
+        await client.close()
+
+    asyncio.run(work())

@@ -359,3 +359,16 @@ def test_a_newer_file(path):
         store.append("s", [record("x")])
     store.stop()
     assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == before
+
+
+def test_words_of_a_title(store):
+    """A title that the program sets is found by its words, in any order."""
+    store.create("a", {"title": "Trip to Norway"})
+    store.create("b", {"title": "Trip to Rome"})
+
+    def found(text):
+        return {info.session_id for info in store.search(text)}
+
+    assert found("norway trip") == found("Norw") == {"a"}
+    assert found("trip") == found("to trip") == {"a", "b"}
+    assert found("trip rome norway") == found("%") == set()

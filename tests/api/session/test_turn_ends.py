@@ -208,3 +208,25 @@ def test_results_for_no_calls():
 
         result = run(peer, work)
     assert "orphan_result_dropped" in [warning.code for warning in result.warnings]
+
+
+@pytest.mark.parametrize("after", range(10))
+def test_the_cost_of_a_turn_that_is_interrupted(after):
+    """It is known wherever that happens, also between the tools and the next request."""
+    answers = (tool_call("look", city="Oslo"), text("Rain."))
+    with simulated(*answers) as peer:
+
+        async def work(client):
+            session = session_of(client, "anthropic")
+            number = 0  # of the event
+            async for _ in session.stream("?"):
+                if number == after:
+                    session.interrupt()
+                number += 1
+            return session
+
+        session = run(peer, work)
+
+    assert session.usage.input_tokens > 0
+    assert session.cost is not None
+    assert session.cost.total > 0

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TypeAlias, Unpack
 from interlingua.api.media.perform import MediaCall, MediaOptions
 from interlingua.api.media.polling import check_interval, poll
 from interlingua.api.media.references import find_stored
-from interlingua.api.run.run import get_default_client
+from interlingua.api.run.clients import get_default_client
 from interlingua.client.client import Client
 from interlingua.client.registry import find_adapter
 from interlingua.providers.callbacks import settle

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
+from interlingua.api.run.clients import get_default_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
-from interlingua.api.run.run import get_default_client, with_access
 from interlingua.client.client import Client
 from interlingua.spec.check import check_request
 from interlingua.spec.operations import ServedModel

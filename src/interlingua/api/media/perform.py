@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing
 from typing import Any, TypedDict, TypeVar
 
+from interlingua.api.run.clients import adapt_client, get_default_client
 from interlingua.api.run.options import check_options, policy_of
-from interlingua.api.run.run import adapt_client, get_default_client
 from interlingua.client.client import Addressed, Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import RetryPolicy

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
+from interlingua.api.run.clients import get_default_client, with_access
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.help import list_options
 from interlingua.api.run.options import (
@@ -23,7 +24,7 @@ from interlingua.api.run.options import (
     resumed_run,
 )
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run, get_default_client, with_access
+from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
 from interlingua.providers.ulid import new_ulid

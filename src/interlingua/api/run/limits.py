@@ -42,12 +42,11 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_requests is not None and requests >= self.max_requests:
             raise _passed("max_requests", self.max_requests, f"{requests} model calls were made")
 
-    def check_answers(self, usage: Usage | None, cost: Cost | None, model: str) -> None:
+    def check_answers(self, usage: Usage, cost: Cost | None, model: str) -> None:
         """Raise `RunLimitError` if the answers took more tokens or dollars than allowed."""
-        if self.max_tokens is not None and usage is not None:
-            tokens = usage.total_tokens
-            if tokens > self.max_tokens:
-                raise _passed("max_tokens", self.max_tokens, f"{tokens} tokens were used")
+        tokens = usage.total_tokens
+        if self.max_tokens is not None and tokens > self.max_tokens:
+            raise _passed("max_tokens", self.max_tokens, f"{tokens} tokens were used")
         if self.max_cost is None:
             return
         if cost is None:

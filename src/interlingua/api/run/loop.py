@@ -176,9 +176,22 @@ class ToolLoop:
             end -= 1
         return replace(self._first, messages=self.messages[: max(0, end - 1)])
 
-    def resume(self, results: Sequence[ToolResult]) -> None:
-        """Add the results of the open calls before the first request; they count as a round."""
+    def resume(
+        self, results: Sequence[ToolResult], errors: Mapping[str, Exception] | None = None
+    ) -> None:
+        """
+        Add the results of the open calls before the first request; they count as a round.
+
+        They are also those of the last step of the run that is resumed.
+        """
         self._add_results(results)
+        if self.steps:
+            last = self.steps[-1]
+            self.steps[-1] = replace(
+                last,
+                tool_results=(*last.tool_results, *results),
+                tool_errors={**last.tool_errors, **(errors or {})},
+            )
         self.request = self._next()
 
     def interrupt(

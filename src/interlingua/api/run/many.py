@@ -18,17 +18,16 @@ from typing import Any, TypeAlias, Unpack
 import msgspec
 
 from interlingua.api.objects.functions import generate_object
+from interlingua.api.run.clients import OF_A_PROVIDER, drop_foreign, get_default_client
 from interlingua.api.run.generate import ClosedByAsyncWith, generate
-from interlingua.api.run.options import GenerateOptions
+from interlingua.api.run.options import GenerateOptions, check_options, reusable
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import get_default_client
 from interlingua.client.client import Client
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import refuse
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
-from interlingua.spec.names import advice
 from interlingua.spec.response import Usage
 
 Item: TypeAlias = Any
@@ -100,11 +99,13 @@ def generate_many(
         raise ConfigurationError(f"items must be a list, or another iterable, not a {kind}.")
     for name in options.keys() & {"prompt", "messages", "resume", "approvals"}:
         raise ConfigurationError(f"{name} belongs to one item: write {{{name!r}: ...}} for it.")
-    for name in options.keys() - GenerateOptions.__annotations__.keys():
-        raise ConfigurationError(
-            f"Unknown option {name!r}. {advice(name, GenerateOptions.__annotations__)}"
-        )
-    defaults: dict[str, Any] = {"model": model, "schema": schema, **options}
+    check_options(options)
+    if on_progress is not None and not callable(on_progress):
+        refuse("on_progress", "a function", on_progress)
+    request_id: Any = options.get("request_id")
+    if request_id is not None and not isinstance(request_id, str):
+        refuse("request_id", "a string", request_id)
+    defaults: dict[str, Any] = {"model": model, "schema": schema, **reusable(options)}
     return ManyResults(items, defaults, concurrency, on_progress, ordered=ordered)
 
 
@@ -185,6 +186,10 @@ class ManyResults(ClosedByAsyncWith):
         arguments = {"request_id": request_id, **self._defaults}
         if isinstance(item, Mapping) and "role" not in item:  # a dict with a role is a message
             arguments |= item
+            client = arguments.get("client") or get_default_client()
+            if not OF_A_PROVIDER.isdisjoint(self._defaults) and isinstance(client, Client):
+                home = (self._defaults.get("provider"), self._defaults["model"])
+                drop_foreign(arguments, item, home, client)
         else:
             arguments["prompt"] = item
         model, prompt = arguments.pop("model"), arguments.pop("prompt", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
 from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
@@ -255,6 +255,14 @@ def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> No
             raise ConfigurationError(f"Unknown option {name!r}. {advice(name, names)}")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
+
+
+def reusable(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for several runs: an iterator would be used up by the first one."""
+    return {
+        name: tuple(value) if isinstance(value, Iterator) else value
+        for name, value in options.items()
+    }
 
 
 def timeouts_of(timeout: float | TimeoutConfig | None) -> TimeoutConfig:

@@ -23,6 +23,7 @@ from interlingua.spec.response import (
 )
 
 Output = TypeVar("Output")
+_CUT = ("cancelled", "error")
 
 
 class StepResult(
@@ -43,7 +44,8 @@ class StepResult(
             text=self.text,
             reasoning=self.reasoning,
             tool_calls=[call.name for call in self.tool_calls],
-            tool_results=len(self.tool_results),
+            tool_results=[result.content for result in self.tool_results],
+            tool_errors=[type(error).__name__ for error in self.tool_errors.values()],
             finish_reason=self.finish_reason.reason,
             input_tokens=self.usage.input_tokens,
             output_tokens=self.usage.output_tokens,
@@ -197,7 +199,10 @@ def costs_of(response: Response) -> list[Cost | None]:
     cost, others = response.cost, response.attempts
     if cost is None or cost.source != "cache":
         others = others[:-1]  # the last one made the answer
-    return [cost, *(each.cost for each in others if each.usage is not None)]
+    costs = [each.cost for each in others if each.usage is not None]
+    # A call that was cancelled before anything arrived has used nothing, at any price.
+    has_used = response.usage.total_tokens or response.finish_reason.reason not in _CUT
+    return [cost, *costs] if has_used or cost is not None else costs
 
 
 def failed_costs_of(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ...]:

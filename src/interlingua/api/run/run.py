@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.api.run.clients import adapt_client, get_default_client
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import ToolLoop, with_results
 from interlingua.api.run.options import (
@@ -32,7 +32,6 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
-from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
@@ -385,7 +384,9 @@ class Run:
         try:
             answer = loop.last_response or Response()
             model = f"{answer.provider}:{answer.model}"
-            limits.check_answers(loop.total_usage(), loop.total_cost(), model)
+            usage = loop.total_usage()
+            if usage is not None:
+                limits.check_answers(usage, loop.total_cost(), model)
             limits.check_calls(before, len(calls))
         except RunLimitError:
             loop.interrupt()  # the answer becomes the last step
@@ -511,6 +512,9 @@ class Run:
         tools = [self.loop.tools.get(call.name) for call in calls]
         if self._is_resumed:
             self._check_resumable(calls)
+            if self._limits is not None:
+                self._limits.check_request(self._requests)
+                self._check_limits(self._limits, calls)
         elif self._approvals is None and not any(tool and tool.needs_approval for tool in tools):
             return ()
         if not calls:
@@ -521,7 +525,7 @@ class Run:
         round_ = ToolRound(ready, self.loop.messages)
         await scope.wait(self._run_all(round_, scope))
         self._tools = None
-        self.loop.resume(round_.settled())
+        self.loop.resume(*round_.outcome())
         return round_.settled()
 
     def _check_resumable(self, calls: tuple[ToolCall, ...]) -> None:
@@ -602,53 +606,3 @@ def _answer(finish: Finish | None, scope: CancelScope) -> Response:
     if scope.is_cancelled and scope.cause != "timeout":  # the caller does not want it any more
         raise scope.error(finish.response)
     return finish.response
-
-
-_default_lock = threading.Lock()
-_default_client: Client | None = None
-
-
-def get_default_client() -> Client:
-    """The client that was set, or else one made from the environment on first use."""
-    global _default_client  # noqa: PLW0603 -- one for the program is the point
-    with _default_lock:
-        if _default_client is None:
-            _default_client = Client.from_env()
-        return _default_client
-
-
-def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
-    """The client with the key, address and headers of this run, at the provider of the model."""
-    access = {name: options[name] for name in ACCESS if options.get(name) is not None}
-    return client.with_access(model or "", options.get("provider"), **access) if access else client
-
-
-def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
-    """The client with a layer that calls `on_usage`."""
-    batch, caller_id = options.get("usage_batch_size"), options.get("caller_id")
-    layer = UsageReports(
-        options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id
-    )
-    return client.with_middleware(layer)
-
-
-def adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
-    """The client with the key, prices and usage reports of this run."""
-    client = with_access(client, model, options)
-    if options.get("prices"):
-        client = client.with_prices(options["prices"])
-    return client if options.get("on_usage") is None else with_usage_reports(client, options)
-
-
-def set_default_client(client: Client | None) -> None:
-    """Set the client of functions without `client=`; None to use the environment again."""
-    value: Any = client  # a caller without a type checker may pass anything
-    if value is not None and not isinstance(value, Client):
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise ConfigurationError(
-            f"The default client must be an interlingua.Client, not {kind}. "
-            "interlingua.sync uses the same client."
-        )
-    global _default_client  # noqa: PLW0603 -- as above
-    with _default_lock:
-        _default_client = client

@@ -7,21 +7,52 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from interlingua.api.run.limits import RunLimits
+from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.session.turns import Turn
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.content import Record, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.json_form import from_document, to_document
 from interlingua.spec.messages import Message
+from interlingua.spec.request import ResponseFormat, ToolChoice
 from interlingua.spec.response import Cost, Usage
+from interlingua.transport.downloads import as_path
 from interlingua.wire.json_text import dumps
 
-SESSION_VERSION = 1
-"""Incremented when an older reader could misread a newer session."""
+HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
+"""What of the history a turn sends: all of it, what fits into the context window, or nothing."""
+SESSION_VERSION = 2
+"""Incremented when an older reader could misread a newer session. 2: options that are records."""
 _VERSION_KEY = "interlingua_session"
+_RECORDS: Mapping[str, Any] = {
+    "limits": RunLimits,
+    "response_format": ResponseFormat,
+    "retry_policy": RetryPolicy,
+    "timeout": float | TimeoutConfig,
+    "tool_choice": ToolChoice | str,
+}
+"""The types of the saved options that are more than plain values."""
+_SAVED = frozenset(
+    (
+        *("temperature", "top_p", "top_k", "max_tokens", "stop_sequences", "seed", "logprobs"),
+        *("frequency_penalty", "presence_penalty", "reasoning_effort", "thinking_budget"),
+        *("include_thinking", "verbosity", "user", "metadata", "parallel_tool_calls", "provider"),
+        *("provider_options", "on_loss", "keep_raw", "upload", "chosen_because"),
+        *("active_skills", "active_connectors", "max_tool_rounds", "max_validation_retries"),
+        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "max_retries", "on_overflow"),
+        *("usage_batch_size", "caller_id", *_RECORDS),
+    )
+)
+"""
+The options that are saved: values, none of them a secret, an address, a function or an object.
+
+No other option is read from a file: one with a `base_url` would send the caller's key there.
+"""
 
 
 class SavedSession(Record, frozen=True, kw_only=True):
@@ -33,8 +64,10 @@ class SavedSession(Record, frozen=True, kw_only=True):
     title: str | None = None
     parent: str | None = None
     system: str | None = None
-    history: str = "full"
+    history: HistoryMode = "full"
     options: Mapping[str, Any] = {}
+    not_saved: tuple[str, ...] = ()
+    """The names of options that it has and that cannot be saved."""
     turns: tuple[Turn, ...] = ()
     tool_ids: Mapping[str, Mapping[str, str]] = {}
     usage: Usage = Usage()
@@ -43,6 +76,11 @@ class SavedSession(Record, frozen=True, kw_only=True):
     data: Mapping[str, Any] = {}
     omitted: int = 0
     summary: str | None = None
+
+
+def is_saved(name: str, value: Any) -> bool:
+    """Whether an option with this value is saved."""
+    return name in _SAVED and not callable(value) and getattr(value, "on_retry", None) is None
 
 
 def session_to_document(session: SavedSession) -> dict[str, Any]:
@@ -54,9 +92,11 @@ def header_document(session: SavedSession) -> dict[str, Any]:
     """The same without the turns."""
     try:
         fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+        msgspec.convert(fields, SavedSession)  # what cannot be loaded must not be written
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
-            f"The session cannot be saved: {error}. Its `data` and options must be JSON values."
+            f"The session cannot be saved: {error}. Its `data` and options must be JSON values, "
+            "and its `title` a string."
         ) from error
     return {_VERSION_KEY: SESSION_VERSION, **fields}
 
@@ -72,12 +112,20 @@ def session_from_document(document: Any) -> SavedSession:
     try:
         session = msgspec.convert({**document, "turns": ()}, SavedSession)
         documents = msgspec.convert(document.get("turns", ()), tuple[list[Any], ...])
-    except (msgspec.ValidationError, RecursionError) as error:
+        options = {name: _read_option(name, value) for name, value in session.options.items()}
+    except (msgspec.ValidationError, ConfigurationError, RecursionError) as error:
         raise DecodeError(f"not a saved session: {error}") from error
     turns = tuple(
         Turn(messages=tuple(from_document(each, Message) for each in turn)) for turn in documents
     )
-    return msgspec.structs.replace(session, turns=turns)
+    return msgspec.structs.replace(session, turns=turns, options=options)
+
+
+def _read_option(name: str, value: Any) -> Any:
+    if name not in _SAVED:
+        raise DecodeError(f"a session has no option {name!r}", path="options")
+    kind = _RECORDS.get(name)
+    return value if kind is None or value is None else msgspec.convert(value, kind)
 
 
 def check_version(document: Any) -> None:
@@ -103,8 +151,9 @@ def dump_session(session: SavedSession) -> bytes:
 
 def read_session(path: str | os.PathLike[str]) -> SavedSession:
     """The session in a file."""
+    source = as_path(path)
     try:
-        return session_from_document(_read_json(Path(path)))
+        return session_from_document(_read_json(source))
     except DecodeError as error:
         raise DecodeError(f"Cannot load {os.fspath(path)!r}: {error.message}") from error
 
@@ -115,7 +164,7 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
 
     A file that is there and is not a session that this library can read is not replaced.
     """
-    target = Path(path)
+    target = as_path(path)
     if target.exists():
         if not target.is_file():  # a device may have no end
             raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: it is not a file.")
@@ -128,7 +177,7 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
             ) from error
     data = dump_session(session)
     try:
-        _replace_file(target, data)
+        _replace_file(target.resolve(), data)  # not the link to it
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: {error}") from error
 

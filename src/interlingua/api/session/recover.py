@@ -14,6 +14,7 @@ from zlib import crc32
 from interlingua.api.session.tables import COPY, STORE, header_columns, search_text
 from interlingua.client.stores.sqlite_thread import make_tables
 from interlingua.spec.errors import ConfigurationError, StoreError
+from interlingua.transport.downloads import as_path
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -81,12 +82,13 @@ def recover_file(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
     """
     import sqlite3
 
-    if Path(into).exists():
+    path, into = as_path(path), as_path(into)
+    if into.exists():
         raise ConfigurationError(f"{into} exists already. Name a new file.")
     found = _Found()
     with tempfile.TemporaryDirectory() as folder:
         is_readable = False
-        for name, prefix in ((Path(path), ""), (Path(f"{path}-copy"), "copied_")):
+        for name, prefix in ((path, ""), (Path(f"{path}-copy"), "copied_")):
             copy = Path(folder) / f"{prefix}copy"
             size = _copy_whole(name, copy)
             is_readable = is_readable or size is not None

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args, overload
 
 from msgspec.structs import replace
 
 from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
+from interlingua.api.run.clients import (
+    OF_A_PROVIDER,
+    Place,
+    drop_foreign,
+    get_default_client,
+    is_at_home,
+)
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import (
     GenerateOptions,
@@ -17,11 +25,17 @@ from interlingua.api.run.options import (
     SystemFunction,
     check_options,
     make_messages,
+    reusable,
 )
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import get_default_client
 from interlingua.api.run.validation import Goal
-from interlingua.api.session.document import SavedSession, read_session, write_session
+from interlingua.api.session.document import (
+    HistoryMode,
+    SavedSession,
+    is_saved,
+    read_session,
+    write_session,
+)
 from interlingua.api.session.store import SessionStore
 from interlingua.api.session.stored import StoredSession
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
@@ -48,8 +62,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 T = TypeVar("T")
-HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
-"""What of the history a turn sends: all of it, what fits into the context window, or nothing."""
 MAX_TOOL_ROUNDS = 20
 _TITLE = 80  # characters
 
@@ -76,7 +88,8 @@ class Session:
         print((await session.send("And tomorrow?")).text)
 
     All options of `generate` are defaults for each turn; `max_tool_rounds` is 20. There is one turn
-    at a time. `messages` has the whole history, whatever `history` says is sent.
+    at a time. `messages` has the whole history, whatever `history` says is sent. `provider`,
+    `api_key`, `base_url` and `headers` are for the provider of `model`, and for no other.
     """
 
     def __init__(
@@ -87,11 +100,13 @@ class Session:
         store: SessionStore | None = None,
         **options: Unpack[GenerateOptions],
     ) -> None:
-        settings: dict[str, Any] = dict(options)
-        for name in _OF_A_TURN & settings.keys():
+        for name in _OF_A_TURN & options.keys():
             raise ConfigurationError(f"{name} is an option of a turn: pass it to send or stream.")
-        check_options(settings)
+        check_options(options)
+        settings = reusable(options)
         _check_texts(model, history)
+        if store is not None:
+            _check_store(store)
         self.model: str | None = model
         """The model of the next turn; None for the default model of the client's registry file."""
         self.system: str | SystemFunction | None = settings.pop("system", None)
@@ -115,6 +130,9 @@ class Session:
         given = to_messages(settings.pop("messages", None) or ())
         self._turns = split_turns(adopt_messages(with_ids(given), self.tool_ids))
         self._options = settings
+        self._home: Place = (settings.get("provider"), model)
+        self.not_restored: tuple[str, ...] = ()
+        """Options that the session was loaded without, because they cannot be saved."""
         self._reason = "session model"
         self._usage = Usage()
         self._cost: Cost | None = None
@@ -225,7 +243,12 @@ class Session:
         return active is not None
 
     def swap(self, model: str) -> None:
-        """Use another model from the next turn on, of any provider."""
+        """
+        Use another model from the next turn on, of any provider, as `provider:model`.
+
+        The options `provider`, `api_key`, `base_url` and `headers` of the session are not used for
+        another provider than the one that they were given for.
+        """
         _check_texts(model, self.history)
         self.model = model
         self._reason = "swap"
@@ -247,6 +270,8 @@ class Session:
         options = {**self._options, "client": self.client, "tools": self.tools}
         fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
         fork.parent, fork.system = self._session_id, self.system
+        fork.data = deepcopy(self.data)
+        fork.not_restored, fork._home = self.not_restored, self._home  # noqa: SLF001 -- its own class
         if self._stored is not None:
             fork._stored = StoredSession(self._stored.store, fork._session_id)  # noqa: SLF001
         fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
@@ -257,19 +282,22 @@ class Session:
 
     def save(self, path: str | PathLike[str]) -> None:
         """
-        Write everything but the tools and the client to a JSON file, all of it or nothing.
+        Write the session to a JSON file, all of it or nothing.
 
-        A file at this path that is not a session, or one of a newer library, is not replaced.
+        Not written are the client, keys, headers, addresses, prices, tools and other functions and
+        objects, such as a validator: pass them to `load` again. A file at this path that is not a
+        session, or one of a newer library, is not replaced.
         """
         write_session(path, self.saved())
 
     @classmethod
     def load(cls, path: str | PathLike[str], **options: Unpack[GenerateOptions]) -> Self:
         """
-        The session in a file that `save` wrote; tools and client are given again.
+        The session in a file that `save` wrote; what was not saved is given again.
 
-        The other options replace those that were saved. `DecodeError` if the file is damaged, or
-        was written by a newer library.
+        If it is not, the next answer has the warning `options_not_restored`. Options that were
+        saved are replaced by those that are given. `DecodeError` if the file is damaged, or was
+        written by a newer library.
         """
         return cls._from_saved(read_session(path), options)
 
@@ -279,6 +307,9 @@ class Session:
     ) -> Self:
         """The session with this id in a store; the options are as for `load`."""
         _check_id(session_id)
+        _check_store(store)
+        if "session_id" in options:
+            raise ConfigurationError("session_id is not an option of resume: fork gives a new one.")
         stored, saved = await StoredSession.load(store, session_id)
         session = cls._from_saved(saved, options)
         session._stored = stored  # noqa: SLF001 -- its own class
@@ -286,7 +317,9 @@ class Session:
 
     def saved(self) -> SavedSession:
         """Everything that it keeps, at this moment."""
-        options = {name: self._options[name] for name in _SAVED & self._options.keys()}
+        options = dict(self._options)
+        if not is_at_home(self.model, self._home, self.client):
+            options.pop("provider", None)
         return SavedSession(
             session_id=self._session_id,
             model=self.model,
@@ -295,23 +328,37 @@ class Session:
             parent=self.parent,
             system=self.system if isinstance(self.system, str) else None,
             history=self.history,
-            options={name: value for name, value in options.items() if not callable(value)},
+            options={name: value for name, value in options.items() if is_saved(name, value)},
+            not_saved=self._not_saved(),
             turns=tuple(self._turns),
             tool_ids=self.tool_ids.table(),
             usage=replace(self._usage, raw=None),
             cost=self._cost,
             has_unknown_cost=self._has_unknown_cost,
-            data=dict(self.data),
+            data=self.data,
             omitted=self.omitted,
             summary=self.summary,
         )
 
+    def _not_saved(self) -> tuple[str, ...]:
+        """The names of the options that cannot be saved."""
+        own = {**self._options, "tools": self.tools or None}
+        if callable(self.system):
+            own["system"] = self.system
+        names = {
+            name for name, each in own.items() if each is not None and not is_saved(name, each)
+        }
+        return tuple(sorted(names.union(self.not_restored)))
+
     @classmethod
     def _from_saved(cls, saved: SavedSession, options: Mapping[str, Any]) -> Self:
+        for name in _AFTER_LOADING.keys() & options.keys():
+            advice = _AFTER_LOADING[name]
+            raise ConfigurationError(f"{name} is not an option here: the session has it. {advice}")
         settings = {"system": saved.system, **saved.options, **options}
         settings.setdefault("session_id", saved.session_id)
-        mode: Any = saved.history
-        session = cls(saved.model, history=mode, **settings)
+        session = cls(saved.model, history=saved.history, **settings)
+        session.not_restored = tuple(name for name in saved.not_saved if name not in options)
         session.data = dict(saved.data)
         session.title, session.parent, session._reason = saved.title, saved.parent, saved.reason
         session.omitted, session.summary = saved.omitted, saved.summary
@@ -336,7 +383,15 @@ class Session:
             raise ConfigurationError(f"{name} is not an option of a turn. {_OF_THE_SESSION_HINT}")
         reason = "turn option" if "model" in options else self._reason
         settings = {"chosen_because": reason, **self._defaults(), **options}
+        check_options({"client": settings["client"]})
         client = settings["client"] or get_default_client()
+        if not OF_A_PROVIDER.isdisjoint(self._options):
+            drop_foreign(settings, options, self._home, client)
+        if "base_url" in self.not_restored and "base_url" not in options:
+            raise ConfigurationError(
+                "The session was made with base_url=, which is not saved: pass it to load or "
+                "resume again, or base_url=None for the address of the provider."
+            )
         settings["client"] = client.with_middleware()
         settings["client"].calls.call_ids = self.tool_ids
         return settings
@@ -444,16 +499,16 @@ def _check_id(session_id: Any) -> None:
         raise ConfigurationError(text) from None
 
 
+def _check_store(store: Any) -> None:
+    if not isinstance(store, SessionStore):
+        refuse("store", "a SessionStore", store)
+
+
 _OF_A_TURN = frozenset(("resume", "approvals", "request_id"))
 _OF_THE_SESSION = frozenset(("messages", "resume", "session_id", "history", "store"))
 _OF_THE_SESSION_HINT = "The session has the history; pass what is new as the prompt."
-_SAVED = frozenset(
-    (
-        *("temperature", "top_p", "top_k", "max_tokens", "stop_sequences", "seed"),
-        *("frequency_penalty", "presence_penalty", "reasoning_effort", "thinking_budget"),
-        *("include_thinking", "verbosity", "user", "metadata", "parallel_tool_calls", "provider"),
-        *("provider_options", "on_loss", "max_tool_rounds", "max_retries", "on_overflow"),
-        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "keep_raw", "logprobs"),
-    )
-)
-"""The options that are saved: plain values, none of them a secret or a function."""
+_AFTER_LOADING = {
+    "history": "Set `session.history`.",
+    "messages": "Send what is new as a prompt.",
+    "model": "Call `session.swap`, or pass the model to a turn.",
+}

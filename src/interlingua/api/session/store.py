@@ -18,7 +18,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
@@ -29,6 +29,7 @@ from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.recover import recover_file
 from interlingua.api.session.tables import STORE, header_columns, record_columns, storable
 from interlingua.client.stores.sqlite_thread import SQLiteThread
+from interlingua.spec.check import refuse
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.wire.json_text import loads
@@ -88,6 +89,8 @@ class SessionStore:
         `timeout`: for how many seconds a write waits for other processes before `StoreError`.
         """
         self._thread = SQLiteThread(path, _SCHEMA, timeout=timeout)
+        if not callable(clock):
+            refuse("clock", "a function", clock)
         self._clock = clock
 
     async def create(
@@ -98,7 +101,7 @@ class SessionStore:
 
         Raises `ConfigurationError` if the id is taken.
         """
-        now, rows = self._now(), [record_columns(record) for record in records]
+        now, rows = self._now(), _rows(records)
         row = (session_id, *header_columns(header), now, now, len(rows))
 
         def work(connection: Connection) -> None:
@@ -130,7 +133,7 @@ class SessionStore:
         `header` replaces the header in the same step. `expected` is the number of records that the
         session must have before; if another process has added some, `StoreError` is raised.
         """
-        rows = [record_columns(record) for record in records]
+        rows = _rows(records)
 
         def work(connection: Connection) -> int:
             count = self._count(connection, session_id)
@@ -147,6 +150,7 @@ class SessionStore:
 
     async def truncate(self, session_id: str, count: int) -> None:
         """Remove the records from this number on."""
+        _check_count("count", count)
 
         def work(connection: Connection) -> None:
             left = min(max(0, count), self._count(connection, session_id))
@@ -183,6 +187,8 @@ class SessionStore:
 
     async def list(self, limit: int = 50, *, offset: int = 0) -> Sequence[SessionInfo]:
         """The sessions, last changed first."""
+        _check_count("limit", limit)
+        _check_count("offset", offset)
         return await self._thread.read_much(
             lambda connection: _infos(connection, "", (), limit, offset)
         )
@@ -193,21 +199,26 @@ class SessionStore:
 
         A word also finds longer words that begin with it.
         """
+        if not isinstance(text, str):
+            refuse("text", "a string", text)
+        _check_count("limit", limit)
         text = storable(text)
         words = re.findall(r"\w+", text)
+        patterns = [_like(part) for part in words or [text]]
+        titled = " AND ".join(["title LIKE ? ESCAPE '\\'"] * len(patterns))
         is_indexed = words and not re.search(_UNSPACED, text) and await self._index()
         if is_indexed:
             found = "SELECT rowid FROM words WHERE words MATCH ?"
             values = [" ".join(f'"{word}"*' for word in words)]
         else:
-            values = [_like(part) for part in words or [text]]
+            values = patterns
             found = " INTERSECT ".join([_WITH_TEXT] * len(values))
         condition = (
-            "WHERE title LIKE ? ESCAPE '\\' OR id IN "  # noqa: S608 -- only our own texts
+            f"WHERE {titled} OR id IN "  # noqa: S608 -- only our own texts
             f"(SELECT session FROM records WHERE id IN ({found}))"
         )
         return await self._thread.read_much(
-            lambda connection: _infos(connection, condition, (_like(text), *values), limit, 0)
+            lambda connection: _infos(connection, condition, (*patterns, *values), limit, 0)
         )
 
     async def _index(self) -> bool:
@@ -293,6 +304,17 @@ class SessionStore:
             )
         value: dict[str, Any] = loads(data)
         return value
+
+
+def _rows(records: Any) -> list[tuple[bytes, int, str]]:
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        refuse("records", "a list of dicts", records)
+    return [record_columns(record) for record in records]
+
+
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        refuse(name, "an integer", value)
 
 
 def _add_records(

@@ -88,6 +88,8 @@ class StoredSession:
 
     async def _read(self) -> SavedSession:
         header, records = await self.store.load(self._session_id)
+        if not header:  # it was lost with a page of the file, and the records were not
+            header = header_document(SavedSession(session_id=self._session_id))
         try:
             saved = session_from_document({**header, "turns": _replayed(records)})
         except DecodeError as error:

@@ -7,6 +7,7 @@ from typing import Any
 from zlib import crc32
 
 from interlingua.client.stores.sqlite_thread import Schema
+from interlingua.spec.check import refuse
 from interlingua.wire.json_text import dumps, loads
 
 _SEARCHED = ("text", "content", "title", "arguments", "raw_arguments")
@@ -53,7 +54,7 @@ CREATE TABLE IF NOT EXISTS copy.copied_state {_STATE}
 
 def header_columns(header: Mapping[str, Any]) -> tuple[bytes, int, str | None, str | None]:
     """The columns `header`, `checksum`, `title` and `model`."""
-    data = dumps(dict(header))
+    data = _dump("header", header)
     title, model = (
         storable(value) if isinstance(value := header.get(name), str) else None
         for name in ("title", "model")
@@ -63,8 +64,14 @@ def header_columns(header: Mapping[str, Any]) -> tuple[bytes, int, str | None, s
 
 def record_columns(record: Mapping[str, Any]) -> tuple[bytes, int, str]:
     """The columns `data`, `checksum` and `text`."""
-    data = dumps(dict(record))
+    data = _dump("record", record)
     return data, crc32(data), _search_text(record)
+
+
+def _dump(name: str, value: Any) -> bytes:
+    if not isinstance(value, Mapping):
+        refuse(name, "a dict", value)
+    return dumps(dict(value))
 
 
 def search_text(data: bytes) -> str:

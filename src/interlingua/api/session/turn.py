@@ -27,6 +27,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
+from interlingua.spec.warnings import make_warning
 from interlingua.tokens.estimate import estimate_request
 from interlingua.transport.media import (
     load_media,
@@ -75,6 +76,7 @@ class TurnRun(Run):
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
         self._session = session
         self._own = own
+        self._options = options
         self._system = None if self._make_system is not None else options.get("system")
         self._max_tokens: int | None = options.get("max_tokens")
         # The position of its own first message in the conversation.
@@ -154,7 +156,8 @@ class TurnRun(Run):
             self.loop.drop(range(begin, end), code=None)
             return
         if session.omitted:
-            self.loop.drop(range(begin, begin + session.omitted), session.summary, code=None)
+            omitted = range(begin, min(begin + session.omitted, end))
+            self.loop.drop(omitted, session.summary, code=None)
         if session.history == "dynamic" and not callable(self._on_overflow):
             self._on_overflow = "truncate"
             self._fit()
@@ -172,7 +175,13 @@ class TurnRun(Run):
     # Answers, in which a middleware may have put calls with ids of its own.
 
     async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
-        return await super()._take_answer(self._session.tool_ids.own(response), scope)
+        session = self._session
+        missing = [name for name in session.not_restored if not self._options.get(name)]
+        if missing:
+            warning = make_warning("options_not_restored", names=", ".join(missing))
+            response = replace(response, warnings=(*response.warnings, warning))
+        session.not_restored = ()
+        return await super()._take_answer(session.tool_ids.own(response), scope)
 
     def _open_step(
         self, request: Request, scope: CancelScope, step: int

@@ -21,8 +21,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from interlingua.spec.check import refuse
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
+from interlingua.transport.downloads import as_path
 
 if TYPE_CHECKING:  # imported on use: not every program has a store
     from sqlite3 import Connection
@@ -98,9 +100,12 @@ class SQLiteThread:
 
     def __init__(self, path: str | os.PathLike[str], schema: Schema, *, timeout: float) -> None:
         """Nothing is opened yet. `timeout`: how long a write waits for other processes."""
+        self.path: Path = as_path(path)
         if os.fspath(path) in {"", ":memory:"}:
             raise ConfigurationError("A store needs the path of a file; see also MemoryStore.")
-        self.path: Path = Path(path)
+        seconds: Any = timeout
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+            refuse("timeout", "a number of seconds", seconds)
         self._schema = schema
         self._timeout = timeout
         self._lock = threading.Lock()
