@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from interlingua.api.run.options import Prompt
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.session.session import HistoryMode
+from interlingua.api.session.document import HistoryMode
 from interlingua.api.session.session import Session as AsyncSession
 from interlingua.api.session.store import SessionStore
 from interlingua.spec.content import ToolCall
@@ -36,7 +36,11 @@ class Session:
 
         session = Session("anthropic:claude-haiku-4-5", system="Be brief.")
         print(session.send("Hello!").text)
+
+    `system`, `tools`, `title`, `data` and other attributes are those of `session.asynchronous`.
     """
+
+    __slots__ = ("__weakref__", "_session")  # an attribute that is set here would have no effect
 
     def __init__(
         self,
