@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
         "interlingua.testing needs pytest. Install it: pip install pytest", name=error.name
     ) from error
 
-from interlingua.api.run import run
+from interlingua.api.run import clients
 from interlingua.spec.contracts import Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.aiohttp_transport import default_transport
@@ -134,7 +134,7 @@ def scripted_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedCl
         *turns: Answer, dialect: str | None = None, default_provider: str = NAME
     ) -> ScriptedClient:
         client = scripted(*turns, dialect=dialect, default_provider=default_provider)
-        monkeypatch.setattr(run, "_default_client", client)
+        monkeypatch.setattr(clients, "_default_client", client)
         return client
 
     return make
@@ -156,7 +156,7 @@ def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]
         for name, variable, path in BASES:
             monkeypatch.setenv(f"{name.upper()}_API_KEY", "simulated-key")
             monkeypatch.setenv(variable, f"{server.url}{path}")
-        monkeypatch.setattr(run, "_default_client", None)
+        monkeypatch.setattr(clients, "_default_client", None)
         return server
 
     with ExitStack() as servers:
