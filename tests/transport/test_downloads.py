@@ -122,7 +122,7 @@ async def test_what_cannot_be_written(tmp_path):
     with pytest.raises(ConfigurationError, match=r"there is no folder .*missing"):
         await save(chunks(), tmp_path / "missing" / "f")
     for path in ("", "a\0b", "\ud800", 5, None, b"f"):
-        with pytest.raises(ConfigurationError, match="write|a string or a Path"):
+        with pytest.raises(ConfigurationError, match=r"write|a string or a Path"):
             await save(chunks(), path)
 
     assert not read
