@@ -372,3 +372,13 @@ def test_words_of_a_title(store):
     assert found("norway trip") == found("Norw") == {"a"}
     assert found("trip") == found("to trip") == {"a", "b"}
     assert found("trip rome norway") == found("%") == set()
+
+
+@pytest.mark.parametrize("word", ["word", "\u8a9e"])
+def test_a_long_text_is_searched(store, word):
+    """Any number of words, in scripts with and without spaces."""
+    long = " ".join(f"{word}{number}" for number in range(5_000))
+    store.create("a", {}, [record(long)])
+    store.create("b", {}, [record(word)])
+
+    assert [info.session_id for info in store.search(long)] == ["a"]

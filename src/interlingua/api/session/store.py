@@ -47,6 +47,8 @@ _INDEX_SECONDS = 0.2
 """For how long the records of a search are indexed at a time: others wait to write."""
 _INDEX_PAUSE = 0.002
 """Seconds between two times, in which another process gets the lock."""
+_MOST_WORDS = 100
+"""More words than these are looked for as one text: SQLite limits the depth of an expression."""
 _FULL_TEXT = """
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='records', content_rowid='id')
 """
@@ -204,7 +206,7 @@ class SessionStore:
         _check_count("limit", limit)
         text = storable(text)
         words = re.findall(r"\w+", text)
-        patterns = [_like(part) for part in words or [text]]
+        patterns = [_like(part) for part in (words if 0 < len(words) <= _MOST_WORDS else [text])]
         titled = " AND ".join(["title LIKE ? ESCAPE '\\'"] * len(patterns))
         is_indexed = words and not re.search(_UNSPACED, text) and await self._index()
         if is_indexed:
