@@ -108,7 +108,7 @@ class Recorder:
 
 
 def open_store(address: str, timeout: float = 0.05) -> Any:
-    if not address.startswith("redis:"):
+    if not address.startswith("unix:"):
         return SQLiteStore(address)
     from interlingua.stores import RedisStore  # its library is an extra
 
@@ -315,25 +315,22 @@ def outage_section(
 
 
 class RedisServer:
-    """A Redis of its own, without persistence."""
+    """A Redis of its own, without persistence, on a socket in a folder of its own."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._port = 0
+        self._socket = Path(folder) / "redis.sock"  # no port, which another program could take
+        self.url = f"unix://{self._socket}"
         self.process: subprocess.Popen[bytes]
 
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self._port}"
-
     def start(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
-        command = [_redis_binary(), "--port", str(self._port), "--save", "", "--dir", self._folder]
+        self._socket.unlink(missing_ok=True)
+        address = ["--port", "0", "--unixsocket", str(self._socket)]
+        command = [_redis_binary(), *address, "--save", "", "--dir", self._folder]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603
         for _ in range(500):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port)):
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(self._socket))
                 return
             time.sleep(0.01)
         raise SystemExit("redis-server did not start.")

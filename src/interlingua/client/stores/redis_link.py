@@ -37,6 +37,8 @@ is sent on one connection is done in its order.
 """
 _LATE = 0.1
 """By what part of its time a timeout comes too late if the event loop was held up."""
+_GRACE = 0.2
+"""For what part of the time a reply is then waited for."""
 
 
 class Call:
@@ -69,7 +71,7 @@ class Call:
                 return
             if not is_last and loop.time() - deadline > seconds * _LATE:
                 # The program has held up the loop: the reply may be here, but was not read.
-                self.timer = loop.call_later(seconds / 2, partial(give_up, is_last=True))
+                self.timer = loop.call_later(seconds * _GRACE, partial(give_up, is_last=True))
                 return
             self.future.set_exception(
                 StoreError(
