@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from interlingua import Client, generate, sync, tool
+from interlingua import Client, generate, sync, tool, transcribe
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.redact import Redact
 from interlingua.client.middleware.redact_text import (
@@ -20,7 +20,9 @@ from interlingua.client.middleware.redact_text import (
     RestoringFilter,
     put_back,
 )
-from interlingua.spec.content import Document, Image, Text, Thinking, ToolCall, ToolResult
+from interlingua.media import stream_transcription
+from interlingua.simulator import pieces, text
+from interlingua.spec.content import Audio, Document, Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, ServerError
 from interlingua.spec.events import Finish, StreamRestart, TextDelta, TextEnd, ToolCallDelta
 from interlingua.spec.messages import Message
@@ -28,6 +30,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
+from support.simulated import adapters, simulated
 
 SK = "sk-" + "a1B2" * 8
 JWT = "eyJ" + "a" * 30 + "." + "b" * 30 + "." + "c" * 30
@@ -404,6 +407,24 @@ def test_large_requests_are_redacted(ask):
 
     assert adapter.sent[0].messages[0].text.endswith("words [EMAIL_1]")
     assert response.text == MAIL
+
+
+def test_a_transcript_that_is_streamed_is_redacted():
+    """In its pieces and in its result, as a whole one is."""
+    model, wave = "gemini:gemini-2.5-flash", Audio(data=b"RIFF....WAVE", media_type="audio/wav")
+    spoken = f"Write to {MAIL} and not to {SK} please."
+
+    async def work():
+        layers = [Redact("email", answers=True)]
+        async with Client(adapters(peer.server.url), middleware=layers) as client:
+            whole = await transcribe(model, wave, client=client)
+            events = stream_transcription(model, wave, client=client)
+            return whole.text, "".join([each.text async for each in events]), events.result().text
+
+    with simulated(text(spoken) + pieces(3)) as peer:
+        texts = asyncio.run(work())
+
+    assert set(texts) == {"Write to [EMAIL_1] and not to [SECRET_1] please."}
 
 
 def test_operations_are_redacted():

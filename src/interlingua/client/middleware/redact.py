@@ -57,8 +57,9 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.media.batch import BatchInput, BatchResult
+from interlingua.spec.media.speech import TranscriptDelta
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import OperationInput
+from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.wire.json_text import dump_text
@@ -131,6 +132,8 @@ class Redact:
         marks, value = await self._redact(value)
         result = await call_next(value)
         edits = self._edits(marks)
+        if edits and isinstance(result, AsyncGenerator):
+            return _edit_items(result, edits)
         return _edit_value(result, edits.edit) if edits else result
 
     async def _cleaned(self, request: Request) -> Request:
@@ -253,6 +256,21 @@ class _Segment:
         for each in self._filters:
             rest = each.feed(rest) + each.end()
         return rest
+
+
+async def _edit_items(items: AsyncGenerator[Any, None], edits: _Edits) -> AsyncGenerator[Any, None]:
+    """The items of a streamed operation; the pieces of a transcript are one text."""
+    pieces = _Segment(edits.filters(TextStart), is_held=False)
+    async with aclosing(items):
+        async for item in items:
+            if isinstance(item, TranscriptDelta):
+                text = pieces.feed(item.text)
+            else:
+                text = pieces.end() if isinstance(item, OperationResult) else ""
+            if text:
+                yield TranscriptDelta(text=text)
+            if not isinstance(item, TranscriptDelta):
+                yield _edit_value(item, edits.edit)
 
 
 _DELTAS: Mapping[type, type[TextDelta | ReasoningDelta | ToolCallDelta]] = {
