@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from interlingua import sync
+from interlingua import sync, transcribe
 from interlingua.api.run.generate import generate
 from interlingua.client.middleware.layers import per_attempt
 from interlingua.client.middleware.learned import ASSUMED_OUTPUT
 from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
-from interlingua.simulator import error, text
+from interlingua.media import stream_transcription
+from interlingua.simulator import error, latency, text
+from interlingua.spec.content import Audio
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
@@ -28,11 +30,12 @@ from interlingua.spec.errors import (
     ServerError,
     StoreError,
 )
+from interlingua.spec.media.speech import TranscribeInput
 from interlingua.spec.response import RateLimitInfo, Usage
 from support import virtual_time
 from support.limited import ANSWER, Metered, ask, call, calls, client_of
 from support.run_profile import examples
-from support.simulated import simulated
+from support.simulated import in_virtual_time, run, simulated
 
 WAYS = ("complete", "stream")
 FAST = RetryPolicy(base_delay=0.0, max_retries=3)
@@ -528,9 +531,9 @@ def test_repeated_loops_and_uvloop():
     """One limit serves one event loop after another, also with a queue."""
     limit = RateLimit(concurrency=2)
     client = client_of(Metered(delay=0.001), limit)
-    for run in (asyncio.run, asyncio.run, uvloop.run):
+    for start in (asyncio.run, asyncio.run, uvloop.run):
         for way in WAYS:
-            assert len(run(calls(client, way, 10))) == 10
+            assert len(start(calls(client, way, 10))) == 10
     assert asyncio.run(limit.used(SCOPE)) == {"concurrency": 0.0}
 
 
@@ -590,3 +593,48 @@ def test_a_negative_max_tokens_gives_no_room(way):
     asyncio.run(call(client_of(Noting(), Negative(), limit), way))
 
     assert used == [{"output_tokens": ASSUMED_OUTPUT}]
+
+
+# Operations whose results are streams.
+
+WAVE = Audio(data=b"RIFF....WAVE", media_type="audio/wav")
+SPOKEN = text("one two three four " * 20) + latency(between=0.05, write_bytes=200)
+TRANSCRIBER = "gemini:gemini-2.5-flash"
+
+
+def test_a_streamed_operation_is_concurrent_until_its_end():
+    """The next one waits until the stream has ended, or its reader has left."""
+    limit = RateLimit(concurrency=1, learn=False)
+
+    async def work(client):
+        client = client.with_middleware(limit)
+        first = stream_transcription(TRANSCRIBER, WAVE, client=client)
+        await anext(aiter(first))
+        used = [await limit.used(f"model={TRANSCRIBER}")]
+        second = asyncio.create_task(transcribe(TRANSCRIBER, WAVE, client=client))
+        await asyncio.sleep(0.3)
+        assert not second.done()
+        await first.aclose()
+        await second
+        return [*used, await limit.used(f"model={TRANSCRIBER}")]
+
+    used = run(in_virtual_time(SPOKEN), work)
+
+    assert used == [{"concurrency": 1.0}, {"concurrency": 0.0}]
+
+
+def test_a_streamed_operation_that_nobody_reads():
+    """It is over when it is closed, also before its first item."""
+    limit = RateLimit(concurrency=1, learn=False)
+
+    async def work(client):
+        client = client.with_middleware(limit)
+        value = TranscribeInput(audio=WAVE, model=TRANSCRIBER.partition(":")[2])
+        items = await client.perform("gemini", "stream_transcription", value)
+        used = [await limit.used(f"model={TRANSCRIBER}")]
+        await items.aclose()
+        return [*used, await limit.used(f"model={TRANSCRIBER}")]
+
+    used = run(in_virtual_time(SPOKEN), work)
+
+    assert used == [{"concurrency": 1.0}, {"concurrency": 0.0}]

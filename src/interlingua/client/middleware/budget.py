@@ -24,10 +24,10 @@ from interlingua.client.middleware.layers import NO_CALL, CallInfo, OperationCal
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
+    WatchedItems,
     possible_usages,
     request_of,
     result_usage,
-    watch_items,
 )
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
@@ -220,7 +220,7 @@ class Budget(BeginEnd["_Tally"]):
                         self._settle(hold, self._settled_cost(request, end, reserved, call))
                     )
 
-                return watch_items(result, settle_by)
+                return WatchedItems(result, settle_by)
             spent = self._settled_cost(request, result, reserved, call)
             return result
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
 from math import ceil
 from typing import Any
 
@@ -64,18 +63,50 @@ def possible_usages(operation: OperationCall, value: Any) -> tuple[Usage, ...]:
     return by_image, made
 
 
-async def watch_items(
-    items: AsyncGenerator[Any, None], at_end: Callable[[Any], Awaitable[object]]
-) -> AsyncGenerator[Any, None]:
-    """The items of a streamed operation; `at_end` gets its result, or None if it did not end."""
-    result: Any = None
-    try:
-        async with aclosing(items):
-            async for item in items:
-                result = item if isinstance(item, OperationResult) else None
-                yield item
-    finally:
-        await at_end(result)
+class WatchedItems(AsyncGenerator[Any, None]):
+    """
+    The items of a streamed operation; `at_end` gets its result, or None if it did not end.
+
+    It is called once, also if the items are closed before the first one is read; a generator
+    would not notice that.
+    """
+
+    def __init__(
+        self, items: AsyncGenerator[Any, None], at_end: Callable[[Any], Awaitable[object]]
+    ) -> None:
+        self._items = items
+        self._at_end: Callable[[Any], Awaitable[object]] | None = at_end
+        self._result: Any = None
+
+    async def asend(self, value: None) -> Any:
+        """The next item."""
+        try:
+            item = await self._items.asend(value)
+        except BaseException:
+            await self._end()
+            raise
+        self._result = item if isinstance(item, OperationResult) else None
+        return item
+
+    async def athrow(self, *error: Any) -> Any:
+        """Raise an error where the items wait."""
+        try:
+            return await self._items.athrow(*error)
+        except BaseException:
+            await self._end()
+            raise
+
+    async def aclose(self) -> None:
+        """End the items."""
+        try:
+            await self._items.aclose()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        at_end, self._at_end = self._at_end, None
+        if at_end is not None:
+            await at_end(self._result)
 
 
 def result_usage(result: Any) -> Usage | None:

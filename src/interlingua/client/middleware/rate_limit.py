@@ -8,7 +8,7 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterator
 from math import inf
 from typing import Any, ClassVar, TypeAlias
 
@@ -21,6 +21,7 @@ from interlingua.client.middleware.learned import LAST_WEIGHT, Learned
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
+    WatchedItems,
     estimate_operation,
     request_of,
     result_usage,
@@ -198,6 +199,12 @@ class RateLimit(BeginEnd["_Permit"]):
         except BaseException as error:
             await settle(self.end(permit, None, None, error))
             raise
+        if isinstance(result, AsyncGenerator):
+
+            async def end(last: Any) -> None:
+                await settle(self.end(permit, result_usage(last), None, None))
+
+            return WatchedItems(result, end)
         await settle(self.end(permit, result_usage(result), None, None))
         return result
 

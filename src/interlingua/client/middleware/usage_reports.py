@@ -18,7 +18,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.client.middleware.operation_meter import watch_items
+from interlingua.client.middleware.operation_meter import WatchedItems
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
@@ -127,7 +127,7 @@ class UsageReports:
             return self._report_results(result, operation)
         report = partial(self._report, operation)
         if isinstance(result, AsyncGenerator):
-            return watch_items(result, report)
+            return WatchedItems(result, report)
         await report(result)
         return result
 
