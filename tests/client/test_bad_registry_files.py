@@ -57,6 +57,10 @@ BAD = {
         "adapters:\n  openai:\n    base_url: http://a\n    apiBaseUrl: http://b\n",
         ":4: .*apiBaseUrl and base_url are the same",
     ),
+    "two profiles of one model": (
+        model("profile: {tools: true}") + "  openai:m: {profile: {tools: false}}\n",
+        ":5: .*'m' is the same model, with another profile",
+    ),
     # structure
     "a list": ("- a\n", ":1: a registry file must be a mapping"),
     "a text": ("abc\n", ":1: a registry file must be a mapping"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,6 +104,7 @@ def read_registry(
     adapters = file.sections("adapters", _ADAPTER)
     models = file.sections("models", _MODEL)
     entries = [_entry(name, section, adapters) for name, section in models.items()]
+    _check_profiles(entries, models)
     built = {name: _build(name, section, entries, environ) for name, section in adapters.items()}
     default = file.get("default_provider")
     if default is not None and default not in built:
@@ -140,6 +141,18 @@ def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> Mode
         aliases=tuple(aliases),
         profile=_profile(section, name),
     )
+
+
+def _check_profiles(entries: Iterable[ModelEntry], sections: Mapping[str, Section]) -> None:
+    """Raise an error if a model has two profiles under two names: requests have only one."""
+    first: dict[tuple[str, str], ModelEntry] = {}
+    for entry in entries:
+        known = (
+            first.setdefault((entry.adapter, entry.wire_name), entry) if entry.profile else entry
+        )
+        if known.profile != entry.profile:
+            what = f"model {entry.id!r}: {known.id!r} is the same model, with another profile"
+            raise sections[entry.id].error("profile", what)
 
 
 def _build(
