@@ -230,3 +230,28 @@ def test_the_cost_of_a_turn_that_is_interrupted(after):
     assert session.usage.input_tokens > 0
     assert session.cost is not None
     assert session.cost.total > 0
+
+
+@both_ways
+def test_a_swap_during_a_turn(whole):
+    """The summary that this turn was sent with does not replace messages for the next model."""
+    talk = ["One?", Message.assistant("1"), "Two?", Message.assistant("2")]
+    with simulated(tool_call("swap"), text("Yes.")) as peer:
+
+        async def work(client):
+            @tool
+            def swap() -> str:
+                """Swap the model."""
+                session.swap(named("openai"))
+                return "Done."
+
+            session = session_of(client, "anthropic", tools=[swap], messages=talk)
+            session.omitted, session.summary = 2, "One is 1."
+            await turn(session, whole=whole)
+            assert (session.omitted, session.summary) == (0, None)
+            await session.send("?")
+
+        run(peer, work)
+        sent = [len(exchange.request.messages) for exchange in peer.app.script.received]
+
+    assert sent == [3, 5, 9]

@@ -446,7 +446,8 @@ class Session:
             self._turns.append(Turn(messages=with_ids(outcome.messages)))
             if self.title is None:
                 self.title = outcome.messages[0].text.strip()[:_TITLE] or None
-            self.omitted, self.summary = outcome.omitted, outcome.summary
+            if self.model == run.session_model:  # else it was swapped meanwhile
+                self.omitted, self.summary = outcome.omitted, outcome.summary
         self._forget_ids()
 
     def account(self, usage: Usage | None, cost: Cost | None) -> None:

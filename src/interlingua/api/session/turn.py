@@ -73,6 +73,8 @@ class TurnRun(Run):
         self._runner = replace(self._runner, layers=(self._files, *self._runner.layers))
         self.continues = continues
         """The open turn that this run goes on with."""
+        self.session_model = session.model
+        """The model of the session when the turn was made."""
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
         self._session = session
         self._own = own
