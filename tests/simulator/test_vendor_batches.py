@@ -30,9 +30,9 @@ def url():
 @pytest.mark.parametrize(
     ("endpoint", "field"), [("/v1/chat/completions", "messages"), ("/v1/responses", "input")]
 )
-def test_openai(url, endpoint, field):
+def test_openai(url, endpoint, field, closed):
     """A file, a batch, its end, both files of results, the list, and a cancelled one."""
-    client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
     prompts = {"a": "one", "b": "bad", "c": "late"}
     lines = [
         {
@@ -78,9 +78,9 @@ def test_openai(url, endpoint, field):
         client.batches.retrieve("batch_none")
 
 
-def test_openai_refuses_a_file_that_it_cannot_read(url):
+def test_openai_refuses_a_file_that_it_cannot_read(url, closed):
     """A batch whose file is not JSON fails, with its errors."""
-    client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
     file = client.files.create(file=("b.jsonl", io.BytesIO(b"{oops\n")), purpose="batch")
     job = client.batches.create(
         input_file_id=file.id, endpoint="/v1/responses", completion_window="24h"
@@ -91,9 +91,9 @@ def test_openai_refuses_a_file_that_it_cannot_read(url):
 
 
 @pytest.mark.parametrize("is_beta", [False, True])
-def test_anthropic(url, is_beta):
+def test_anthropic(url, is_beta, closed):
     """Create, retrieve, results, list, cancel, delete; both the API and its beta."""
-    client = anthropic.Anthropic(api_key="k", base_url=url, max_retries=0)
+    client = closed(anthropic.Anthropic(api_key="k", base_url=url, max_retries=0))
     api = client.beta.messages.batches if is_beta else client.messages.batches
 
     def params(prompt):
@@ -125,9 +125,9 @@ def test_anthropic(url, is_beta):
         api.retrieve(job.id)
 
 
-def test_gemini(url):
+def test_gemini(url, closed):
     """Inline requests: create, get, list, cancel, delete."""
-    client = genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url))
+    client = closed(genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url)))
 
     def asked(prompt):
         return {"contents": [{"role": "user", "parts": [{"text": prompt}]}]}
@@ -156,9 +156,9 @@ def test_gemini(url):
     assert [each.name for each in client.batches.list()] == [other.name]
 
 
-def test_gemini_with_a_file(url, tmp_path):
+def test_gemini_with_a_file(url, tmp_path, closed):
     """An uploaded file of requests, and a file of results."""
-    client = genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url))
+    client = closed(genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url)))
     path = tmp_path / "requests.jsonl"
     contents = [{"role": "user", "parts": [{"text": "one"}]}]
     path.write_text(json.dumps({"key": "a", "request": {"contents": contents}}) + "\n")

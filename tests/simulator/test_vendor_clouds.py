@@ -158,7 +158,7 @@ def normal(body):
 
 @pytest.mark.parametrize("way", ["whole", "stream"])
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_the_clients_of_the_vendors_and_ours_send_the_same(cloud, way):
+def test_the_clients_of_the_vendors_and_ours_send_the_same(cloud, way, closed):
     """The same path, query and body; and both read the same answer."""
     case = CLOUDS[cloud]
     app = Simulator(text("Good morning."), text("Good morning."))
@@ -176,7 +176,7 @@ def test_the_clients_of_the_vendors_and_ours_send_the_same(cloud, way):
             await adapter.close()
 
     with serve_in_thread(guard) as server:
-        theirs = getattr(case, way)(case.client(server.url))
+        theirs = getattr(case, way)(closed(case.client(server.url)))
         assert theirs == asyncio.run(ours(server.url)) == "Good morning."
     vendor, own = guard.received
     assert vendor.target == own.target

@@ -28,14 +28,14 @@ def url(app):
 
 
 @pytest.fixture
-def gemini(url):
+def gemini(url, closed):
     options = genai_types.HttpOptions(base_url=url)
-    return genai.Client(api_key="k", http_options=options)
+    return closed(genai.Client(api_key="k", http_options=options))
 
 
-def test_openai(url):
+def test_openai(url, closed):
     """Create, retrieve, list in pages, read, delete; then it is not found."""
-    client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
     expiry = {"anchor": "created_at", "seconds": 7200}
 
     made = [
@@ -57,9 +57,9 @@ def test_openai(url):
 
 
 @pytest.mark.parametrize("is_beta", [False, True])
-def test_anthropic(app, url, is_beta):
+def test_anthropic(app, url, is_beta, closed):
     """Both the API and its beta."""
-    client = anthropic.Anthropic(api_key="k", base_url=url, max_retries=0)
+    client = closed(anthropic.Anthropic(api_key="k", base_url=url, max_retries=0))
     files = client.beta.files if is_beta else client.files
 
     made = [

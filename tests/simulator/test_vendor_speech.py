@@ -15,9 +15,9 @@ WAV = wrap_samples(bytes(48_000), 24_000)
 
 
 @pytest.fixture
-def client():
+def client(closed):
     with serve_in_thread(Simulator()) as server:
-        yield openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0)
+        yield closed(openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0))
 
 
 def ask(client, model="whisper-1", **options):
@@ -89,11 +89,11 @@ def test_openai_is_told_what_is_wrong(client):
         )
 
 
-def test_gemini_speaks_and_listens():
+def test_gemini_speaks_and_listens(closed):
     """Samples for a request that asks for audio; text for one that has audio."""
     with serve_in_thread(Simulator()) as server:
         options = genai_types.HttpOptions(base_url=server.url)
-        client = genai.Client(api_key="k", http_options=options)
+        client = closed(genai.Client(api_key="k", http_options=options))
         voice = genai_types.PrebuiltVoiceConfig(voice_name="Kore")
         speech = genai_types.SpeechConfig(
             voice_config=genai_types.VoiceConfig(prebuilt_voice_config=voice)
@@ -122,7 +122,7 @@ def test_gemini_speaks_and_listens():
 
     with serve_in_thread(Simulator(text("Hello."))) as server:
         options = genai_types.HttpOptions(base_url=server.url)
-        client = genai.Client(api_key="k", http_options=options)
+        client = closed(genai.Client(api_key="k", http_options=options))
         part = genai_types.Part.from_bytes(data=WAV, mime_type="audio/wav")
         heard = client.models.generate_content(
             model="gemini-2.5-flash", contents=[part, "Transcribe."]

@@ -22,8 +22,8 @@ def url():
         yield server.url
 
 
-def openai_videos(url):
-    client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+def openai_videos(url, closed):
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return client.videos
@@ -33,9 +33,9 @@ def openai_videos(url):
 class TestOpenAI:
     """The methods of `client.videos` are deprecated, but still there."""
 
-    def test_all_operations(self, url):
+    def test_all_operations(self, url, closed):
         """Create with a file, poll, download each variant, remix, list in pages, delete."""
-        videos = openai_videos(url)
+        videos = openai_videos(url, closed)
         frame = ("frame.png", io.BytesIO(PNG), "image/png")
         made = videos.create(
             model="sora-2", prompt="Sea.", seconds="8", size="1280x720", input_reference=frame
@@ -55,22 +55,24 @@ class TestOpenAI:
         with pytest.raises(openai.NotFoundError):
             videos.retrieve(made.id)
 
-    def test_a_failed_job(self):
+    def test_a_failed_job(self, closed):
         """A failed job is described with its error."""
         script = VideoScript(polls=0, error=("moderation_blocked", "No."))
         with serve_in_thread(Simulator(videos=[script])) as server:
-            job = openai_videos(server.url).create_and_poll(prompt="Sea.", poll_interval_ms=1)
+            job = openai_videos(server.url, closed).create_and_poll(
+                prompt="Sea.", poll_interval_ms=1
+            )
         assert job.status == "failed"
         assert (job.error.code, job.error.message) == ("moderation_blocked", "No.")
 
-    def test_a_refused_job(self):
+    def test_a_refused_job(self, closed):
         """A job that is not accepted is an HTTP error."""
         script = VideoScript(refusal=Failure(status=429))
         with (
             serve_in_thread(Simulator(videos=[script])) as server,
             pytest.raises(openai.RateLimitError),
         ):
-            openai_videos(server.url).create(prompt="Sea.")
+            openai_videos(server.url, closed).create(prompt="Sea.")
 
 
 def finish(client, operation):
@@ -91,9 +93,9 @@ def vertex_client(url):
     )
 
 
-def test_google_creates_in_vertex_mode(url):
+def test_google_creates_in_vertex_mode(url, closed):
     """This client creates videos only at Vertex AI, which sends the bytes with the operation."""
-    client = vertex_client(url)
+    client = closed(vertex_client(url))
     operation = client.models.generate_videos(
         model="veo-3.1-generate-001",
         source=genai_types.GenerateVideosSource(
@@ -108,9 +110,9 @@ def test_google_creates_in_vertex_mode(url):
     assert found == [make_mp4(6, "Sea.0"), make_mp4(6, "Sea.1")]
 
 
-def test_google_follows_and_downloads_in_developer_mode(url):
+def test_google_follows_and_downloads_in_developer_mode(url, closed):
     """Operations of the Gemini API are read, and their files downloaded."""
-    client = genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url))
+    client = closed(genai.Client(api_key="k", http_options=genai_types.HttpOptions(base_url=url)))
     raw = client._api_client.request(
         "post",
         "models/veo-3.1-generate-001:predictLongRunning",
@@ -124,11 +126,11 @@ def test_google_follows_and_downloads_in_developer_mode(url):
     assert client.files.download(file=sample) == make_mp4(4, "Sea.0")
 
 
-def test_google_sees_a_filter():
+def test_google_sees_a_filter(closed):
     """The reasons of a safety filter arrive."""
     script = VideoScript(polls=0, filtered=("Blocked by the safety filter.",))
     with serve_in_thread(Simulator(videos=[script])) as server:
-        client = vertex_client(server.url)
+        client = closed(vertex_client(server.url))
         operation = client.models.generate_videos(
             model="veo-3.1-generate-001",
             source=genai_types.GenerateVideosSource(prompt="Sea."),
