@@ -731,6 +731,7 @@ def test_the_google_client_makes_and_edits_images(streamed):
             answers = list(own.models.generate_content_stream(**asked))
         else:
             answers = [own.models.generate_content(**asked)]
+        own.close()
 
     parts = [part for answer in answers for part in answer.parts or ()]
     (image,) = [part.inline_data for part in parts if part.inline_data]
