@@ -6,14 +6,14 @@ import pytest
 
 from interlingua.api.session.session import Session
 from interlingua.api.tools.tool import tool
-from interlingua.simulator import error, text, tool_call
+from interlingua.simulator import error, stall, text, tool_call
 from interlingua.spec.content import Document, Text, ToolCall
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
 from support.runs import named
 from support.sessions import results_in, session_of
-from support.simulated import run, simulated
+from support.simulated import run, settled, simulated
 
 PDF = b"%PDF-1.4 and more"
 both_ways = pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
@@ -255,3 +255,24 @@ def test_a_swap_during_a_turn(whole):
         sent = [len(exchange.request.messages) for exchange in peer.app.script.received]
 
     assert sent == [3, 5, 9]
+
+
+@both_ways
+def test_a_turn_that_is_interrupted_before_its_answer(whole):
+    """It has used nothing, so that the cost of the session stays known."""
+    with simulated(text("Never.") + stall(0), text("Yes.")) as peer:
+
+        async def work(client):
+            session = session_of(client, "anthropic")
+            first = asyncio.ensure_future(turn(session, whole=whole))
+            await settled(lambda: peer.app.script.received)
+            session.interrupt()
+            await asyncio.wait([first])
+            assert session.cost is None
+            assert isinstance(first.exception(), AbortError if whole else type(None))
+            await session.send("?")
+            return session
+
+        session = run(peer, work)
+
+    assert session.cost.total > 0

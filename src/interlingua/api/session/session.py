@@ -456,7 +456,7 @@ class Session:
             self._usage += usage
         if cost is not None:
             self._cost = cost if self._cost is None else self._cost + cost
-        elif usage is not None:
+        elif usage is not None and usage.total_tokens:
             self._has_unknown_cost = True
 
     async def flush(self) -> None:
