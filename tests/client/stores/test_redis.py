@@ -86,6 +86,25 @@ def test_a_server_that_ends(server):
 can_stop = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP on this system")
 
 
+def test_what_is_given_back_does_not_hold_up_the_loop(tmp_path):
+    """It is sent again with pauses, also where a connection is refused without any waiting."""
+    store = RedisStore(f"unix://{tmp_path}/none", timeout=PATIENCE)
+
+    async def work():
+        for _ in range(50):
+            store._give_back("an id", PLACE, 60.0)
+        tries = []
+        link = store._link()
+        exchange = link._exchange
+        link._exchange = lambda calls: tries.append(calls) or exchange(calls)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await store.close()
+        return len(tries)
+
+    assert asyncio.run(work()) <= 2
+
+
 @can_stop
 def test_a_server_that_hangs(server):
     """A call is given up after its timeout, also when many wait; later the store works again."""

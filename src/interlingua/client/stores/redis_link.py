@@ -35,6 +35,8 @@ Seconds after which a connection that has not answered is given up.
 Longer than a caller waits: the replies of a slow server come in time for the next callers, and what
 is sent on one connection is done in its order.
 """
+_PAUSE = 0.05
+"""Seconds before a command is sent again that may be sent again more than once."""
 _LATE = 0.1
 """By what part of its time a timeout comes too late if the event loop was held up."""
 _GRACE = 0.2
@@ -114,6 +116,7 @@ class Link:
         self._patience = max(timeout, PATIENCE)
         self._waiting: list[Call] = []
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def send(self, command: Sequence[Any], *, script: str | None = None, repeats: int = 1) -> Call:
         """
@@ -128,13 +131,19 @@ class Link:
         except self._library.DataError as error:  # here, because only this call is wrong
             raise ConfigurationError(f"RedisStore: {error}") from error
         call = Call(command, packed, script, repeats=repeats)
+        self._add(call)
+        return call
+
+    def _add(self, call: Call) -> None:
+        if self._is_closed:
+            return
         self._waiting.append(call)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
-        return call
 
     async def close(self) -> None:
         """Close the connection; calls that wait fail."""
+        self._is_closed = True
         task = self._task
         if task is not None:
             task.cancel()
@@ -221,7 +230,10 @@ class Link:
                 continue
             if error is not None and call.repeats:
                 call.repeats -= 1
-                self._waiting.append(call)
+                if call.repeats:  # a server that refuses connections would be asked all at once
+                    call.future.get_loop().call_later(_PAUSE, self._add, call)
+                else:
+                    self._waiting.append(call)
             else:
                 call.future.set_exception(_store_error(error))
 
