@@ -437,10 +437,10 @@ def test_aimd():
         assert shares == [0.5, 0.25, 0.125, 0.1, 0.1, 0.1]
         learned.fail(error, 0.0)  # was under way at the last one
         for _ in range(10):
-            learned.succeed(0)
+            learned.increase_share()
         assert learned.share == pytest.approx(0.2)
         for _ in range(1_000):
-            learned.succeed(0)
+            learned.increase_share()
         assert learned.share == 1.0
 
     asyncio.run(main())
