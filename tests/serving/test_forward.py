@@ -31,7 +31,8 @@ def fetch(url, data=None, method=None, **headers):
         with opener.open(request, timeout=20) as reply:
             return reply.status, reply.headers, reply.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.headers, error.read()
+        with error:
+            return error.code, error.headers, error.read()
 
 
 def canned(*answers):

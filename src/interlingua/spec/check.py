@@ -231,12 +231,17 @@ def _is_usual(part: Part, values: list[Json]) -> bool:
     )
 
 
+def _needs_a_look(encoded: bytes) -> bool:
+    """Whether it may have been NaN, which is written as null, or be nested too deeply."""
+    return b"null" in encoded or encoded.count(b"[") + encoded.count(b"{") > _MAX_DEPTH
+
+
 def _are_json(values: list[Json]) -> bool:
-    """Whether all are JSON. NaN is written as null, so values with a null are looked at."""
+    """Whether all are JSON."""
     try:
-        if b"null" in msgspec.json.encode(values):
+        if _needs_a_look(msgspec.json.encode(values)):
             for value in values:
-                if b"null" in msgspec.json.encode(value):
+                if _needs_a_look(msgspec.json.encode(value)):
                     _check_json(value, None)
     except (TypeError, ValueError, RecursionError, ConfigurationError):
         return False
