@@ -108,7 +108,7 @@ class Recorder:
 
 
 def open_store(address: str, timeout: float = 0.05) -> Any:
-    if not address.startswith("unix:"):
+    if not address.startswith(("redis:", "unix:")):
         return SQLiteStore(address)
     from interlingua.stores import RedisStore  # its library is an extra
 
