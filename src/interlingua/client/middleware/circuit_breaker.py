@@ -23,8 +23,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.client.middleware.scopes import storable
-from interlingua.client.stores.contract import Store
+from interlingua.client.stores.contract import Store, storable
 from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import CircuitOpenError, StreamError
 from interlingua.spec.events import Finish, StreamEvent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from interlingua.client.stores.contract import storable
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
@@ -63,11 +64,6 @@ def name_scope(key: ScopeKey, name: str | None) -> str:
     """The scope of one name: `user=alice` for the key "user", else the name itself."""
     name = storable(name or "")
     return f"{key}={name}" if isinstance(key, str) and key in _WORDS else name or str(key)
-
-
-def storable(name: str) -> str:
-    """The name in a form that every store takes: a lone surrogate is written as an escape."""
-    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()
 
 
 def _check(name: Any) -> str | None:

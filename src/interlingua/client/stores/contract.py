@@ -223,3 +223,8 @@ def check_ttl(ttl: float | None) -> None:
         raise ConfigurationError(
             f"`ttl` must be above 0, and at most {LONGEST:,.0f} seconds. Leave it out for no end."
         )
+
+
+def storable(name: str) -> str:
+    """The name in a form that every store takes: a lone surrogate is written as an escape."""
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

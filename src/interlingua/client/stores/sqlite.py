@@ -23,6 +23,7 @@ from interlingua.client.stores.contract import (
     check_lease,
     check_limits,
     check_ttl,
+    storable,
 )
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
 
@@ -194,7 +195,7 @@ class SQLiteStore:
         """Add to a counter; its new value."""
         check_added(amount)
         check_ttl(ttl)
-        key = _storable(key)
+        key = storable(key)
 
         def work(connection: Connection) -> float:
             now = self._now()
@@ -212,7 +213,7 @@ class SQLiteStore:
 
     async def get(self, key: str) -> bytes | None:
         """The value; None if there is none or its time has ended."""
-        now, key = self._now(), _storable(key)
+        now, key = self._now(), storable(key)
 
         def work(connection: Connection) -> bytes | None:
             row: tuple[bytes] | None = connection.execute(
@@ -227,7 +228,7 @@ class SQLiteStore:
     ) -> bool:
         """Set a value; returns whether it was set."""
         check_ttl(ttl)
-        key = _storable(key)
+        key = storable(key)
 
         def work(connection: Connection) -> bool:
             now = self._now()
@@ -244,7 +245,7 @@ class SQLiteStore:
 
     async def delete(self, key: str) -> bool:
         """Remove the value, counter and list of a key; whether there was one."""
-        key = _storable(key)
+        key = storable(key)
 
         def work(connection: Connection) -> bool:
             now = self._now()
@@ -259,7 +260,7 @@ class SQLiteStore:
     async def append(self, key: str, value: bytes, *, ttl: float | None = None) -> int:
         """Add to the end of a list; the new length."""
         check_ttl(ttl)
-        key = _storable(key)
+        key = storable(key)
 
         def work(connection: Connection) -> int:
             now = self._now()
@@ -278,7 +279,7 @@ class SQLiteStore:
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
         """The values of a list, from an index on."""
-        now, key = self._now(), _storable(key)
+        now, key = self._now(), storable(key)
 
         def work(connection: Connection) -> list[bytes]:
             rows = connection.execute(
@@ -313,11 +314,6 @@ def _find(connection: Connection, statement: str, key: str) -> Any:
     """The one value that a statement finds; None if there is none."""
     row = connection.execute(statement, (key,)).fetchone()
     return None if row is None else row[0]
-
-
-def _storable(key: str) -> str:
-    """The key as SQLite takes it: a lone surrogate is written as an escape."""
-    return key if key.isascii() else key.encode("utf-8", "backslashreplace").decode()
 
 
 def _end(now: int, ttl: float | None) -> int | None:
@@ -357,7 +353,7 @@ class _Row(Bucket):
     ) -> None:
         super().__init__(period)
         self._connection = connection
-        self._name = f"{period and float(period)}:{_storable(key)}"
+        self._name = f"{period and float(period)}:{storable(key)}"
         self._writable = writable
         stored = _find(connection, "SELECT state FROM buckets WHERE name = ?", self._name)
         if stored is not None:
