@@ -15,6 +15,7 @@ from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
 from interlingua.client.middleware.layers import CallInfo
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.search import get_model_info
 from interlingua.providers.tariffs import Tariffs
 from interlingua.simulator import text
@@ -509,6 +510,30 @@ def test_an_estimate_follows_the_prices():
     cheap.given = dear.given
     cheap.clear()  # as when the catalog changes
     assert limit.estimate(request, CallInfo(tariffs=cheap)) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "tier"),
+    [
+        ({"openai": {"service_tier": "priority"}}, "priority"),
+        ({"speed": "fast"}, "fast"),
+        ({"openai": {"service_tier": "flex"}}, "standard"),  # it may not be served there
+        ({"openai": {"service_tier": "auto", "store": True}}, "standard"),
+        ({}, "standard"),
+    ],
+)
+@pytest.mark.parametrize("place", ["request", "adapter"])
+def test_a_tier_of_service_that_is_asked_for_is_reserved(options, tier, place):
+    """The options of a request or of its adapter may name a tier that costs more."""
+    own = options if place == "adapter" else {}
+    adapter = HttpAdapter("openai", "key", options=own)
+    asked = options if place == "request" else {}
+    request = ask(model="gpt-5.2", provider="openai", max_tokens=1_000_000, provider_options=asked)
+    (price,) = (row for row in get_model_info("gpt-5.2", "openai").prices if row.tier == tier)
+    limit, call = Budget(usd=1.0), CallInfo(adapters={"openai": adapter})
+
+    for _ in range(2):  # the second time some of it is known
+        assert limit.estimate(request, call) == pytest.approx(price.rates.output, rel=1e-3)
 
 
 # Operations.

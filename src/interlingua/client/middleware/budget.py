@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -32,6 +32,7 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.log import logger
@@ -371,7 +372,7 @@ class Budget(BeginEnd["_Tally"]):
         if output is None or output < 0:
             output = self._max_tokens + max(0, request.thinking_budget or 0)
         tokens = estimate_input(request) * _SURE + 1
-        if self._cost is None and tier is None:
+        if self._cost is None and tier is None and not request.provider_options:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
             adapters, known_tariffs, changes, provider, model, tariff = self._last_asked
             if (  # most calls ask the same model as the call before
@@ -381,18 +382,27 @@ class Budget(BeginEnd["_Tally"]):
                 or known_tariffs is not tariffs
                 or changes != tariffs.changes
             ):
-                tariff = self._find_tariff(request, tariffs, call)
+                tariff = self._find_plain_tariff(request, tariffs, call)
             if tariff is not None:
                 priced = tariff.price_tokens(tokens, output, tariffs.clock)
                 if priced is not None:
                     return priced
-        usage = Usage(
-            input_tokens=ceil(tokens), output_tokens=output, service_tier=tier, estimated=True
-        )
-        amount = self._price(request, usage, call)
-        if amount is None and tier is not None:
-            return self.estimate(request, call)
-        return self._expected_cost(request, amount)
+        usage = Usage(input_tokens=ceil(tokens), output_tokens=output, estimated=True)
+        return self._highest_cost(request, usage, call, tier)
+
+    def _highest_cost(
+        self, request: Request, usage: Usage, call: CallInfo, tier: str | None
+    ) -> float:
+        """What a usage costs in this tier of service; without one, in all that may serve it."""
+        tariffs = _CATALOG if call.tariffs is None else call.tariffs
+        tariff = _find_tariff(request, tariffs, call)
+        tiers = (None, *_asked_tiers(request, call, tariff)) if tier is None else (tier,)
+        usages = (replace(usage, service_tier=each) for each in tiers)
+        amounts = [self._price(request, each, call) for each in usages]
+        known = [self._expected_cost(request, each) for each in amounts if each is not None]
+        if not known and tier is not None:
+            return self._highest_cost(request, usage, call, None)
+        return max(known) if known else self._expected_cost(request, None)
 
     def cost_of(
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
@@ -417,16 +427,17 @@ class Budget(BeginEnd["_Tally"]):
     def _client_price(self, request: Request, usage: Usage, call: CallInfo) -> Cost | None:
         """The cost of a usage by the prices of the client; None if it is unknown."""
         tariffs = _CATALOG if call.tariffs is None else call.tariffs
-        return price_usage(usage, self._find_tariff(request, tariffs, call), tariffs.clock())
+        return price_usage(usage, _find_tariff(request, tariffs, call), tariffs.clock())
 
-    def _find_tariff(self, request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
-        """The rates of the model of a request; None if they are unknown."""
-        adapters, provider, model = call.adapters, request.provider, request.model
-        key = provider or ""
-        adapter = adapters.get(key)
-        seller = Seller(key) if adapter is None else seller_of(adapter, key)
-        tariff, changes = tariffs[seller, model, model], tariffs.changes
-        self._last_asked = (adapters, tariffs, changes, provider, model, tariff)
+    def _find_plain_tariff(
+        self, request: Request, tariffs: Tariffs, call: CallInfo
+    ) -> Tariff | None:
+        """The rates of the model; None if they are unknown, or the adapter asks for a tier."""
+        tariff = _find_tariff(request, tariffs, call)
+        if any(_asked_tiers(request, call, tariff)):
+            tariff = None
+        place = (request.provider, request.model)
+        self._last_asked = (call.adapters, tariffs, tariffs.changes, *place, tariff)
         return tariff
 
     def _settled_cost(
@@ -473,6 +484,32 @@ _UNCERTAIN = (ProviderError, NetworkError, RequestTimeoutError, AbortError)
 """Errors after which the provider may have a batch, unless it has refused it."""
 
 
+def _find_tariff(request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
+    """The rates of the model of a request; None if they are unknown."""
+    key, model = request.provider or "", request.model
+    adapter = call.adapters.get(key)
+    seller = Seller(key) if adapter is None else seller_of(adapter, key)
+    return tariffs[seller, model, model]
+
+
+def _asked_tiers(request: Request, call: CallInfo, tariff: Tariff | None) -> Iterator[str]:
+    """The tiers of service with a price that the options of a request or its adapter name."""
+    adapter = call.adapters.get(request.provider or "")
+    own = adapter.settings()["options"] if isinstance(adapter, HttpAdapter) else {}
+    if tariff is not None and (own or request.provider_options):
+        names = {*_texts_in(own), *_texts_in(request.provider_options)}
+        yield from (tier for tier in tariff.tiers if tier in names)
+
+
+def _texts_in(options: Mapping[str, Any]) -> Iterator[str]:
+    """The texts among the values, also of mappings in it: fields of the wire by provider."""
+    for value in options.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (each for each in value.values() if isinstance(each, str))
+
+
 def _call_of(operation: OperationCall) -> CallInfo:
     """What is known of the call of an operation: its adapter and the prices of its client."""
     adapter = operation.adapter
@@ -512,7 +549,7 @@ class _Tally(Struct, gc=False):
 
 
 _Asked: TypeAlias = tuple[Mapping[str, Adapter], Tariffs, int, str | None, str, Tariff | None]
-"""The rates of a model, after all that they depend on."""
+"""The rates of a model, after all that they depend on; None if they are not all that counts."""
 _Attempt: TypeAlias = tuple[_Tally, Request, float]
 """The call of an attempt, its request, and what it may cost."""
 
