@@ -8,6 +8,7 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.client.metering import options_of
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cost import CostRange, price_range
 from interlingua.providers.media import load_files
@@ -125,8 +126,7 @@ def estimate_cost(
         longest = [max(0, profile.context_window - tokens)]
     if not longest:
         return None
-    options = adapter.settings()["options"] if isinstance(adapter, HttpAdapter) else {}
-    every_tier = bool(request.provider_options or options)
+    every_tier = bool(request.provider_options or options_of(adapter))
     answers = min(longest)
     return price_range(tariff, tariffs.clock(), tokens, answers, every_tier=every_tier)
 

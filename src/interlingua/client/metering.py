@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec.structs import replace
 
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cost import price_usage
 from interlingua.providers.tariffs import Answer, Seller, Tariffs, price_answer
 from interlingua.spec.contracts import Adapter
@@ -13,10 +17,18 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
 
 
-def seller_of(adapter: Adapter, key: str) -> Seller:
+def seller_of(adapter: Adapter | None, key: str) -> Seller:
     """Whose prices the calls of an adapter have; `key` is its name in the client."""
     seller = getattr(adapter, "seller", None)
-    return seller if isinstance(seller, Seller) else Seller(adapter.name, key)
+    if isinstance(seller, Seller):
+        return seller
+    return Seller(key) if adapter is None else Seller(adapter.name, key)
+
+
+def options_of(adapter: Adapter | None) -> Mapping[str, Any]:
+    """The options that an adapter adds to its requests; those of custom adapters are unknown."""
+    options: Mapping[str, Any] = {}
+    return adapter.settings()["options"] if isinstance(adapter, HttpAdapter) else options
 
 
 def price_custom(

@@ -19,6 +19,7 @@ from interlingua.prepare.history import HistoryScan
 from interlingua.providers.log import logger
 from interlingua.providers.operations import offers
 from interlingua.providers.provider import Provider
+from interlingua.providers.tasks import finish
 from interlingua.spec.content import Document
 from interlingua.spec.contracts import Content
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError
@@ -92,10 +93,7 @@ class Uploads:
         """Delete the files, also if the task is being cancelled; a failure is only logged."""
         places, self._places, self._files = self._places, [], {}
         if places:
-            task = asyncio.ensure_future(_delete_all(places))
-            _deleting.add(task)
-            task.add_done_callback(_deleting.discard)
-            await asyncio.shield(task)
+            await finish(_delete_all(places))
 
     async def _store(self, part: Media, place: Place) -> StoredFile:
         key = (place.name, str(part.path) if part.path is not None else id(part.data))
@@ -109,10 +107,6 @@ class Uploads:
             if part.data is not None:
                 self._held.append(part.data)
         return self._files[key]
-
-
-_deleting: set[asyncio.Future[None]] = set()
-"""Strong references: the loop itself has only weak ones."""
 
 
 def _too_large(request: Request, place: Place) -> list[Media]:

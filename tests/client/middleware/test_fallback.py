@@ -97,6 +97,20 @@ def either(mode, client, request=ASK):
     return whole(client, request)
 
 
+def run_of(mode, client):
+    """The result of a run without retries, whole or streamed."""
+
+    async def work():
+        if mode == "whole":
+            return await generate("a:one", "Hi.", client=client, max_retries=0)
+        events = stream("a:one", "Hi.", client=client, max_retries=0)
+        async for _ in events:
+            pass
+        return events.result()
+
+    return asyncio.run(work())
+
+
 both = pytest.mark.parametrize("mode", ["whole", "stream"])
 
 
@@ -256,15 +270,7 @@ def test_an_earlier_answer_is_paid_once(mode):
     client, _ = client_of([says("one")], [ServerError("down")], **refusing)
     client = client.with_prices({"one": {"input": 1000, "output": 1000}})
 
-    async def work():
-        if mode == "whole":
-            return await generate("a:one", "Hi.", client=client, max_retries=0)
-        events = stream("a:one", "Hi.", client=client, max_retries=0)
-        async for _ in events:
-            pass
-        return events.result()
-
-    result = asyncio.run(work())
+    result = run_of(mode, client)
 
     assert result.total_cost.total == pytest.approx(result.response.cost.total)
     assert result.response.message.metadata["provider"] == "a"
@@ -290,16 +296,8 @@ def test_a_cached_answer_after_a_failure(mode):
     prices = {"one": {"input": 1000, "output": 1000}}
     client = Client(named, middleware=[Fallback("b:one"), Cache()], prices=prices)
 
-    async def work():
-        if mode == "whole":
-            return await generate("a:one", "Hi.", client=client, max_retries=0)
-        events = stream("a:one", "Hi.", client=client, max_retries=0)
-        async for _ in events:
-            pass
-        return events.result()
-
-    asyncio.run(work())
-    result = asyncio.run(work())
+    run_of(mode, client)
+    result = run_of(mode, client)
 
     assert result.response.cost.source == "cache"
     (attempt,) = result.response.attempts

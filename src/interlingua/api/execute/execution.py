@@ -17,6 +17,7 @@ from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
 from interlingua.providers.cancel import AbortSignal, CancelScope, call_in_loop
 from interlingua.providers.credentials import Key
+from interlingua.providers.tasks import start_task
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,
@@ -93,16 +94,14 @@ class Execution:
         options: ExecuteOptions,
     ) -> None:
         try:
-            loop = asyncio.get_running_loop()
+            asyncio.get_running_loop()
         except RuntimeError:
             raise ConfigurationError(
                 "execute needs a running event loop. Use interlingua.sync.execute in blocking code."
             ) from None
         # Timeouts include the time of callbacks.
         self._scope = CancelScope(pauses=False)
-        self._task = loop.create_task(self._work(model, messages, options))
-        _running.add(self._task)  # a task without a reference may be garbage collected
-        self._task.add_done_callback(_running.discard)
+        self._task = start_task(self._work(model, messages, options))
 
     def __await__(self) -> Generator[Any, None, ExecuteResult]:
         return self._task.__await__()
@@ -186,9 +185,6 @@ class Execution:
                 if notifier.error is not None:
                     record.partial = events.partial_response
                     return
-
-
-_running: set[asyncio.Task[ExecuteResult]] = set()
 
 
 def execute(

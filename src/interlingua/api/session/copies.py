@@ -25,6 +25,7 @@ from interlingua.api.session.tables import (
     RECORD_COLUMNS,
     SESSION_COLUMNS,
     STORE,
+    copy_path,
     search_text,
 )
 from interlingua.client.stores.sqlite_thread import Schema, check_file, is_damage, make_tables
@@ -61,7 +62,7 @@ class SessionCopies:
 
     def path(self, path: Path) -> Path:
         """The path of the second copy."""
-        return Path(f"{path}-copy")
+        return copy_path(path)
 
     def check(self, path: Path, timeout: float) -> None:
         """Raise `sqlite3.DatabaseError` if the copy is damaged or is that of another store."""

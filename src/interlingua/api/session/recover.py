@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from interlingua.api.session.tables import COPY, STORE, header_columns, search_text
+from interlingua.api.session.tables import COPY, STORE, copy_path, header_columns, search_text
 from interlingua.client.stores.sqlite_thread import make_tables
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.transport.downloads import as_path
@@ -88,7 +88,7 @@ def recover_file(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
     found = _Found()
     with tempfile.TemporaryDirectory() as folder:
         is_readable = False
-        for name, prefix in ((path, ""), (Path(f"{path}-copy"), "copied_")):
+        for name, prefix in ((path, ""), (copy_path(path), "copied_")):
             copy = Path(folder) / f"{prefix}copy"
             size = _copy_whole(name, copy)
             is_readable = is_readable or size is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -84,6 +85,11 @@ def search_text(data: bytes) -> str:
 
 def _search_text(record: Any) -> str:
     return storable(" ".join(_texts(record, searched=False))[:_SEARCHED_CHARACTERS])
+
+
+def copy_path(path: Path) -> Path:
+    """The path of the second copy of a store."""
+    return Path(f"{path}-copy")
 
 
 def storable(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlingua.client.metering import seller_of
+from interlingua.client.metering import options_of, seller_of
 from interlingua.client.middleware.begin_end import BeginEnd
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, OperationCall, PerformNext
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
@@ -32,12 +32,11 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
-from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
-from interlingua.providers.tariffs import Seller, Tariffs
+from interlingua.providers.tariffs import Tariffs
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (
     AbortError,
@@ -487,15 +486,12 @@ _UNCERTAIN = (ProviderError, NetworkError, RequestTimeoutError, AbortError)
 def _find_tariff(request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
     """The rates of the model of a request; None if they are unknown."""
     key, model = request.provider or "", request.model
-    adapter = call.adapters.get(key)
-    seller = Seller(key) if adapter is None else seller_of(adapter, key)
-    return tariffs[seller, model, model]
+    return tariffs[seller_of(call.adapters.get(key), key), model, model]
 
 
 def _asked_tiers(request: Request, call: CallInfo, tariff: Tariff | None) -> Iterator[str]:
     """The tiers of service with a price that the options of a request or its adapter name."""
-    adapter = call.adapters.get(request.provider or "")
-    own = adapter.settings()["options"] if isinstance(adapter, HttpAdapter) else {}
+    own = options_of(call.adapters.get(request.provider or ""))
     if tariff is not None and (own or request.provider_options):
         names = {*_texts_in(own), *_texts_in(request.provider_options)}
         yield from (tier for tier in tariff.tiers if tier in names)

@@ -14,7 +14,6 @@ from interlingua.client.middleware.circuits import (
     Closed,
     Entry,
     Failure,
-    finish,
     judge,
 )
 from interlingua.client.middleware.layers import (
@@ -25,6 +24,7 @@ from interlingua.client.middleware.layers import (
 )
 from interlingua.client.stores.contract import Store, storable
 from interlingua.providers.fold import close_stream
+from interlingua.providers.tasks import finish
 from interlingua.spec.errors import CircuitOpenError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request

@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from interlingua.client.middleware.rate_limit import is_local_limit
 from interlingua.client.stores.contract import Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.providers.log import logger
+from interlingua.providers.tasks import finish, start_task
 from interlingua.spec.content import Record
 from interlingua.spec.errors import (
     AuthenticationError,
@@ -154,20 +155,6 @@ def opened(
 
 # With the store.
 
-_running: set[asyncio.Future[Any]] = set()  # the event loop keeps only weak references
-
-
-def _start(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-    task = asyncio.ensure_future(work)
-    _running.add(task)
-    task.add_done_callback(_running.discard)
-    return task
-
-
-async def finish(work: Coroutine[Any, Any, Any]) -> Any:
-    """Wait for work that goes on to its end if the task that waits is cancelled."""
-    return await asyncio.shield(_start(work))
-
 
 class Circuits:
     """The circuits of one middleware, by key."""
@@ -213,14 +200,14 @@ class Circuits:
             return Closed(circuit.until - now, circuit.reason)
         probe = f"circuit-probe:{key}"
         lease = self.rules.probe_lease
-        taking = _start(self._store.put(probe, b"1", ttl=lease, only_new=True))
+        taking = start_task(self._store.put(probe, b"1", ttl=lease, only_new=True))
         try:
             if not await asyncio.shield(taking):
                 return Closed(_BUSY, circuit.reason)
             # Another call's probe may have ended between the two steps.
             latest = await self.find(key)
         except BaseException:  # cancelled, perhaps
-            _start(self._give_back(probe, taking))
+            start_task(self._give_back(probe, taking))
             raise
         if state_of(latest, now) == "half_open":
             logger.info("Circuit %s is half-open: one call goes through.", key)

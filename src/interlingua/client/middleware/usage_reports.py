@@ -24,7 +24,6 @@ from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
-from interlingua.providers.tariffs import Seller
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.media.batch import BatchResult
 from interlingua.spec.operations import OperationResult
@@ -177,7 +176,7 @@ class _Meter:
         self._request = request
         key = request.provider or ""
         adapter = calls.adapters.get(key)  # it may be unregistered before the end of the call
-        self._seller = Seller(key) if adapter is None else seller_of(adapter, key)
+        self._seller = seller_of(adapter, key)
         self._tariffs = calls.tariffs
         self._batch = batch
         self._facts: dict[str, Any] = {
