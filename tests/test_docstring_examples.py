@@ -42,7 +42,7 @@ BEFORE = {
         entry = {"aliases": ["opus"], "adapter": "openai"}
         Path("m.yaml").write_text(json.dumps({"adapters": {"openai": {}}, "models": {"m": entry}}))
         registry = Client.from_file("m.yaml", {}).registry""",
-    "interlingua.dialects.SealedState": """
+    "interlingua.serving.SealedState": """
         upstream, client = get("anthropic_messages"), get("openai_responses")
         key, call = bytes(16), client.encode_request(Request(model="m", messages="Hi."))
         async def ask_upstream(request):

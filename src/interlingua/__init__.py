@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from interlingua import transport as transport
     from interlingua import video as video
     from interlingua.api.execute import execute as execute
-    from interlingua.api.media.embeddings import embed as embed
-    from interlingua.api.media.embeddings import embed_many as embed_many
-    from interlingua.api.media.images import edit_image as edit_image
-    from interlingua.api.media.images import generate_image as generate_image
-    from interlingua.api.media.speech import speak as speak
-    from interlingua.api.media.speech import transcribe as transcribe
-    from interlingua.api.media.video import generate_video as generate_video
+    from interlingua.api.modalities.embeddings import embed as embed
+    from interlingua.api.modalities.embeddings import embed_many as embed_many
+    from interlingua.api.modalities.images import edit_image as edit_image
+    from interlingua.api.modalities.images import generate_image as generate_image
+    from interlingua.api.modalities.speech import speak as speak
+    from interlingua.api.modalities.speech import transcribe as transcribe
+    from interlingua.api.modalities.video import generate_video as generate_video
     from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
     from interlingua.client.retry_policy import RetryPolicy as RetryPolicy
     from interlingua.client.retry_policy import retry as retry
     from interlingua.providers.adapter import HttpAdapter as HttpAdapter
-    from interlingua.providers.cancel import AbortController as AbortController
-    from interlingua.providers.cancel import AbortSignal as AbortSignal
     from interlingua.providers.named import AnthropicAdapter as AnthropicAdapter
     from interlingua.providers.named import GeminiAdapter as GeminiAdapter
     from interlingua.providers.named import LocalAdapter as LocalAdapter
     from interlingua.providers.named import OpenAIAdapter as OpenAIAdapter
     from interlingua.providers.named import OpenAICompatibleAdapter as OpenAICompatibleAdapter
+    from interlingua.runtime.cancel import AbortController as AbortController
+    from interlingua.runtime.cancel import AbortSignal as AbortSignal
     from interlingua.spec.content import Audio as Audio
     from interlingua.spec.content import Citation as Citation
     from interlingua.spec.content import Document as Document
@@ -107,12 +107,12 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api.execute": ("execute",),
-    "api.media.embeddings": ("embed", "embed_many"),
-    "api.media.images": ("edit_image", "generate_image"),
-    "api.media.speech": ("speak", "transcribe"),
-    "api.media.video": ("generate_video",),
+    "api.modalities.embeddings": ("embed", "embed_many"),
+    "api.modalities.images": ("edit_image", "generate_image"),
+    "api.modalities.speech": ("speak", "transcribe"),
+    "api.modalities.video": ("generate_video",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
-    "providers.cancel": ("AbortController", "AbortSignal"),
+    "runtime.cancel": ("AbortController", "AbortSignal"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
     "api.run.limits": ("RunLimits",),
     "api.run.many": ("generate_many",),

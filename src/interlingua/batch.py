@@ -9,7 +9,7 @@ Batches: many requests that a provider answers within a day, at a lower price.
         print(result.id, result.error or result.response.text)
 """
 
-from interlingua.api.media.batch import (
+from interlingua.api.modalities.batch import (
     BatchResults,
     SubmitOptions,
     cancel,
@@ -19,8 +19,8 @@ from interlingua.api.media.batch import (
     submit,
     wait,
 )
-from interlingua.api.media.batch import list_batches as list
-from interlingua.spec.media.batch import Batch, BatchCounts, BatchFault, BatchResult
+from interlingua.api.modalities.batch import list_batches as list
+from interlingua.spec.modalities.batch import Batch, BatchCounts, BatchFault, BatchResult
 
 __all__ = [
     "Batch",

@@ -8,9 +8,9 @@ Files that providers store, for requests that refer to them.
     await files.delete(file)
 """
 
-from interlingua.api.media.files import delete, download, get, read, upload, wait
-from interlingua.api.media.files import list_files as list
-from interlingua.spec.media.files import DeletedFile, StoredFile
+from interlingua.api.modalities.files import delete, download, get, read, upload, wait
+from interlingua.api.modalities.files import list_files as list
+from interlingua.spec.modalities.files import DeletedFile, StoredFile
 
 __all__ = [
     "DeletedFile",

@@ -5,29 +5,29 @@ The functions that most programs need, such as `transcribe` and `speak`, are at 
 Import from here to stream, or to name a result in an annotation.
 """
 
-from interlingua.api.media.embeddings import EmbedProgress, rank, similarity
-from interlingua.api.media.images import ImageOptions, ImageStream, save_image, stream_image
-from interlingua.api.media.judgements import moderate, rerank
-from interlingua.api.media.models import count_tokens, served_models
-from interlingua.api.media.perform import MediaOptions
-from interlingua.api.media.speech import (
+from interlingua.api.modalities.embeddings import EmbedProgress, rank, similarity
+from interlingua.api.modalities.images import ImageOptions, ImageStream, save_image, stream_image
+from interlingua.api.modalities.judgements import moderate, rerank
+from interlingua.api.modalities.models import count_tokens, served_models
+from interlingua.api.modalities.perform import MediaOptions
+from interlingua.api.modalities.speech import (
     SpeechStream,
     TranscriptStream,
     stream_speech,
     stream_transcription,
 )
-from interlingua.spec.media.embeddings import EmbedResult, TaskType
-from interlingua.spec.media.images import GeneratedImage, ImageResult, PartialImage
-from interlingua.spec.media.moderation import Moderation, ModerationResult
-from interlingua.spec.media.ranking import RankedDocument, RerankResult
-from interlingua.spec.media.speech import (
+from interlingua.spec.modalities.embeddings import EmbedResult, TaskType
+from interlingua.spec.modalities.images import GeneratedImage, ImageResult, PartialImage
+from interlingua.spec.modalities.moderation import Moderation, ModerationResult
+from interlingua.spec.modalities.ranking import RankedDocument, RerankResult
+from interlingua.spec.modalities.speech import (
     Speech,
     Transcript,
     TranscriptDelta,
     TranscriptSegment,
     TranscriptWord,
 )
-from interlingua.spec.media.vectors import Vector
+from interlingua.spec.modalities.vectors import Vector
 
 __all__ = [
     "EmbedProgress",

@@ -5,7 +5,7 @@ Video jobs, step by step: start them, ask about them, wait, download.
 another process, or to name a `VideoJob` in an annotation.
 """
 
-from interlingua.api.media.video import (
+from interlingua.api.modalities.video import (
     cancel,
     create,
     delete,
@@ -14,8 +14,8 @@ from interlingua.api.media.video import (
     retrieve,
     wait,
 )
-from interlingua.api.media.video import list_jobs as list
-from interlingua.spec.media.video import VideoFile, VideoJob, VideoState, VideoVariant
+from interlingua.api.modalities.video import list_jobs as list
+from interlingua.spec.modalities.video import VideoFile, VideoJob, VideoState, VideoVariant
 
 __all__ = [
     "VideoFile",

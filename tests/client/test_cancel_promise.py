@@ -13,7 +13,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, RateLimitError
 from interlingua.spec.events import Finish, StreamStart, TextDelta, TextEnd, TextStart

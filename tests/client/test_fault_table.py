@@ -22,7 +22,7 @@ from interlingua.simulator import (
     stall,
     text,
 )
-from interlingua.spec.contracts import Limits, Timeouts
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,

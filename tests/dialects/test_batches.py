@@ -17,7 +17,7 @@ from interlingua.dialects.openai_chat import mistral_batches
 from interlingua.dialects.openai_shared import batches as openai_batches
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, text
-from interlingua.spec.media.batch import ENDED, Batch, ServedBatch
+from interlingua.spec.modalities.batch import ENDED, Batch, ServedBatch
 from interlingua.transport import AsgiTransport
 
 

@@ -23,9 +23,9 @@ from interlingua.serving.application import find_route
 from interlingua.simulator.operations import embeddings, judgements
 from interlingua.spec.content import Audio, Image, Text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
-from interlingua.spec.media.embeddings import EmbedInput, TaskType
-from interlingua.spec.media.moderation import ModerateInput
-from interlingua.spec.media.ranking import RerankInput
+from interlingua.spec.modalities.embeddings import EmbedInput, TaskType
+from interlingua.spec.modalities.moderation import ModerateInput
+from interlingua.spec.modalities.ranking import RerankInput
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 TASKS = get_args(TaskType)

@@ -14,7 +14,7 @@ from interlingua.errors import ContentFilterError, SDKError, StreamError, Unsupp
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.content import Audio
 from interlingua.spec.contracts import NEUTRAL_PROFILE
-from interlingua.spec.media.speech import SpeakInput, Speech, TranscribeInput, Transcript
+from interlingua.spec.modalities.speech import SpeakInput, Speech, TranscribeInput, Transcript
 from interlingua.spec.operations import OperationReply
 from interlingua.transport import CannedReply, CannedTransport
 from interlingua.wire.wav import wrap_samples

@@ -10,7 +10,8 @@ import pytest
 
 from interlingua import Request
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.spec.contracts import Limits, Timeouts, WireCall
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, SDKError, StreamError
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import Operation

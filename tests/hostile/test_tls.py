@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from interlingua.spec.contracts import Limits, Timeouts
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import DecodeError, NetworkError, RequestTimeoutError, StreamError
 from interlingua.transport import HttpxTransport
 from support.http2 import http2, http2_tls, send

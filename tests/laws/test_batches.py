@@ -16,7 +16,7 @@ from interlingua.errors import SDKError, StreamError
 from interlingua.serving.application import find_route
 from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
 from interlingua.spec.errors import AbortError, ProviderTimeoutError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     Batch,
     BatchInput,
     BatchQuery,

@@ -24,7 +24,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ToolCallDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
-from interlingua.wire.framing import encode_sse
+from interlingua.wire.sse import encode_sse
 from support.deferred_tools import SCHEMA, deferred_request
 from support.run_profile import FULL
 

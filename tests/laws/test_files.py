@@ -9,7 +9,7 @@ import pytest
 from interlingua import dialects
 from interlingua.serving.application import find_route
 from interlingua.spec.contracts import NEUTRAL_PROFILE, FormPart, WireCall
-from interlingua.spec.media.files import (
+from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
     ListFilesInput,

@@ -26,8 +26,8 @@ from interlingua.spec.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from interlingua.spec.media.images import ImageInput
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.request import Request
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.image_size import read_image_size

@@ -14,14 +14,9 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
-from interlingua.dialects import (
-    Frame,
-    SealedState,
-    StreamAccumulator,
-    WireCall,
-    events_from_response,
-)
+from interlingua.dialects import Frame, StreamAccumulator, WireCall, events_from_response
 from interlingua.errors import SDKError, ServerError
+from interlingua.serving import SealedState
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request

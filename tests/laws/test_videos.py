@@ -21,8 +21,14 @@ from interlingua.errors import (
 from interlingua.serving.application import find_route
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
-from interlingua.spec.media.sizes import pixels_of, ratio_of, ratio_value, resolution_of, size_of
-from interlingua.spec.media.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
+from interlingua.spec.modalities.sizes import (
+    pixels_of,
+    ratio_of,
+    ratio_value,
+    resolution_of,
+    size_of,
+)
+from interlingua.spec.modalities.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
 from interlingua.spec.operations import OperationReply
 from interlingua.wire.json_text import dumps, loads
 from support.corpus import file_records

@@ -22,13 +22,13 @@ from interlingua.spec.errors import (
     RateLimitError,
     StreamError,
 )
-from interlingua.spec.media.embeddings import EmbedInput
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.embeddings import EmbedInput
 from interlingua.spec.request import Request
 from interlingua.transport import AiohttpTransport, HttpxTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.media import fetch_media
-from interlingua.wire.event_stream import MEDIA_TYPE, encode_chunk, encode_exception
+from interlingua.wire.aws_event_stream import MEDIA_TYPE, encode_chunk, encode_exception
 from interlingua.wire.sigv4 import AwsCredentials
 from support.clouds import Guard, has_header, is_signed
 

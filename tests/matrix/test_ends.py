@@ -8,7 +8,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import tool
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import cut, error, pieces, text, tool_call
 from interlingua.spec.errors import (
     AbortError,

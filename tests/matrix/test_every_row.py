@@ -12,7 +12,7 @@ from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import ROWS
 from interlingua.simulator import Simulator, serve_in_thread, text, tool_call
-from interlingua.spec.media.embeddings import EmbedInput
+from interlingua.spec.modalities.embeddings import EmbedInput
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedTransport
 from support.clouds import Guard

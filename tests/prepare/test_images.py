@@ -15,7 +15,7 @@ from interlingua.prepare.images import (
     parse_ratio,
 )
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.media.images import ImageInput
+from interlingua.spec.modalities.images import ImageInput
 
 XAI = RULES["xai"].limits("grok-imagine-image")
 MODELS = ("gpt-image-1-mini", "gpt-image-2", "gpt-image-2.5-flare", "dall-e-3", "flux")

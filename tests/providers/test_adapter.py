@@ -11,7 +11,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.simulator import error, header, rate_limit, text, thinking, tool_call, usage
 from interlingua.spec.content import Image, Text
-from interlingua.spec.contracts import Timeouts
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import (
     AbortError,
     AuthenticationError,

@@ -14,7 +14,7 @@ from interlingua.providers.batches import BatchRequests
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.tariffs import Tariffs
 from interlingua.spec.contracts import NEUTRAL_PROFILE, HttpRequest
-from interlingua.spec.media.batch import BatchInput
+from interlingua.spec.modalities.batch import BatchInput
 from interlingua.spec.operations import ItemFormat
 from interlingua.transport.bodies import FileBody
 from interlingua.wire.batches import ReplyLines

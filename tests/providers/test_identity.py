@@ -11,7 +11,7 @@ from interlingua.local import LocalServer
 from interlingua.providers.identity import IGNORED, identity_of
 from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.contracts import Timeouts
+from interlingua.spec.defaults import Timeouts
 from interlingua.transport import Limits
 from support.rows import address_of
 

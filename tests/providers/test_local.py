@@ -7,8 +7,8 @@ import jsonschema_rs
 import pytest
 from msgspec.structs import replace
 
-from interlingua.api.media.embeddings import embed, embed_many, similarity
-from interlingua.api.media.models import count_tokens
+from interlingua.api.modalities.embeddings import embed, embed_many, similarity
+from interlingua.api.modalities.models import count_tokens
 from interlingua.client.client import Client
 from interlingua.local import LocalServer, local_server, server_for
 from interlingua.providers.adapter import HttpAdapter

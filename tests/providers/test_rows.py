@@ -19,7 +19,7 @@ from interlingua.providers.rows import (
     with_installed,
 )
 from interlingua.spec.errors import ConfigurationError, UnsupportedError
-from interlingua.spec.media.embeddings import EmbedInput
+from interlingua.spec.modalities.embeddings import EmbedInput
 from interlingua.transport.canned import CannedTransport
 from support.rows import address_of, variables_of
 

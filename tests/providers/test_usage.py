@@ -13,7 +13,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.transport.canned import CannedReply, CannedTransport
-from interlingua.wire.framing import encode_sse
+from interlingua.wire.sse import encode_sse
 from support.rows import address_of, answers_chats
 from support.warning_codes import codes
 

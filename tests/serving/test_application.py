@@ -35,7 +35,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport
-from interlingua.wire.framing import encode_sse
+from interlingua.wire.sse import encode_sse
 from support.simulated import DIALECTS, KEY, MODELS, adapters, settled
 from support.simulator_calls import call, call_async
 

@@ -30,7 +30,8 @@ from interlingua.simulator.answer import (
     make_frames,
     make_response,
 )
-from interlingua.wire.framing import JSONArrayDecoder, encode_sse
+from interlingua.wire.json_array import JSONArrayDecoder
+from interlingua.wire.sse import encode_sse
 from support.run_profile import examples
 from support.simulator_calls import ask, decode_stream, hello, read, read_stream
 

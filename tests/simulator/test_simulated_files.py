@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from interlingua import Message
 from interlingua.errors import InvalidRequestError, NotFoundError
 from interlingua.simulator import text
-from interlingua.spec.media.files import FileInput, ListFilesInput, UploadInput
+from interlingua.spec.modalities.files import FileInput, ListFilesInput, UploadInput
 from interlingua.transport import FileBody
 from support.simulated import generated, run, simulated
 

@@ -10,9 +10,9 @@ from interlingua.spec.contracts import (
     Frame,
     HttpRequest,
     Profile,
-    Timeouts,
     WireCall,
 )
+from interlingua.spec.defaults import Timeouts
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from interlingua.streams.accumulate import StreamAccumulator, events_from_respon
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar
 from interlingua.streams.reader import StreamReader
-from interlingua.wire.framing import JSONArrayDecoder, encode_sse
+from interlingua.wire.json_array import JSONArrayDecoder
+from interlingua.wire.sse import encode_sse
 from support import corpus
 
 WARNING = Warning(code="temperature_dropped", message="no")

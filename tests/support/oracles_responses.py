@@ -18,7 +18,7 @@ import pydantic
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame
-from interlingua.wire.framing import encode_sse
+from interlingua.wire.sse import encode_sse
 
 
 class Call(NamedTuple):

@@ -6,7 +6,7 @@ import contextlib
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, latency, serve_in_thread, stall, text
-from interlingua.spec.media.files import FileInput, UploadInput
+from interlingua.spec.modalities.files import FileInput, UploadInput
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport
 from support import virtual_time

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from interlingua import sync
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import error, text
 from support.blocking import NEVER, blocking, left, named, until
 from support.simulated import DIALECTS

@@ -9,7 +9,7 @@ import pytest
 from interlingua import sync
 from interlingua.api.tools.tool import tool
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import error, text, tool_call, tool_loop
 from interlingua.spec.errors import (
     AbortError,

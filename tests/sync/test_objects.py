@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from interlingua import sync
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import error, text, tool_call
 from interlingua.spec.errors import (
     AbortError,

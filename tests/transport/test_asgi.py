@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Limits, Timeouts, Transport
+from interlingua.spec.contracts import HttpRequest, Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import DecodeError, NetworkError, RequestTimeoutError, StreamError
 from interlingua.transport.asgi import AsgiTransport
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from interlingua.spec.contracts import Timeouts
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import (
     RequestTimeoutError,
     StreamError,

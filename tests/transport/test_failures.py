@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Limits
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,

@@ -8,7 +8,8 @@ import sys
 import httpx2
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Limits, Timeouts, Transport
+from interlingua.spec.contracts import HttpRequest, Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.spec.contracts import Limits
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import DecodeError
 from interlingua.transport.bodies import Inflater, inflate, inflater_for
 

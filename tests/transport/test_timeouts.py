@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import DecodeError
 from interlingua.transport.timeouts import (
     Bounded,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
-from interlingua.wire.framing import JSONArrayDecoder
+from interlingua.wire.json_array import JSONArrayDecoder
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('a"\\{}[],é😀\n')),

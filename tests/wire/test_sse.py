@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import ConfigurationError, StreamError
-from interlingua.wire.framing import SSEDecoder, encode_sse
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
 PIECES = [
     b"data: ", b"data:", b"data", b"event: ", b"event: delta\n", b"event", b"id: 7\n", b"id:",

@@ -265,7 +265,7 @@ def _finish(
 def _wait(
     out: Output, client: Client, reference: str, *, poll: float | None, timeout: float | None
 ) -> Batch:
-    from interlingua.api.media.batch import INTERVAL
+    from interlingua.api.modalities.batch import INTERVAL
     from interlingua.sync import batch
 
     with (

@@ -52,7 +52,7 @@ def command(
 
 def _format_of(path: Path) -> str | None:
     """The format that the name of the file asks for, if it does."""
-    from interlingua.spec.media.speech import MEDIA_TYPES
+    from interlingua.spec.modalities.speech import MEDIA_TYPES
 
     ending = path.suffix.removeprefix(".").lower()
     return ending if ending in MEDIA_TYPES else None

@@ -31,10 +31,10 @@ from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cancel import CANCELLED, CancelScope
-from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.uploads import Uploads
+from interlingua.runtime.cancel import CANCELLED, CancelScope
+from interlingua.runtime.fold import close_stream, fold_stream
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart

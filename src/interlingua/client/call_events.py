@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.providers.log import logger
+from interlingua.runtime.log import logger
 from interlingua.spec.errors import ErrorClass
 from interlingua.spec.response import Cost, Usage
 

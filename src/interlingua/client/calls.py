@@ -11,8 +11,8 @@ from interlingua.client.initialization import Initialization
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers
 from interlingua.client.routing import Routing
 from interlingua.prepare.behaviour import tools_left_out
-from interlingua.providers.cancel import Scopes
 from interlingua.providers.tariffs import Prices, Tariffs
+from interlingua.runtime.cancel import Scopes
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request

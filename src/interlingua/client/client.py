@@ -37,16 +37,16 @@ from interlingua.client.registry import (
 from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
-from interlingua.providers.callbacks import signature_of
-from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.cost import CostRange
 from interlingua.providers.credentials import Key
-from interlingua.providers.log import logger
 from interlingua.providers.operations import find_performer, name_models, takes_tariffs
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
-from interlingua.providers.ulid import new_ulid
 from interlingua.providers.uploads import Uploads, closed, closing
+from interlingua.runtime.callbacks import signature_of
+from interlingua.runtime.cancel import CancelScope, running_loop
+from interlingua.runtime.log import logger
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import check_input, check_request, describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from interlingua.client.metering import price_custom
 from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.fold import close_stream
 from interlingua.providers.tariffs import Answer
 from interlingua.providers.usage import estimate_finish, estimate_response
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
 from interlingua.spec.events import (

@@ -10,7 +10,8 @@ import msgspec
 from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.contracts import Adapter, Timeouts
+from interlingua.spec.contracts import Adapter
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.request import OnLoss
 from interlingua.wire.secrets import REDACTED, redact_headers
 

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from inspect import isawaitable
 
 from interlingua.client.routing import Routing
-from interlingua.providers.cancel import Scopes
-from interlingua.providers.log import logger
+from interlingua.runtime.cancel import Scopes
+from interlingua.runtime.log import logger
 from interlingua.spec.contracts import Adapter, Transport
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from interlingua.providers.callbacks import settle
+from interlingua.runtime.callbacks import settle
 from interlingua.spec.behaviour import RETRIED, Behaviour
 from interlingua.spec.errors import (
     ConfigurationError,

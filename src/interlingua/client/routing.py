@@ -25,7 +25,7 @@ from interlingua.providers.adapter_options import find_transport
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.environment import add_environment
 from interlingua.providers.rows import find_provider, row_name
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Transport
 from interlingua.spec.errors import ConfigurationError

@@ -29,8 +29,9 @@ from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import carried_body
-from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
+from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps
+from interlingua.wire.sse import SSEDecoder
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from interlingua.spec.contracts import Dialect
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.framing import encode_sse
+from interlingua.wire.sse import encode_sse
 
 _USAGE = Usage(input_tokens=12, output_tokens=5)
 _TEXT = Response(

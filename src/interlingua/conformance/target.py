@@ -15,20 +15,15 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import providers
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import (
-    Dialect,
-    HttpRequest,
-    Profile,
-    Timeouts,
-    Transport,
-)
+from interlingua.spec.contracts import Dialect, HttpRequest, Profile, Transport
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.transport.aiohttp_transport import default_transport
-from interlingua.wire.framing import SSEDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.secrets import Redactor
+from interlingua.wire.sse import SSEDecoder
 
 WRONG_KEY = "sk-interlingua-conformance-wrong-key"
 _SHOWN = 400  # characters of a body in a finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
@@ -29,11 +29,10 @@ from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.frames import json_frame, read_frame
-from interlingua.streams.sealed_state import SealedState
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
 from interlingua.wire.classify import error_text, make_error, read_body, read_fault, status_of
 from interlingua.wire.fields import Fields, extra_of, request_errors
-from interlingua.wire.framing import SSEDecoder, encode_sse
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
@@ -47,7 +46,6 @@ __all__ = [
     "Prepared",
     "ReasoningSegment",
     "SSEDecoder",
-    "SealedState",
     "StreamAccumulator",
     "StreamDecoder",
     "StreamEncoder",
@@ -85,6 +83,8 @@ _FUNCTIONS = (
     "encode_error",
     "decode_error",
 )
+_MOVED = frozenset(("SealedState",))
+"""Names that were here once."""
 _registered: dict[str, Dialect] = {}
 
 
@@ -135,3 +135,10 @@ def _check(dialect: Dialect) -> str:
             "FACTS.history.dialect"
         )
     return dialect.NAME
+
+
+if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getattr__`
+
+    def __getattr__(name: str) -> object:
+        where = " It has moved: import it from `interlingua.serving`." if name in _MOVED else ""
+        raise AttributeError(f"Module 'interlingua.dialects' has no attribute {name!r}.{where}")

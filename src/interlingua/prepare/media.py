@@ -20,7 +20,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import Profile
-from interlingua.spec.media.files import LOST, STORED
+from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.media.sizes import pixels_of, ratio_of, resolution_of, size_of
-from interlingua.spec.media.video import CreateVideoInput, VideoVariant
+from interlingua.spec.modalities.sizes import pixels_of, ratio_of, resolution_of, size_of
+from interlingua.spec.modalities.video import CreateVideoInput, VideoVariant
 
 
 class VideoRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,12 +31,10 @@ from interlingua.providers.answer_check import (
     read_json,
     unreadable,
 )
-from interlingua.providers.cancel import CancelScope
 from interlingua.providers.catalog.lifecycle import lifecycle_notices
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.cost import price_usage
 from interlingua.providers.default_options import under_request
-from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
     DryRun,
     Ready,
@@ -44,14 +42,12 @@ from interlingua.providers.http_requests import (
     headers_for,
     with_defaults,
 )
-from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
 from interlingua.providers.profile_check import can_stream, check_window, refuse_losses, wrong_kind
 from interlingua.providers.provider import join_url
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Tariffs, price_finish, unknown_price
-from interlingua.providers.ulid import new_ulid
 from interlingua.providers.uploads import (
     Place,
     Uploads,
@@ -60,15 +56,13 @@ from interlingua.providers.uploads import (
     closing,
 )
 from interlingua.providers.usage import estimate_finish, estimate_response
+from interlingua.runtime.cancel import CancelScope
+from interlingua.runtime.fold import fold_body, fold_stream
+from interlingua.runtime.log import log_warnings
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import (
-    HttpReply,
-    HttpRequest,
-    Limits,
-    Profile,
-    StreamDecoder,
-    WireCall,
-)
+from interlingua.spec.contracts import HttpReply, HttpRequest, Profile, StreamDecoder, WireCall
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import DecodeError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -76,10 +70,11 @@ from interlingua.spec.response import Response, Warning, label_message
 from interlingua.spec.warnings import current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
-from interlingua.wire import event_stream
-from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
+from interlingua.wire import aws_event_stream
+from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.sse import SSEDecoder
 
 OnResend: TypeAlias = Callable[[], object]
 _CATALOG = Tariffs()
@@ -432,8 +427,8 @@ class HttpAdapter(OperationCalls):
         content_type = reply.headers.get("content-type", "")
         is_json = not ready.stream or "json" in content_type
         if not is_json:
-            if content_type.startswith(event_stream.MEDIA_TYPE):
-                frames = event_stream.ChunkDecoder(limits.event, limits.events)
+            if content_type.startswith(aws_event_stream.MEDIA_TYPE):
+                frames = aws_event_stream.ChunkDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder(limits.event, limits.events)

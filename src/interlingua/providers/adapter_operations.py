@@ -14,7 +14,6 @@ from interlingua.prepare.behaviour import behave
 from interlingua.prepare.history import HistoryScan
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
-from interlingua.providers.cancel import CancelScope
 from interlingua.providers.configured_adapter import ConfiguredAdapter
 from interlingua.providers.downloads import download_items
 from interlingua.providers.http_requests import Ready, operation_request
@@ -37,8 +36,9 @@ from interlingua.providers.operations import (
 )
 from interlingua.providers.reading import LARGE
 from interlingua.providers.tariffs import Tariffs, price_answer
-from interlingua.providers.ulid import new_ulid
 from interlingua.providers.uploads import check_body_size, check_value_size
+from interlingua.runtime.cancel import CancelScope
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     HttpRequest,
@@ -46,7 +46,7 @@ from interlingua.spec.contracts import (
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     BATCH_TIER,
     BatchInput,
     BatchQuery,

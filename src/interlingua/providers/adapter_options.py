@@ -20,7 +20,8 @@ from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.contracts import Limits, Timeouts, Transport
+from interlingua.spec.contracts import Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationInput

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlingua.providers.http_requests import Ready, join_headers
 from interlingua.spec.contracts import Content
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
-from interlingua.spec.media.batch import BatchInput
+from interlingua.spec.modalities.batch import BatchInput
 from interlingua.spec.operations import ItemFormat
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning

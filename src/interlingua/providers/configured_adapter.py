@@ -22,7 +22,6 @@ from interlingua.providers.adapter_options import (
     find_transport,
     with_base_path,
 )
-from interlingua.providers.cancel import Scopes
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.credentials import Credentials, Key, credentials_of
 from interlingua.providers.endpoints import Endpoint
@@ -32,15 +31,10 @@ from interlingua.providers.provider import Provider, check_base_url, find_dialec
 from interlingua.providers.rows import find_provider
 from interlingua.providers.signed_transport import sign_with
 from interlingua.providers.tariffs import Seller
+from interlingua.runtime.cancel import Scopes
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.contracts import (
-    AdapterCapabilities,
-    Dialect,
-    Limits,
-    Profile,
-    Timeouts,
-    Transport,
-)
+from interlingua.spec.contracts import AdapterCapabilities, Dialect, Profile, Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.tokens.estimate import estimate_request

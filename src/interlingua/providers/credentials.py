@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from interlingua.providers.log import logger
+from interlingua.runtime.log import logger
 from interlingua.spec.errors import AuthenticationError, ConfigurationError, SDKError
 from interlingua.wire.sigv4 import AwsCredentials
 

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from interlingua.providers.answer_check import read_error
-from interlingua.providers.cancel import CancelScope
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
+from interlingua.runtime.cancel import CancelScope
 from interlingua.spec.contracts import Dialect, HttpRequest, Transport
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.operations import ItemDecoder

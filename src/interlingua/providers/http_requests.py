@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from interlingua.providers.provider import join_url
 from interlingua.providers.tariffs import Tariffs
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Content, HttpRequest, Limits, Profile, Timeouts, WireCall
+from interlingua.spec.contracts import Content, HttpRequest, Profile, WireCall
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.json_text import dumps

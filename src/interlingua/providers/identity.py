@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.wire.secrets import is_secret_header
 

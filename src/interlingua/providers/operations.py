@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from interlingua.providers.answer_check import read_error, reported_error
-from interlingua.providers.cancel import CancelScope
 from interlingua.providers.provider import Provider, find_dialect
 from interlingua.providers.reading import LARGE
 from interlingua.providers.tariffs import Seller, Tariffs, price_answer
 from interlingua.providers.usage import estimate_embedding
+from interlingua.runtime.cancel import CancelScope
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Adapter,
@@ -27,7 +27,7 @@ from interlingua.spec.contracts import (
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
-from interlingua.spec.media.embeddings import EmbedInput, EmbedResult
+from interlingua.spec.modalities.embeddings import EmbedInput, EmbedResult
 from interlingua.spec.operations import (
     InputLimits,
     ItemDecoder,

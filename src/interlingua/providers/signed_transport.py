@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from interlingua.providers.credentials import Credentials, Secret
 from interlingua.providers.endpoints import Signing
 from interlingua.providers.provider import Provider, sign
-from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts, Transport
+from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, UnsupportedError
 from interlingua.wire.sigv4 import sign_request
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.media.files import LOST, STORED
+from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.request import Request
 from interlingua.transport.media import Media, find_media, replace_media
 

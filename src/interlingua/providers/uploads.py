@@ -16,16 +16,16 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from interlingua.prepare.history import HistoryScan
-from interlingua.providers.log import logger
 from interlingua.providers.operations import offers
 from interlingua.providers.provider import Provider
-from interlingua.providers.tasks import finish
+from interlingua.runtime.log import logger
+from interlingua.runtime.tasks import finish
 from interlingua.spec.content import Document
 from interlingua.spec.contracts import Content
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError
 from interlingua.spec.facts import Facts
-from interlingua.spec.media.files import FileInput, StoredFile, UploadInput
-from interlingua.spec.media.speech import TranscribeInput
+from interlingua.spec.modalities.files import FileInput, StoredFile, UploadInput
+from interlingua.spec.modalities.speech import TranscribeInput
 from interlingua.spec.request import Request
 from interlingua.transport.media import (
     MAX_FILE,

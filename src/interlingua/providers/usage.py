@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from interlingua.spec.content import Part, Text
 from interlingua.spec.events import Finish
-from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage
 from interlingua.spec.warnings import make_warning, target_name

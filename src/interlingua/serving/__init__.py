@@ -19,6 +19,7 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Receive, Reply, Send
+from interlingua.serving.sealed_state import SealedState
 from interlingua.spec.operations import Failure
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Receive",
     "RefusedError",
     "Reply",
+    "SealedState",
     "Send",
     "check_form",
     "check_key",

@@ -42,12 +42,12 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.spec.request import Request
-from interlingua.wire import event_stream
+from interlingua.wire import aws_event_stream
 from interlingua.wire.classify import classify, read_fault
-from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import decode_form
 from interlingua.wire.secrets import redact_headers
+from interlingua.wire.sse import encode_sse
 
 _BEARER = "bearer "
 
@@ -361,8 +361,8 @@ def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Fra
         return Reply(200, {"content-type": content_type}, _array_chunks(frames), is_stream=True)
     facts = incoming.route.facts
     if facts is not None and facts.framing == "aws-event-stream":
-        headers = {"content-type": event_stream.MEDIA_TYPE}
-        return Reply(200, headers, _map(event_stream.encode_chunk, frames), is_stream=True)
+        headers = {"content-type": aws_event_stream.MEDIA_TYPE}
+        return Reply(200, headers, _map(aws_event_stream.encode_chunk, frames), is_stream=True)
     headers = {"content-type": SSE, "cache-control": "no-cache"}
     return Reply(200, headers, _map(encode_sse, frames), is_stream=True)
 

@@ -55,7 +55,7 @@ from interlingua.simulator.script import Answer, Exchange, Script, ScriptError
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
-from interlingua.spec.media.batch import BatchReply
+from interlingua.spec.modalities.batch import BatchReply
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
 from interlingua.wire.batches import expired

@@ -15,8 +15,8 @@ from interlingua.spec import errors
 from interlingua.spec.content import FilePath, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.media.vectors import Vector, decode_vector, encode_vector
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.vectors import Vector, decode_vector, encode_vector
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response

@@ -32,8 +32,8 @@ from interlingua.spec.events import (
     ToolCallEnd,
 )
 from interlingua.spec.response import Response
-from interlingua.wire.framing import SSEDecoder
 from interlingua.wire.json_text import loads
+from interlingua.wire.sse import SSEDecoder
 
 
 class FrameDecoder(Protocol):

@@ -10,11 +10,11 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from interlingua.api.media import batch as async_batch
-from interlingua.api.media.batch import INTERVAL, BatchName, SubmitSettings
-from interlingua.api.media.batch_items import BatchItems
+from interlingua.api.modalities import batch as async_batch
+from interlingua.api.modalities.batch import INTERVAL, BatchName, SubmitSettings
+from interlingua.api.modalities.batch_items import BatchItems
 from interlingua.client.client import Client as AsyncClient
-from interlingua.spec.media.batch import Batch, BatchResult
+from interlingua.spec.modalities.batch import Batch, BatchResult
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, unwrap
 from interlingua.sync.loop_thread import background

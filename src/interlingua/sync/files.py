@@ -10,9 +10,9 @@ import builtins
 from os import PathLike
 from typing import Unpack
 
-from interlingua.api.media import files as async_files
-from interlingua.api.media.files import FileName, FileSource
-from interlingua.spec.media.files import ByteProgress, DeletedFile, StoredFile
+from interlingua.api.modalities import files as async_files
+from interlingua.api.modalities.files import FileName, FileSource
+from interlingua.spec.modalities.files import ByteProgress, DeletedFile, StoredFile
 from interlingua.sync.client import unwrap
 from interlingua.sync.loop_thread import background
 from interlingua.sync.media import MediaOptions

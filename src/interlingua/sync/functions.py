@@ -25,7 +25,7 @@ from interlingua.api.tools import mcp as async_mcp
 from interlingua.api.tools.mcp import MCPServer, MCPTools
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
-from interlingua.providers.cancel import ABORTED, AbortSignal
+from interlingua.runtime.cancel import ABORTED, AbortSignal
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent

@@ -10,31 +10,31 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from os import PathLike
 from typing import Generic, Literal, Self, TypeVar, Unpack
 
-from interlingua.api.media import embeddings as async_embeddings
-from interlingua.api.media import images as async_images
-from interlingua.api.media import judgements as async_judgements
-from interlingua.api.media import models as async_models
-from interlingua.api.media import speech as async_speech
-from interlingua.api.media import streams as async_streams
-from interlingua.api.media import video as async_video
-from interlingua.api.media.embeddings import CONCURRENCY, Embeddable, ProgressCallback
-from interlingua.api.media.images import ImageSettings
-from interlingua.api.media.judgements import Moderated
-from interlingua.api.media.perform import MediaSettings
-from interlingua.api.media.sources import AudioSource, ImageSource
-from interlingua.api.media.speech import TranscriptEvent
-from interlingua.api.media.streams import NOT_ENDED
+from interlingua.api.modalities import embeddings as async_embeddings
+from interlingua.api.modalities import images as async_images
+from interlingua.api.modalities import judgements as async_judgements
+from interlingua.api.modalities import models as async_models
+from interlingua.api.modalities import speech as async_speech
+from interlingua.api.modalities import streams as async_streams
+from interlingua.api.modalities import video as async_video
+from interlingua.api.modalities.embeddings import CONCURRENCY, Embeddable, ProgressCallback
+from interlingua.api.modalities.images import ImageSettings
+from interlingua.api.modalities.judgements import Moderated
+from interlingua.api.modalities.perform import MediaSettings
+from interlingua.api.modalities.sources import AudioSource, ImageSource
+from interlingua.api.modalities.speech import TranscriptEvent
+from interlingua.api.modalities.streams import NOT_ENDED
 from interlingua.api.run.options import Prompt
 from interlingua.client.client import Client as AsyncClient
-from interlingua.providers.cancel import ABORTED, AbortSignal
+from interlingua.runtime.cancel import ABORTED, AbortSignal
 from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ConfigurationError
-from interlingua.spec.media.embeddings import EmbedResult, TaskType, VectorEncoding
-from interlingua.spec.media.images import GeneratedImage, ImageResult, PartialImage
-from interlingua.spec.media.moderation import ModerationResult
-from interlingua.spec.media.ranking import RerankResult
-from interlingua.spec.media.speech import AudioFormat, Speech, Timestamps, Transcript
-from interlingua.spec.media.video import VideoJob, VideoProgress, VideoVariant
+from interlingua.spec.modalities.embeddings import EmbedResult, TaskType, VectorEncoding
+from interlingua.spec.modalities.images import GeneratedImage, ImageResult, PartialImage
+from interlingua.spec.modalities.moderation import ModerationResult
+from interlingua.spec.modalities.ranking import RerankResult
+from interlingua.spec.modalities.speech import AudioFormat, Speech, Timestamps, Transcript
+from interlingua.spec.modalities.video import VideoJob, VideoProgress, VideoVariant
 from interlingua.spec.operations import OperationResult, ServedModel
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import AnyTool

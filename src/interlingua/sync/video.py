@@ -10,11 +10,11 @@ import builtins
 from os import PathLike
 from typing import Unpack
 
-from interlingua.api.media import video as async_video
-from interlingua.api.media.sources import ImageSource
-from interlingua.api.media.video import JobReference
-from interlingua.spec.media.files import ByteProgress
-from interlingua.spec.media.video import VideoJob, VideoProgress, VideoVariant
+from interlingua.api.modalities import video as async_video
+from interlingua.api.modalities.sources import ImageSource
+from interlingua.api.modalities.video import JobReference
+from interlingua.spec.modalities.files import ByteProgress
+from interlingua.spec.modalities.video import VideoJob, VideoProgress, VideoVariant
 from interlingua.sync.client import unwrap
 from interlingua.sync.loop_thread import background
 from interlingua.sync.media import MediaOptions

@@ -7,7 +7,8 @@ replies, a recording), to set `Timeouts` or `Limits`, or to write your own `Tran
 
 from typing import TYPE_CHECKING, Any
 
-from interlingua.spec.contracts import Limits, Timeouts, Transport
+from interlingua.spec.contracts import Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import os
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import ConfigurationError, NetworkError, SDKError, StreamError
 from interlingua.transport.timeouts import host_of, timeout_error
 

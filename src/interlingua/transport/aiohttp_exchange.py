@@ -10,7 +10,8 @@ from typing import Self
 
 import aiohttp
 
-from interlingua.spec.contracts import HttpRequest, Limits, Timeouts
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import SDKError, StreamError, TimeoutPhase
 from interlingua.transport.aiohttp_errors import body_error, send_error
 from interlingua.transport.aiohttp_pool import OpenReply, Pool

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import aiohttp
 from yarl import URL
 
-from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Timeouts
 from interlingua.transport.aiohttp_connector import Connector, Handler, StaleConnectionError
 from interlingua.transport.bodies import ACCEPTED, OutgoingBody, sent_headers
 from interlingua.transport.proxies import Proxies

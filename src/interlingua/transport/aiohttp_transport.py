@@ -7,7 +7,8 @@ import ssl
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts, Transport
+from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.transport.per_loop import PerLoop
 
 if TYPE_CHECKING:

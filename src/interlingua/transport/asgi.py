@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts
+from interlingua.spec.contracts import HttpReply, HttpRequest
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import NetworkError, SDKError, StreamError
 from interlingua.transport.bodies import OutgoingBody
 from interlingua.transport.canned import MemoryReply

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from interlingua.spec.contracts import HttpRequest, Limits
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 
 _PIECE = 256 * 1024

@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Limits
+from interlingua.spec.contracts import HttpReply, HttpRequest
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.transport.bodies import with_whole_body
 from interlingua.transport.timeouts import Bounded, is_one_value, too_large

@@ -17,7 +17,7 @@ from interlingua.spec.check import refuse
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from interlingua.spec.media.files import ByteProgress
+    from interlingua.spec.modalities.files import ByteProgress
 
 _PIECE = 256 * 1024
 """How many bytes are collected before a thread writes them."""

@@ -10,7 +10,8 @@ from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts
+from interlingua.spec.contracts import HttpReply, HttpRequest
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import (
     ConfigurationError,
     NetworkError,

@@ -9,7 +9,8 @@ from math import inf
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, TimeoutPhase
 
 # Messages name the host and never the URL, because its query may contain an API key.

@@ -14,7 +14,7 @@ from interlingua.spec.errors import (
     ProviderTimeoutError,
     SDKError,
 )
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     Batch,
     BatchQuery,
     BatchReply,

@@ -10,7 +10,7 @@ from typing import Any
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.media.files import (
+from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
     ListFilesInput,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from interlingua.spec.content import Image, Refusal
 from interlingua.spec.errors import ContentFilterError, DecodeError, SDKError
-from interlingua.spec.media.images import GeneratedImage, ImageInput, ImageResult, PartialImage
+from interlingua.spec.modalities.images import GeneratedImage, ImageInput, ImageResult, PartialImage
 from interlingua.spec.response import Response
 from interlingua.wire.image_size import read_image_size
 from interlingua.wire.media import decode_base64, media_type_for

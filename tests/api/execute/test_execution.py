@@ -9,7 +9,7 @@ import pytest
 from interlingua.api.execute import execute
 from interlingua.api.run.clients import set_default_client
 from interlingua.api.tools.tool import Tool, tool
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import (
     error,
     error_event,

@@ -14,7 +14,7 @@ from interlingua.api.run.generate import stream
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, RequestTimeoutError, ServerError, StreamError
 from interlingua.spec.events import Finish, StreamStart, TextDelta, TextEnd, TextStart

@@ -10,7 +10,7 @@ from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import latency, text, thinking, tool_call, tool_loop
 from interlingua.spec.content import Thinking, ToolCall
 from interlingua.spec.errors import AbortError

@@ -15,7 +15,7 @@ from interlingua.api.run.options import (
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 

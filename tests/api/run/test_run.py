@@ -14,8 +14,8 @@ from interlingua.api.objects.functions import stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.client import Client
-from interlingua.providers.cancel import AbortController
 from interlingua.providers.named import AnthropicAdapter, GeminiAdapter
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import (
     cut,
     error,
@@ -26,7 +26,7 @@ from interlingua.simulator import (
     tool_call,
     usage,
 )
-from interlingua.spec.contracts import Timeouts
+from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import (
     AbortError,
     AuthenticationError,

@@ -10,7 +10,7 @@ from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import error, text, tool_call, usage
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import (

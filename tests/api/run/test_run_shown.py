@@ -131,7 +131,7 @@ def test_safe_30_one_line_per_request_and_code(way, caplog):
 
 def test_safe_30_every_warning_names_its_place():
     """Safe 30: a warning whose sentence does not name the target gets it in the log line."""
-    from interlingua.providers.log import log_warnings
+    from interlingua.runtime.log import log_warnings
     from interlingua.spec.request import Request
 
     caught = []

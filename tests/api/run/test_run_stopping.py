@@ -11,7 +11,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.providers.cancel import AbortController, AbortSignal
+from interlingua.runtime.cancel import AbortController, AbortSignal
 from interlingua.simulator import error, text, tool_call
 from interlingua.spec.content import Text
 from interlingua.spec.errors import (

@@ -9,7 +9,7 @@ from interlingua.api.run.generate import stream
 from interlingua.api.run.results import StepResult
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import tool
-from interlingua.providers.cancel import AbortSignal
+from interlingua.runtime.cancel import AbortSignal
 from interlingua.simulator import text, tool_call, tool_loop
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import InvalidToolCallError

@@ -33,8 +33,8 @@ from interlingua.simulator import (
     use_tools,
 )
 from interlingua.spec.content import Audio
-from interlingua.spec.media.files import UploadInput
-from interlingua.spec.media.speech import TranscribeInput
+from interlingua.spec.modalities.files import UploadInput
+from interlingua.spec.modalities.speech import TranscribeInput
 from support.simulated import MODELS, settled
 from support.warning_codes import codes
 

@@ -10,7 +10,7 @@ from interlingua.api.run.options import GenerateOptions, TimeoutConfig
 from interlingua.api.session.session import Session
 from interlingua.api.session.store import SessionStore
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import scripted, text, tool_call
 from interlingua.spec.errors import ConfigurationError, DecodeError, RunLimitError
 from interlingua.spec.request import ResponseFormat, ToolChoice

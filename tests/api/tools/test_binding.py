@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.api.tools.binding import read_handler
 from interlingua.api.tools.context import ToolContext
-from interlingua.providers.cancel import AbortController, AbortSignal
+from interlingua.runtime.cancel import AbortController, AbortSignal
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 

@@ -14,7 +14,7 @@ from interlingua.api.tools.check import ReadyCall, prepare
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool, tool
-from interlingua.providers.cancel import AbortController, AbortSignal
+from interlingua.runtime.cancel import AbortController, AbortSignal
 from interlingua.spec.content import Image, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, check_tools, tool
 from interlingua.prepare.schema import narrow
-from interlingua.providers.cancel import AbortController
+from interlingua.runtime.cancel import AbortController
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT

@@ -30,7 +30,7 @@ from interlingua.spec.errors import (
     ServerError,
     StoreError,
 )
-from interlingua.spec.media.speech import TranscribeInput
+from interlingua.spec.modalities.speech import TranscribeInput
 from interlingua.spec.response import RateLimitInfo, Usage
 from support import virtual_time
 from support.limited import ANSWER, Metered, ask, call, calls, client_of

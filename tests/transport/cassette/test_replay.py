@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
 from interlingua.transport.canned import CannedReply, CannedTransport

@@ -26,8 +26,8 @@ from interlingua.api.run.options import (
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
-from interlingua.providers.cancel import CANCELLED
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.cancel import CANCELLED
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AbortError,

@@ -23,9 +23,9 @@ from interlingua.api.run.generate import ClosedByAsyncWith, generate
 from interlingua.api.run.options import GenerateOptions, check_options, reusable
 from interlingua.api.run.results import GenerateResult
 from interlingua.client.client import Client
-from interlingua.providers.callbacks import settle
-from interlingua.providers.cancel import AbortSignal, CancelScope
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.cancel import AbortSignal, CancelScope
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import refuse
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.response import Usage

@@ -20,10 +20,10 @@ from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.prepare.history import PROMPTS
-from interlingua.providers.cancel import AbortSignal
 from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.cancel import AbortSignal
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import check_request, refuse
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError

@@ -33,10 +33,10 @@ from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY
-from interlingua.providers.callbacks import settle
-from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
-from interlingua.providers.fold import as_sdk_error
 from interlingua.providers.uploads import Uploads
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.cancel import ABORTED, AbortSignal, CancelScope
+from interlingua.runtime.fold import as_sdk_error
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (

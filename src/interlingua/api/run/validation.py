@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from interlingua.api.tools.context import Retry, ToolContext, find_context
-from interlingua.providers.callbacks import settle, signature_of
+from interlingua.runtime.callbacks import settle, signature_of
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request

@@ -29,7 +29,7 @@ from interlingua.api.session.tables import (
     search_text,
 )
 from interlingua.client.stores.sqlite_thread import Schema, check_file, is_damage, make_tables
-from interlingua.providers.log import logger
+from interlingua.runtime.log import logger
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

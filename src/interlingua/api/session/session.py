@@ -49,7 +49,7 @@ from interlingua.api.session.turns import (
     with_ids,
 )
 from interlingua.client.client import Client
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua.prepare.history.calls import map_call_id
-from interlingua.providers.fold import close_stream
 from interlingua.providers.provider import find_dialect
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.fold import close_stream
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd, ToolCallStart

@@ -20,7 +20,7 @@ from interlingua.api.tools.runner import ToolRound
 from interlingua.client.client import Client
 from interlingua.client.middleware.layers import ToolNext
 from interlingua.prepare.history.messages import end_of_prompts
-from interlingua.providers.cancel import CANCELLED, CancelScope
+from interlingua.runtime.cancel import CANCELLED, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent

@@ -10,7 +10,7 @@ import msgspec
 
 from interlingua.api.tools.context import ContextValue, ToolContext, find_context
 from interlingua.api.types import FunctionHints
-from interlingua.providers.callbacks import signature_of
+from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
 

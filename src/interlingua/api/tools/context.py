@@ -8,8 +8,8 @@ from types import UnionType
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from interlingua.api.types.reading import parameter_hints
-from interlingua.providers.callbacks import signature_of
-from interlingua.providers.cancel import AbortSignal
+from interlingua.runtime.callbacks import signature_of
+from interlingua.runtime.cancel import AbortSignal
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message

@@ -24,8 +24,8 @@ from interlingua.api.tools.limits import (
 )
 from interlingua.api.types.shapes import to_json
 from interlingua.client.middleware.layers import ToolMiddleware
-from interlingua.providers.callbacks import settle
-from interlingua.providers.cancel import AbortController, AbortSignal, call_in_loop
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.cancel import AbortController, AbortSignal, call_in_loop
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -30,7 +30,7 @@ from interlingua.api.types.records import (
     type_parameters,
 )
 from interlingua.api.types.schema import Definitions, Findings, Path, schema_annotations
-from interlingua.providers.callbacks import signature_of
+from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 

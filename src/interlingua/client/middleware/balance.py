@@ -30,10 +30,10 @@ from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.credentials import Key
-from interlingua.providers.fold import close_stream
 from interlingua.providers.operations import find_performer, name_models, takes_tariffs
 from interlingua.providers.tariffs import Tariffs
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.fold import close_stream
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (

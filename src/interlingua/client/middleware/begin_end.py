@@ -13,7 +13,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from interlingua.client.middleware.meter import StreamMeter, failed_usage
-from interlingua.providers.fold import ClosedStream
+from interlingua.runtime.fold import ClosedStream
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import StreamEvent, StreamStart
 from interlingua.spec.request import Request

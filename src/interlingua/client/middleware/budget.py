@@ -32,11 +32,11 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
-from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import Tariff, price_usage
-from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Tariffs
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.log import logger
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (
     AbortError,
@@ -47,7 +47,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.spec.media.batch import BATCH_TIER, BatchInput
+from interlingua.spec.modalities.batch import BATCH_TIER, BatchInput
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Usage

@@ -24,18 +24,18 @@ from interlingua.client.middleware.layers import (
     StreamNext,
 )
 from interlingua.prepare.history import HistoryScan
-from interlingua.providers.fold import close_stream
-from interlingua.providers.log import logger
 from interlingua.providers.reading import LARGE
-from interlingua.providers.ulid import new_ulid
+from interlingua.runtime.fold import close_stream
+from interlingua.runtime.log import logger
+from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Part, ToolCall
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.json_form import from_json, to_json
-from interlingua.spec.media.embeddings import EmbedResult
-from interlingua.spec.media.moderation import ModerationResult
-from interlingua.spec.media.ranking import RerankResult
+from interlingua.spec.modalities.embeddings import EmbedResult
+from interlingua.spec.modalities.moderation import ModerationResult
+from interlingua.spec.modalities.ranking import RerankResult
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response

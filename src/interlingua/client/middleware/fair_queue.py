@@ -10,7 +10,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from interlingua.client.stores.contract import Refused
-from interlingua.providers.cancel import call_in_loop
+from interlingua.runtime.cancel import call_in_loop
 
 Value = TypeVar("Value")
 

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from interlingua.client.middleware.layers import CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
-from interlingua.providers.callbacks import settle
-from interlingua.providers.fold import close_stream
-from interlingua.providers.log import logger
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.fold import close_stream
+from interlingua.runtime.log import logger
 from interlingua.spec.errors import (
     AbortError,
     BudgetExceededError,

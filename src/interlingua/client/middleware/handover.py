@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.providers.fold import close_stream
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from interlingua.client.middleware.layers import NO_CALL, CallInfo, CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
-from interlingua.providers.fold import close_stream
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request

@@ -51,9 +51,9 @@ from msgspec.structs import replace
 
 from interlingua.client.middleware.begin_end import BeginEnd, BeginEndGroup
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
-from interlingua.providers.callbacks import settle
-from interlingua.providers.fold import close_stream
 from interlingua.providers.tariffs import Tariffs
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, SDKError, StreamError

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from interlingua.client.stores.contract import Refused, Reservation, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
-from interlingua.providers.log import logger
+from interlingua.runtime.log import logger
 from interlingua.spec.errors import ConfigurationError, StoreError
 
 OnStoreFailure: TypeAlias = Literal["open", "closed"]

@@ -15,7 +15,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.providers.fold import close_stream
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, ErrorClass, SDKError
 from interlingua.spec.events import Finish, StreamEvent

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlingua.client.middleware.layers import OperationCall
 from interlingua.prepare.images import ANYTHING, AUTO, THOUSAND, in_pixels, parse_pixels
 from interlingua.spec.content import Text
-from interlingua.spec.media.images import ImageInput
+from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage

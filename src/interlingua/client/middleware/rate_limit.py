@@ -29,7 +29,7 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
-from interlingua.providers.callbacks import settle
+from interlingua.runtime.callbacks import settle
 from interlingua.spec.errors import (
     BudgetExceededError,
     CircuitOpenError,

@@ -30,8 +30,8 @@ from interlingua.client.middleware.redact_text import (
     put_back,
 )
 from interlingua.prepare.history import HistoryScan
-from interlingua.providers.fold import close_stream
 from interlingua.providers.reading import LARGE
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import (
     PART_TYPES,
     Document,
@@ -56,9 +56,9 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from interlingua.spec.media.batch import BatchInput, BatchResult
-from interlingua.spec.media.speech import TranscriptDelta
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.batch import BatchInput, BatchResult
+from interlingua.spec.modalities.speech import TranscriptDelta
 from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response

@@ -25,7 +25,7 @@ from interlingua.client.middleware.telemetry_content import (
     result_text,
     safe_json,
 )
-from interlingua.providers.fold import close_stream
+from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent

@@ -19,13 +19,13 @@ from interlingua.client.middleware.layers import (
     StreamNext,
 )
 from interlingua.client.middleware.operation_meter import WatchedItems
-from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import price_usage
-from interlingua.providers.fold import close_stream
-from interlingua.providers.log import logger
 from interlingua.providers.operations import NO_USAGE
+from interlingua.runtime.callbacks import settle
+from interlingua.runtime.fold import close_stream
+from interlingua.runtime.log import logger
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
-from interlingua.spec.media.batch import BatchResult
+from interlingua.spec.modalities.batch import BatchResult
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage

@@ -21,7 +21,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, NotFoundError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     ENDED,
     Batch,
     BatchCounts,
@@ -33,7 +33,7 @@ from interlingua.spec.media.batch import (
     BatchSubmission,
     ServedBatch,
 )
-from interlingua.spec.media.files import FileInput, UploadInput
+from interlingua.spec.modalities.files import FileInput, UploadInput
 from interlingua.spec.operations import (
     ItemFormat,
     Operation,

@@ -15,9 +15,9 @@ from interlingua.prepare.options import merge_options
 from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
-from interlingua.spec.media.vectors import decode_vector
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
+from interlingua.spec.modalities.vectors import decode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage, Warning

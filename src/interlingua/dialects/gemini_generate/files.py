@@ -16,7 +16,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
-from interlingua.spec.media.files import (
+from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
     FileState,

@@ -18,7 +18,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, InvalidRequestError
-from interlingua.spec.media.images import FORMAT_TYPES, ImageFormat, ImageInput, ImageResult
+from interlingua.spec.modalities.images import FORMAT_TYPES, ImageFormat, ImageInput, ImageResult
 from interlingua.spec.operations import (
     Operation,
     OperationReply,

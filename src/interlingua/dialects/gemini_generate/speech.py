@@ -22,7 +22,7 @@ from interlingua.spec.content import Audio, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, StreamError, UnsupportedError
 from interlingua.spec.events import Finish, TextDelta
-from interlingua.spec.media.speech import (
+from interlingua.spec.modalities.speech import (
     SpeakInput,
     Speech,
     TranscribeInput,
@@ -34,9 +34,9 @@ from interlingua.spec.operations import Operation, Script
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
-from interlingua.wire.framing import SSEDecoder
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64
+from interlingua.wire.sse import SSEDecoder
 from interlingua.wire.wav import wav_header, wrap_samples
 
 _RATE = 24_000  # samples a second, if the media type does not say

@@ -27,7 +27,7 @@ from interlingua.spec.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from interlingua.spec.media.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
+from interlingua.spec.modalities.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
 from interlingua.spec.operations import (
     Operation,
     Script,

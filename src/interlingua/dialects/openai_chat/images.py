@@ -14,8 +14,8 @@ from interlingua.prepare.images import ImageLimits, check_image, in_ratio
 from interlingua.prepare.options import merge_options
 from interlingua.spec.content import Image, Text
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.media.images import ImageInput
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.operations import Operation, OperationReply, Script
 from interlingua.spec.request import Request
 from interlingua.wire.fields import text_or_none

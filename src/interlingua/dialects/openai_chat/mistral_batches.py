@@ -19,7 +19,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     Batch,
     BatchCounts,
     BatchFault,

@@ -27,15 +27,15 @@ from interlingua.prepare.options import merge_options
 from interlingua.spec.content import Image, Text
 from interlingua.spec.contracts import Frame, Profile, WireCall
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent
-from interlingua.spec.media.images import FORMAT_TYPES, ImageInput, ImageResult
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.images import FORMAT_TYPES, ImageInput, ImageResult
 from interlingua.spec.operations import Operation, OperationReply, Script
 from interlingua.spec.request import BuiltinTool, Request
 from interlingua.spec.response import Response
 from interlingua.wire.fields import count, extra_of
-from interlingua.wire.framing import SSEDecoder
 from interlingua.wire.images import images_of_chat, read_image, unfinished
 from interlingua.wire.json_text import loads
+from interlingua.wire.sse import SSEDecoder
 
 _TOOL = "image_generation"
 _PARTIAL = f"response.{IMAGE_CALL}.partial_image"

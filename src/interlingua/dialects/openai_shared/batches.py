@@ -16,7 +16,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError, NotFoundError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     BATCH_TIER,
     Batch,
     BatchCounts,

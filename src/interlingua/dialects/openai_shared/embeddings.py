@@ -11,14 +11,14 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.media.embeddings import (
+from interlingua.spec.modalities.embeddings import (
     EmbedContent,
     EmbedInput,
     EmbedResult,
     TaskType,
     VectorEncoding,
 )
-from interlingua.spec.media.vectors import decode_int8, decode_vector, encode_vector
+from interlingua.spec.modalities.vectors import decode_int8, decode_vector, encode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning

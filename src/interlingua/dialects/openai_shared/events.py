@@ -9,8 +9,8 @@ from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
 from interlingua.spec.operations import ItemDecoder
 from interlingua.wire.classify import make_error, read_fault
-from interlingua.wire.framing import SSEDecoder, encode_sse
 from interlingua.wire.json_text import dump_text, loads
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
 _DONE = "[DONE]"
 

@@ -14,7 +14,7 @@ from interlingua.prepare.options import form_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.media.files import (
+from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
     FileState,

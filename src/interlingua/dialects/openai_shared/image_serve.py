@@ -9,7 +9,7 @@ from interlingua.dialects.openai_shared.images import OWNER
 from interlingua.spec.content import Image, Json
 from interlingua.spec.contracts import FormPart, Frame, WireCall
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.media.images import (
+from interlingua.spec.modalities.images import (
     FORMAT_TYPES,
     GeneratedImage,
     ImageInput,
@@ -19,10 +19,10 @@ from interlingua.spec.media.images import (
 from interlingua.spec.operations import ServedOperation, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.fields import Fields, extra_of
-from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import encode_base64, parse_data_url
 from interlingua.wire.resources import serve
+from interlingua.wire.sse import encode_sse
 
 _NUMBERS = ("n", "output_compression", "partial_images", "width", "height")
 _BACKGROUNDS = ("transparent", "opaque", "auto")

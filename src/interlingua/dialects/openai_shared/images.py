@@ -28,7 +28,7 @@ from interlingua.prepare.options import body_with_options, form_with_options
 from interlingua.spec.content import Image, Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import DecodeError, UnsupportedError
-from interlingua.spec.media.images import (
+from interlingua.spec.modalities.images import (
     FORMAT_TYPES,
     GeneratedImage,
     ImageInput,

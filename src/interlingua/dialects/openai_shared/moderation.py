@@ -15,7 +15,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.media.moderation import (
+from interlingua.spec.modalities.moderation import (
     ModeratedContent,
     ModerateInput,
     Moderation,

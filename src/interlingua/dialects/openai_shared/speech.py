@@ -12,7 +12,7 @@ from interlingua.dialects.openai_shared.transcription import read_tokens, usage_
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.media.speech import MEDIA_TYPES, SpeakInput, Speech
+from interlingua.spec.modalities.speech import MEDIA_TYPES, SpeakInput, Speech
 from interlingua.spec.operations import (
     ItemDecoder,
     Operation,

@@ -13,7 +13,7 @@ from interlingua.prepare.options import form_fields, form_with_options
 from interlingua.spec.content import Audio, Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.media.speech import (
+from interlingua.spec.modalities.speech import (
     TranscribeInput,
     Transcript,
     TranscriptDelta,

@@ -19,7 +19,7 @@ from interlingua.prepare.video import VideoRules, find_rules, shape_video
 from interlingua.spec.content import Image, Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError, ProviderError, SDKError
-from interlingua.spec.media.video import (
+from interlingua.spec.modalities.video import (
     CreateVideoInput,
     VideoJob,
     VideoQuery,

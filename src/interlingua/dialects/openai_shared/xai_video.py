@@ -22,7 +22,7 @@ from interlingua.spec.errors import (
     SDKError,
     UnsupportedError,
 )
-from interlingua.spec.media.video import (
+from interlingua.spec.modalities.video import (
     CreateVideoInput,
     VideoFile,
     VideoJob,

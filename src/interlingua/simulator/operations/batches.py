@@ -10,7 +10,7 @@ from typing import TypeAlias
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError, NotFoundError, SDKError
-from interlingua.spec.media.batch import (
+from interlingua.spec.modalities.batch import (
     ENDED,
     Batch,
     BatchCounts,
@@ -21,7 +21,7 @@ from interlingua.spec.media.batch import (
     BatchSubmission,
     ServedBatch,
 )
-from interlingua.spec.media.files import FileInput, UploadInput
+from interlingua.spec.modalities.files import FileInput, UploadInput
 from interlingua.wire.batches import cancelled, is_expired
 
 POLLS = 2

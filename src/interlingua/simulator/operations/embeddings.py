@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from interlingua.simulator.answer import count_text
 from interlingua.spec.content import MEDIA_TYPES, Text
-from interlingua.spec.media.embeddings import EmbedContent, EmbedInput, EmbedResult
-from interlingua.spec.media.vectors import Vector
+from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult
+from interlingua.spec.modalities.vectors import Vector
 from interlingua.spec.response import Usage
 
 DIMENSIONS = 8

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import InvalidRequestError, NotFoundError
-from interlingua.spec.media.files import (
+from interlingua.spec.messages import Message
+from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
     ListFilesInput,
@@ -19,7 +20,6 @@ from interlingua.spec.media.files import (
     UploadInput,
     UploadProgress,
 )
-from interlingua.spec.messages import Message
 
 PROCESSED = ("video/", "audio/")
 """Media of these types is processed when it is first asked for after its upload."""

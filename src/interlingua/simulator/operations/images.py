@@ -12,7 +12,7 @@ from interlingua.simulator.answer import count_text
 from interlingua.simulator.dsl import Turn, refusal
 from interlingua.spec.content import Image, Text
 from interlingua.spec.errors import ContentFilterError
-from interlingua.spec.media.images import GeneratedImage, ImageInput, ImageResult, PartialImage
+from interlingua.spec.modalities.images import GeneratedImage, ImageInput, ImageResult, PartialImage
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
 from interlingua.wire.image_size import ImageSize

@@ -6,13 +6,13 @@ import re
 
 from interlingua.simulator.answer import count_text
 from interlingua.spec.content import Text
-from interlingua.spec.media.moderation import (
+from interlingua.spec.modalities.moderation import (
     ModeratedContent,
     ModerateInput,
     Moderation,
     ModerationResult,
 )
-from interlingua.spec.media.ranking import RankedDocument, RerankInput, RerankResult
+from interlingua.spec.modalities.ranking import RankedDocument, RerankInput, RerankResult
 from interlingua.spec.response import Usage
 
 _find_words = re.compile(r"\w+").findall

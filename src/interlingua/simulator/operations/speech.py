@@ -9,7 +9,7 @@ from interlingua import dialects
 from interlingua.simulator.answer import count_text
 from interlingua.simulator.dsl import Turn
 from interlingua.spec.content import Audio
-from interlingua.spec.media.speech import (
+from interlingua.spec.modalities.speech import (
     MEDIA_TYPES,
     SpeakInput,
     Speech,

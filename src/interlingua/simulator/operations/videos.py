@@ -22,9 +22,9 @@ from interlingua.spec.errors import (
     ProviderError,
     SDKError,
 )
-from interlingua.spec.media.files import UploadInput
-from interlingua.spec.media.sizes import pixels_of, size_of
-from interlingua.spec.media.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
+from interlingua.spec.modalities.files import UploadInput
+from interlingua.spec.modalities.sizes import pixels_of, size_of
+from interlingua.spec.modalities.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
 from interlingua.spec.operations import Failure
 
 DAY = 86_400.0

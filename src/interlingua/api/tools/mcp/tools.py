@@ -17,7 +17,7 @@ import msgspec
 from interlingua.api.tools.mcp.servers import MCPServer, check_server
 from interlingua.api.tools.mcp.session import Session
 from interlingua.api.tools.tool import TOOL_NAME, Tool, ToolAnnotations
-from interlingua.providers.cancel import running_loop
+from interlingua.runtime.cancel import running_loop
 from interlingua.spec.content import Audio, Document, Extra, Image, Json, Part, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.response import Warning

@@ -1,0 +1,310 @@
+"""Batches: submit, status, wait, results, cancel, list, delete."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, TypeAlias, Unpack
+
+from msgspec.structs import replace
+
+from interlingua.api.modalities.batch_items import BatchItems, ItemReader
+from interlingua.api.modalities.perform import MediaCall, MediaOptions
+from interlingua.api.modalities.polling import check_interval, poll
+from interlingua.api.modalities.references import find_stored
+from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.run.options import RequestOptions
+from interlingua.client.client import Client
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.batches import BatchRequests
+from interlingua.runtime.cancel import AbortSignal
+from interlingua.spec.check import describe
+from interlingua.spec.errors import ConfigurationError, InvalidRequestError, ServerError
+from interlingua.spec.modalities.batch import Batch, BatchInput, BatchQuery, BatchResult
+from interlingua.spec.request import Request
+
+BatchName: TypeAlias = Batch | str
+"""A batch, its `reference` (`openai:batch_…`), or its id together with `provider=`."""
+INTERVAL = 10.0
+"""Seconds before a batch is asked for a second time; the delay grows to ten times that."""
+
+
+class SubmitSettings(RequestOptions, total=False):
+    """The options of `submit`, except the client: those of every request, and those of the call."""
+
+    batch_options: Mapping[str, Mapping[str, Any]]
+    """
+    More fields of the call that creates the batch, by provider or dialect.
+
+    `provider_options` are for each request.
+    """
+    max_retries: int
+    """How often a call is retried, if that cannot create a second batch. Defaults to 2."""
+    retry_policy: RetryPolicy | None
+    """The retry policy; replaces `max_retries`."""
+    timeout: float | None
+    """Seconds for the whole function, with its retries."""
+    abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which aborts the call."""
+    api_key: str | None
+    """The API key for this call."""
+    base_url: str | None
+    """The address of the provider for this call."""
+    headers: Mapping[str, str] | None
+    """More headers for this call."""
+
+
+class SubmitOptions(SubmitSettings, total=False):
+    """The options of `submit`: those of every request, and those of the call."""
+
+    client: Client | None
+    """The client to use. Defaults to the module-level client."""
+
+
+_OF_CALL = frozenset(
+    (
+        *("client", "max_retries", "retry_policy", "timeout", "abort_signal"),
+        *("api_key", "base_url", "headers", "request_id", "provider", "on_loss"),
+    )
+)
+_OF_CALL_ONLY = _OF_CALL - {"provider", "on_loss"}
+
+
+async def submit(
+    items: BatchItems, model: str | None = None, **options: Unpack[SubmitOptions]
+) -> Batch:
+    """
+    Send many requests at once, which the provider answers within a day, at a lower price.
+
+        prompts = {"de": "Translate 'sea' into German.", "fr": "Translate 'sea' into French."}
+        batch = await submit(prompts, "openai:gpt-5.2", max_tokens=100)
+        save(batch.reference)  # such as "openai:batch_68f1…"
+
+    Items are prompts, dicts with the arguments of one request, or `Request`s. Their ids are the
+    keys of a dict, `id` in a dict, or `request_id` in a `Request`; others are `request-0`,
+    `request-1` and so on. Items may be any iterable, also an async one: they are read one at a
+    time and written to a temporary file. Each is prepared as a call is, so files are read, and an
+    error names the request. Nothing is sent before all are encoded.
+    """
+    calling = {name: value for name, value in options.items() if name in _OF_CALL}
+    call = MediaCall(model or "", calling)
+    batch_options = options.get("batch_options")
+    fields = {
+        name: value
+        for name, value in options.items()
+        if name not in _OF_CALL_ONLY and name != "batch_options" and value is not None
+    }
+    reader = ItemReader(items, call.client, model, fields)
+    result: Batch = await call.run(_submit(call, reader, batch_options))
+    return result
+
+
+async def _submit(
+    call: MediaCall, reader: ItemReader, batch_options: Mapping[str, Mapping[str, Any]] | None
+) -> Batch:
+    async with aclosing(reader.read()) as items:
+        first = await anext(items, None)
+        if first is None or reader.provider is None:
+            raise ConfigurationError("The batch has no requests.")
+        requests = BatchRequests(_rest(first, items))
+        value = BatchInput(
+            requests=requests,
+            provider=reader.provider,
+            provider_options=batch_options or {},
+            request_id=call.request_id,
+        )
+        try:
+            batch: Batch = await call.perform("submit_batch", value)
+        finally:
+            requests.close()
+    return batch
+
+
+async def _rest(
+    first: tuple[str, Request], items: AsyncIterator[tuple[str, Request]]
+) -> AsyncGenerator[tuple[str, Request], None]:
+    yield first
+    async for item in items:
+        yield item
+
+
+async def status(batch: BatchName, **options: Unpack[MediaOptions]) -> Batch:
+    """
+    The batch as it is now; in any process that knows its reference.
+
+    print((await status("openai:batch_68f1…")).counts)
+    """
+    call, query = _find(batch, options)
+    found: Batch = await call.run(call.perform("retrieve_batch", query))
+    return found
+
+
+async def wait(
+    batch: BatchName,
+    *,
+    poll_interval: float = INTERVAL,
+    on_progress: Callable[[Batch], Any] | None = None,
+    **options: Unpack[MediaOptions],
+) -> Batch:
+    """
+    The batch, when it has ended.
+
+    It is asked for now, after `poll_interval` seconds, and then less and less often.
+    `on_progress`, sync or async, is called with each answer. `timeout` limits the wait, which can
+    be taken up again at any time.
+    """
+    check_interval(poll_interval)
+    call, query = _find(batch, options)
+
+    async def ask() -> Batch:
+        found: Batch = await call.perform("retrieve_batch", query)
+        return found
+
+    work = poll(ask, _is_ended, interval=poll_interval, on_progress=on_progress)
+    return await call.run(work)
+
+
+def _is_ended(batch: Batch) -> bool:
+    return batch.is_ended
+
+
+def results(
+    batch: BatchName, *, requests: BatchItems | None = None, **options: Unpack[MediaOptions]
+) -> BatchResults:
+    """
+    The results of a batch that has ended, as they arrive; in any order.
+
+        async for result in results("openai:batch_68f1…"):
+            print(result.id, result.error or result.response.text)
+
+    A request that failed, expired or was cancelled has an `error`. With the `requests` as they
+    were submitted, one that never came back has an error too; they are kept in memory then.
+    """
+    call, query = _find(batch, options)
+    known = batch if isinstance(batch, Batch) and batch.is_ended else None
+    return BatchResults(call, query, known, requests)
+
+
+class BatchResults(ClosedByAsyncWith):
+    """The results of a batch: an async iterator, which can be read once."""
+
+    def __init__(
+        self, call: MediaCall, query: BatchQuery, known: Batch | None, requests: BatchItems | None
+    ) -> None:
+        self._call = call
+        self._query = query
+        self._known = known
+        self._requests = requests
+        self._items = self._read()
+
+    def __aiter__(self) -> AsyncIterator[BatchResult]:
+        return self._items
+
+    async def aclose(self) -> None:
+        """Stop reading and close the connection."""
+        await self._items.aclose()
+
+    async def _read(self) -> AsyncGenerator[BatchResult, None]:
+        call, query = self._call, self._query
+        batch = self._known or await self._ask()
+        _check_ended(batch)
+        missing = await self._by_id()
+        fields = {"model": batch.model, "requests": dict(missing)}
+        for output in batch.outputs:
+            one = replace(query, output=output, **fields)
+            async with aclosing(call.stream("batch_results", one)) as items:
+                async for item in items:
+                    missing.pop(item.id, None)
+                    yield item
+        for item_id, request in missing.items():
+            yield BatchResult(id=item_id, error=_missing(batch, request))
+
+    async def _ask(self) -> Batch:
+        found: Batch = await self._call.run(self._call.perform("retrieve_batch", self._query))
+        return found
+
+    async def _by_id(self) -> dict[str, Request]:
+        if self._requests is None:
+            return {}
+        reader = ItemReader(self._requests, self._call.client, needs_model=False)
+        return {item_id: request async for item_id, request in reader.read()}
+
+
+def _check_ended(batch: Batch) -> None:
+    if not batch.is_ended:
+        raise ConfigurationError(
+            f"The batch {batch.reference} has not ended: its state is {batch.state!r}. Use `wait`."
+        )
+    if batch.state == "failed" and not batch.outputs:
+        reasons = "; ".join(_describe(fault) for fault in batch.faults[:5])
+        raise InvalidRequestError(
+            f"The batch {batch.id} has failed: {reasons or 'the provider gives no reason'}",
+            provider=batch.provider,
+            raw=batch.raw,
+        )
+
+
+def _describe(fault: Any) -> str:
+    place = "" if fault.line is None else f"line {fault.line}: "
+    return f"{place}{fault.message or fault.code}"
+
+
+def _missing(batch: Batch, request: Request) -> ServerError:
+    return ServerError(
+        f"The batch {batch.id} has ended without a result for this request.",
+        provider=batch.provider,
+        model=request.model or None,
+        request_id=request.request_id,
+    )
+
+
+async def cancel(batch: BatchName, **options: Unpack[MediaOptions]) -> Batch:
+    """
+    Ask the provider to cancel a batch; `wait` for its end.
+
+    What is answered by then has results, and is paid for.
+    """
+    call, query = _find(batch, options)
+    found: Batch = await call.run(call.perform("cancel_batch", query))
+    return found
+
+
+async def list_batches(
+    target: str, *, limit: int | None = None, **options: Unpack[MediaOptions]
+) -> list[Batch]:
+    """The batches of a provider, newest first; by default all of them."""
+    given: Any = limit  # a caller without a type checker may pass anything
+    if given is not None and (type(given) is not int or given < 1):
+        raise ConfigurationError(f"limit must be an integer of 1 or more, not {describe(limit)}.")
+    call = MediaCall("", {**options, "provider": target})
+    query = BatchQuery(limit=limit, **call.fields())
+    batches: list[Batch] = await call.run(call.perform("list_batches", query))
+    return batches[:limit]
+
+
+async def delete(batch: BatchName, **options: Unpack[MediaOptions]) -> None:
+    """
+    Delete what a batch has left at the provider: its files, and the batch where that is possible.
+
+    The batch must have ended.
+    """
+    call, query = _find(batch, options)
+
+    async def work() -> None:
+        known = batch if isinstance(batch, Batch) and batch.is_ended else None
+        if known is None:
+            known = await call.perform("retrieve_batch", query)
+        if not known.is_ended:
+            raise ConfigurationError(
+                f"The batch {known.reference} has not ended: its state is {known.state!r}. Use "
+                "`cancel` and `wait` first."
+            )
+        await call.perform("delete_batch", replace(query, batch=known))
+
+    await call.run(work())
+
+
+def _find(batch: Any, options: MediaOptions) -> tuple[MediaCall, BatchQuery]:
+    """The call at the provider of a batch, and the query for it."""
+    call, batch_id = find_stored(batch, Batch, options, word="batch", example="openai:batch_abc")
+    return call, BatchQuery(id=batch_id, **call.fields())

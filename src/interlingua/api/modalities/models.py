@@ -1,0 +1,62 @@
+"""`served_models` and `count_tokens`: what a provider itself says about models and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Unpack
+
+from interlingua.api.modalities.perform import MediaCall, MediaOptions
+from interlingua.api.run.clients import get_default_client, with_access
+from interlingua.api.run.options import Prompt, make_messages
+from interlingua.client.client import Client
+from interlingua.spec.check import check_request
+from interlingua.spec.operations import ServedModel
+from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.request import AnyTool, Request
+
+
+async def served_models(
+    provider: str | None = None,
+    *,
+    client: Client | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> list[ServedModel]:
+    """
+    The models that a provider, or each configured provider, serves now.
+
+        for model in await served_models("openrouter"):
+            print(model.id, model.context_window, model.input_cost_per_million)
+
+    What a provider does not say is None; the catalog (`interlingua.catalog`) may know it. If one
+    of several providers fails, that is logged; if all fail, the first error is raised.
+    """
+    access = {"api_key": api_key, "base_url": base_url, "headers": headers, "provider": provider}
+    client = with_access(client or get_default_client(), None, access)
+    return await client.list_models(provider)
+
+
+async def count_tokens(
+    model: str,
+    prompt: Prompt = None,
+    *,
+    messages: AnyMessage | Iterable[AnyMessage] | None = None,
+    system: str | None = None,
+    tools: Iterable[AnyTool] | None = None,
+    **options: Unpack[MediaOptions],
+) -> int:
+    """
+    The number of input tokens of a prompt, as the provider counts them.
+
+        tokens = await count_tokens("anthropic:claude-haiku-4-5", "How long is this?")
+
+    A provider that cannot count raises `UnsupportedError`; `client.estimate_input_tokens` estimates
+    without a network.
+    """
+    call = MediaCall(model, options)
+    conversation = make_messages(prompt, messages, system)
+    request = Request(messages=conversation, tools=tools, **call.fields())
+    check_request(request)
+    tokens: int = await call.run(call.perform("count_tokens", request))
+    return tokens

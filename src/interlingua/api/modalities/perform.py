@@ -1,0 +1,150 @@
+"""How the functions of this room call operations: client, route, retries, timeout, cancelling."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import aclosing
+from typing import Any, TypedDict, TypeVar
+
+from interlingua.api.run.clients import adapt_client, get_default_client
+from interlingua.api.run.options import check_options, policy_of
+from interlingua.client.client import Addressed, Client
+from interlingua.client.middleware.usage_reports import UsageCallback
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.credentials import Key
+from interlingua.providers.tariffs import Prices
+from interlingua.runtime.cancel import AbortSignal, CancelScope
+from interlingua.runtime.ulid import new_ulid
+from interlingua.spec.check import refuse
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.names import advice
+from interlingua.spec.operations import OperationInput
+from interlingua.spec.request import OnLoss
+
+Result = TypeVar("Result")
+
+
+class MediaSettings(TypedDict, total=False):
+    """The options that all functions of this room take, except the client."""
+
+    provider: str | None
+    """The provider, if the model does not name it."""
+    provider_options: Mapping[str, Mapping[str, Any]]
+    """More fields of the body, by provider or dialect; they replace the encoded ones."""
+    on_loss: OnLoss | None
+    """What to do about losses, as in `generate`."""
+    request_id: str | None
+    """The id for `client.cancel`, events and logs."""
+    max_retries: int
+    """How often each call is retried. Defaults to 2."""
+    retry_policy: RetryPolicy | None
+    """The retry policy; replaces `max_retries`."""
+    timeout: float | None
+    """Seconds for the whole function, with its retries."""
+    abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which aborts the call."""
+    api_key: Key | None
+    """The API key for this call."""
+    base_url: str | None
+    """The address of the provider for this call."""
+    headers: Mapping[str, str] | None
+    """More headers for this call."""
+    prices: Prices | None
+    """Rates by model for this call, over those of the client and of the catalog."""
+    on_usage: UsageCallback | None
+    """Called with a `UsageReport` for each operation that reports its usage."""
+    caller_id: str | None
+    """An id of the program for the reports, such as that of a user."""
+
+
+class MediaOptions(MediaSettings, total=False):
+    """The options that all functions of this room take."""
+
+    client: Client | None
+    """The client to use. Defaults to the module-level client."""
+
+
+class MediaCall:
+    """
+    One call of a function: it may perform several operations, in one scope with one id.
+
+        call = MediaCall(model, options)
+        return await call.run(work(call))  # `work` awaits `call.perform(...)`
+    """
+
+    def __init__(self, model: str, options: Mapping[str, Any]) -> None:
+        for name in options:
+            if name not in MediaOptions.__annotations__:
+                known = MediaOptions.__annotations__
+                raise ConfigurationError(f"Unknown option {name!r}. {advice(name, known)}")
+        check_options(options)
+        given: Any = model  # a caller without a type checker may pass anything
+        if not isinstance(given, str):
+            refuse("model", "the name of a model", model)
+        client: Client = options.get("client") or get_default_client()
+        self.client: Client = adapt_client(client, model, options)
+        self.request_id: str = options.get("request_id") or new_ulid()
+        self._model = model
+        self._options = options
+        self._policy = policy_of(options)
+
+    def fields(self) -> dict[str, Any]:
+        """The fields that every value has: `EmbedInput(inputs=…, **call.fields())`."""
+        return {
+            "model": self._model,
+            "provider": self._options.get("provider"),
+            "provider_options": self._options.get("provider_options") or {},
+            "on_loss": self._options.get("on_loss"),
+            "request_id": self.request_id,
+        }
+
+    async def perform(self, operation: str, value: Addressed) -> Any:
+        """The result of one operation, at the provider of the value or of its model."""
+        if value.model or not value.provider:
+            value = self.client.address(value)
+        return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
+
+    async def perform_at(self, operation: str, value: OperationInput) -> Any:
+        """As `perform`, at the provider that the value names, for what exists there already."""
+        return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
+
+    async def run(self, work: Awaitable[Result]) -> Result:
+        """The result of the whole function; the signal, the timeout and `cancel` end it."""
+        scope = self._open()
+        try:
+            return await self.client.calls.scopes.wait(self.request_id, work, scope)
+        finally:
+            scope.close()
+
+    async def stream(self, operation: str, value: OperationInput) -> AsyncGenerator[Any, None]:
+        """The items of a streamed operation, as they arrive."""
+        scope = self._open()
+        self.client.calls.scopes.add(self.request_id, scope)
+        try:
+            items = await scope.wait(self.perform(operation, value))
+            async with aclosing(items):
+                async for item in _within(items, scope):
+                    yield item
+        finally:
+            self.client.calls.scopes.remove(self.request_id, scope)
+            scope.close()
+
+    def _open(self) -> CancelScope:
+        scope = CancelScope()
+        signal, timeout = self._options.get("abort_signal"), self._options.get("timeout")
+        if signal is not None:
+            scope.link(signal)
+        if timeout is not None:
+            scope.limit_total(timeout)
+        return scope
+
+
+async def _within(
+    items: AsyncGenerator[Any, None], scope: CancelScope
+) -> AsyncGenerator[Any, None]:
+    while True:
+        try:
+            item = await scope.wait(anext(items))
+        except StopAsyncIteration:
+            return
+        yield item

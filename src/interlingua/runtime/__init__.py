@@ -1,0 +1,1 @@
+"""What every room above uses: cancelling, tasks, callbacks, ids, log records, stream folding."""
