@@ -43,6 +43,7 @@ BEFORE = {
         Path("m.yaml").write_text(json.dumps({"adapters": {"openai": {}}, "models": {"m": entry}}))
         registry = Client.from_file("m.yaml", {}).registry""",
     "interlingua.serving.SealedState": """
+        from interlingua.dialects import get
         upstream, client = get("anthropic_messages"), get("openai_responses")
         key, call = bytes(16), client.encode_request(Request(model="m", messages="Hi."))
         async def ask_upstream(request):

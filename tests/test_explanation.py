@@ -45,7 +45,8 @@ def test_the_picture_shows_the_walk():
 
     files = [text for text in texts if text.endswith(".py")]
     assert files[0] == "generate.py"
-    assert files[-1] == "run.py"
+    boxes = svg.findall(".//{http://www.w3.org/2000/svg}rect")
+    assert boxes[-1].get("class") == "api"
     assert {"attempts.py", "adapter.py", "prepare.py", "canned.py"} <= set(files)
 
 

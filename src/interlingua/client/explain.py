@@ -17,7 +17,7 @@ from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
@@ -41,7 +41,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The address."""
     headers: Mapping[str, str]
     """The headers, with secrets redacted."""
-    body: Json
+    body: UncheckedJson
     """The body, with the bytes of local files, but without those of the URLs in `fetches`."""
     fetches: tuple[str, ...] = ()
     """The paths of parts whose URL the call would fetch first."""
@@ -131,7 +131,7 @@ def estimate_cost(
     return price_range(tariff, tariffs.clock(), tokens, answers, every_tier=every_tier)
 
 
-def _find_fields(value: Json, names: tuple[str, ...], path: str = "") -> Iterator[str]:
+def _find_fields(value: UncheckedJson, names: tuple[str, ...], path: str = "") -> Iterator[str]:
     """The paths of the fields with these names."""
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -19,7 +19,7 @@ import msgspec
 
 from interlingua.conformance.equality import Kind, differences, same, same_response
 from interlingua.conformance.report import Report, Score, Violation
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
@@ -41,7 +41,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Its name in reports."""
     call: WireCall | None = None
     """The request."""
-    response: Json = None
+    response: UncheckedJson = None
     """The body of the whole response."""
     stream: bytes | None = None
     """The body of the stream."""
@@ -280,7 +280,7 @@ def _again(dialect: Dialect, call: WireCall) -> WireCall:
     return dialect.encode_request(dialect.decode_request(call), stream=call.stream)
 
 
-def _differ(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
+def _differ(dialect: Dialect, kind: Kind, left: UncheckedJson, right: UncheckedJson) -> list[str]:
     return [f"{kind}: {difference}" for difference in same(dialect, kind, left, right)]
 
 
@@ -314,7 +314,7 @@ def _unknown_event(dialect: Dialect, case: Case) -> list[str]:
     return broken
 
 
-def _has_event(events: list[StreamEvent], data: Json) -> bool:
+def _has_event(events: list[StreamEvent], data: UncheckedJson) -> bool:
     return any(isinstance(event, ProviderEvent) and event.data == data for event in events)
 
 

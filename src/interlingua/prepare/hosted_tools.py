@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.request import BuiltinTool
 from interlingua.spec.warnings import WarningList
 
-HostedForm: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
+HostedForm: TypeAlias = Callable[[dict[str, UncheckedJson]], dict[str, UncheckedJson]]
 """The wire form of a tool from its options; it removes those that the form has."""
 
 HOSTED_BY = {
@@ -31,7 +31,7 @@ def encode_hosted(
     forms: Mapping[str, HostedForm],
     warnings: WarningList,
     path: str,
-) -> Json:
+) -> UncheckedJson:
     """The tool in the form of a dialect; None, with a warning, if `forms` has none for it."""
     if tool.dialect == dialect:
         return tool.data
@@ -57,7 +57,7 @@ def _title(tool: BuiltinTool) -> str:
     return repr(name)[:60]
 
 
-def take(options: dict[str, Json], **names: str) -> dict[str, Json]:
+def take(options: dict[str, UncheckedJson], **names: str) -> dict[str, UncheckedJson]:
     """The options with their names in a dialect: `take(options, stores="vector_store_ids")`."""
     return {
         theirs: value
@@ -66,7 +66,7 @@ def take(options: dict[str, Json], **names: str) -> dict[str, Json]:
     }
 
 
-def take_location(options: dict[str, Json]) -> dict[str, Json]:
+def take_location(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     """`user_location`, which two dialects have in the same form."""
     location = options.pop("location", None)
     if not isinstance(location, Mapping) or not location:
@@ -74,7 +74,7 @@ def take_location(options: dict[str, Json]) -> dict[str, Json]:
     return {"user_location": {"type": "approximate", **location}}
 
 
-def read_location(options: dict[str, Json]) -> None:
+def read_location(options: dict[str, UncheckedJson]) -> None:
     """The inverse of `take_location`, in place."""
     location = options.pop("user_location", None)
     if isinstance(location, dict):
@@ -83,7 +83,7 @@ def read_location(options: dict[str, Json]) -> None:
             options["location"] = fields
 
 
-def rename(options: dict[str, Json], **names: str) -> None:
+def rename(options: dict[str, UncheckedJson], **names: str) -> None:
     """The inverse of `take`, in place: the options with the canonical names."""
     for ours, theirs in names.items():
         if theirs in options:

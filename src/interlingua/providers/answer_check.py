@@ -7,7 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 from interlingua.prepare.options import options_for
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Dialect, Frame, HttpReply
 from interlingua.spec.errors import DecodeError, ProviderError, SDKError, StreamError
 from interlingua.spec.events import StreamEvent
@@ -36,7 +36,7 @@ async def read_error(reply: HttpReply, dialect: Dialect) -> ProviderError:
 
 
 def reported_error(
-    body: Json, headers: Mapping[str, str], dialect: Dialect
+    body: UncheckedJson, headers: Mapping[str, str], dialect: Dialect
 ) -> ProviderError | None:
     """The error that a body with status 200 reports by its code, type or status; None if none."""
     if isinstance(body, list) and len(body) == 1:
@@ -47,7 +47,11 @@ def reported_error(
 
 
 def check_answer(
-    response: Response, body: Json, headers: Mapping[str, str], request: Request, dialect: Dialect
+    response: Response,
+    body: UncheckedJson,
+    headers: Mapping[str, str],
+    request: Request,
+    dialect: Dialect,
 ) -> None:
     """
     Raise an error if the reply is not an answer.
@@ -72,7 +76,7 @@ def check_body(response: Response, request: Request, dialect: str) -> None:
         raise DecodeError(f"The reply is not an answer of {dialect}: {_describe(body)}.")
 
 
-def read_json(body: bytes, headers: Mapping[str, str]) -> Json:
+def read_json(body: bytes, headers: Mapping[str, str]) -> UncheckedJson:
     """The JSON value of a reply; `DecodeError` says what came instead."""
     try:
         return loads(body)
@@ -121,7 +125,7 @@ class WholeDecoder:
 
     __slots__ = ("_decode",)
 
-    def __init__(self, decode: Callable[[Json], Response]) -> None:
+    def __init__(self, decode: Callable[[UncheckedJson], Response]) -> None:
         self._decode = decode
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
@@ -161,6 +165,6 @@ def _partial(response: Response) -> Response:
     )
 
 
-def _describe(body: Json) -> str:
+def _describe(body: UncheckedJson) -> str:
     keys = list(body)[:_MAX_KEYS] if isinstance(body, dict) else []
     return f"an object with {', '.join(map(repr, keys))}" if keys else "an empty object"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlingua.providers.provider import join_url
 from interlingua.providers.tariffs import Tariffs
 from interlingua.runtime.ulid import new_ulid
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Content, HttpRequest, Profile, WireCall
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.request import Request
@@ -60,7 +60,7 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     url: str
     headers: Mapping[str, str]
-    body: Json
+    body: UncheckedJson
     warnings: tuple[Warning, ...] = ()
     addendum: str = ""
     """What the behaviour of the provider added to the system prompt."""

@@ -30,7 +30,7 @@ from interlingua.serving.asgi import (
     refuse_websocket,
     without_body,
 )
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import FormPart, Frame, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.operations import (
@@ -132,7 +132,7 @@ def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None)
 
 def _read_content(
     content_type: str, body: bytes, *, is_raw: bool
-) -> tuple[Json, tuple[FormPart, ...], bytes | None]:
+) -> tuple[UncheckedJson, tuple[FormPart, ...], bytes | None]:
     """The JSON, the form, or the other content of a body."""
     if is_raw:
         return None, (), body
@@ -183,7 +183,7 @@ _HTML = (
 _PHRASES = {502: "Bad Gateway", 503: "Service Temporarily Unavailable", 504: "Gateway Time-out"}
 
 
-def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> Json:
+def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> UncheckedJson:
     """The body that the vendor sends with this status: JSON, or HTML of a load balancer."""
     if failure.body is not None:
         return failure.body
@@ -193,7 +193,7 @@ def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) 
     return body
 
 
-def body_bytes(body: Json) -> tuple[str, bytes]:
+def body_bytes(body: UncheckedJson) -> tuple[str, bytes]:
     """The content type (empty for JSON) and the bytes of a body."""
     if isinstance(body, str):
         body = body.encode()
@@ -322,7 +322,7 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
-def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
+def count_body(incoming: Incoming, count: Callable[[Request], int]) -> UncheckedJson:
     """The body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)
     counted = serve.counted_call(incoming.call)
@@ -330,7 +330,10 @@ def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
 
 
 def json_reply(
-    incoming: Incoming, body: Json, status: int = 200, headers: Mapping[str, str] | None = None
+    incoming: Incoming,
+    body: UncheckedJson,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Reply:
     """A reply that is not a stream; text and bytes are sent unchanged."""
     content_type, data = body_bytes(body)

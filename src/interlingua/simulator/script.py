@@ -13,7 +13,7 @@ from interlingua.simulator.answer import CHARACTERS
 from interlingua.simulator.dsl import Turn, fail, text, tool_call
 from interlingua.simulator.operations.images import draw, wanted_image
 from interlingua.simulator.operations.speech import say, wanted_speech
-from interlingua.spec.content import Json, Text, ToolResult
+from interlingua.spec.content import Text, ToolResult, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import Request, ToolDefinition
@@ -260,13 +260,13 @@ def results(request: Request) -> tuple[ToolResult, ...]:
     return tuple(last_results)
 
 
-def example(schema: Json) -> dict[str, Any]:
+def example(schema: UncheckedJson) -> dict[str, Any]:
     """Arguments that match a simple schema: the required properties, with values of their type."""
     value = _example(schema)
     return value if isinstance(value, dict) else {}
 
 
-_EXAMPLES: dict[str, Json] = {
+_EXAMPLES: dict[str, UncheckedJson] = {
     "string": "simulated",
     "integer": 1,
     "number": 1.5,
@@ -276,7 +276,7 @@ _EXAMPLES: dict[str, Json] = {
 }
 
 
-def _example(schema: Json) -> Json:
+def _example(schema: UncheckedJson) -> UncheckedJson:
     if not isinstance(schema, dict):
         return "simulated"
     for keyword in ("const", "default"):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
 import msgspec
 
 from interlingua.spec.errors import ConfigurationError
 
-Json: TypeAlias = Any
+if TYPE_CHECKING:
+    Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+else:  # msgspec cannot read a recursive alias; at run time a field takes any JSON value
+    Json = Any
+"""A JSON value. Written by encoders, and read wherever its structure was checked."""
+UncheckedJson: TypeAlias = Any
+"""JSON from outside whose structure nothing has checked yet."""
 """A JSON value: None, bool, int, float, str, list, or dict with string keys."""
 
 Extra: TypeAlias = Mapping[str, Any]
@@ -359,7 +365,7 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     kind: ClassVar[Literal["opaque"]] = "opaque"
     dialect: str
     """The dialect that the block belongs to."""
-    data: Json = None
+    data: UncheckedJson = None
     """The block, unchanged."""
     loaded_tools: tuple[str, ...] = ()
     """The deferred tools that the block makes available, by the names that other dialects get."""
@@ -371,9 +377,9 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     """
     tool_call_id: str | None = None
     """What the call and its result have in common, where the provider has an id."""
-    input: Json = None
+    input: UncheckedJson = None
     """What the model asked the tool for, such as `{"query": …}`; None for a result."""
-    output: Json = None
+    output: UncheckedJson = None
     """
     What the tool returned, for readers: the text that code printed, or the sources that a search
     found as a list of objects with `url` and `title`. None for a call, or if it is not reported.

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json, Record
+from interlingua.spec.content import Record, UncheckedJson
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
@@ -86,7 +86,7 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """The path after the base URL."""
     query: Mapping[str, str] = {}
     """Query parameters to add to the path."""
-    body: Json = None
+    body: UncheckedJson = None
     """The body as a JSON value."""
     content: Content | None = None
     """A body that is not JSON, sent unchanged; `headers` give its content type."""
@@ -423,7 +423,7 @@ class Dialect(Protocol):
 
     def decode_response(
         self,
-        body: Json,
+        body: UncheckedJson,
         *,
         headers: Mapping[str, str] = ...,
         new_id: NewId | None = ...,
@@ -431,7 +431,7 @@ class Dialect(Protocol):
     ) -> Response:
         """The response that a client received."""
 
-    def encode_response(self, response: Response, request: Request | None = None) -> Json:
+    def encode_response(self, response: Response, request: Request | None = None) -> UncheckedJson:
         """The body that a server sends."""
 
     def stream_decoder(
@@ -445,7 +445,7 @@ class Dialect(Protocol):
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The error for a reply. Never raises: an unreadable body gives an error by its status."""
 
-    def encode_error(self, error: Exception) -> tuple[int, dict[str, str], Json]:
+    def encode_error(self, error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
         """The status, headers and body for this error."""
 
 

@@ -17,7 +17,6 @@ import msgspec
 from interlingua.spec.content import (
     Citation,
     Extra,
-    Json,
     Part,
     Record,
     Text,
@@ -26,6 +25,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
     ToolType,
+    UncheckedJson,
 )
 from interlingua.spec.errors import SDKError
 from interlingua.spec.response import Cost, FinishReason, RateLimitInfo, Response, Usage, Warning
@@ -183,7 +183,7 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     type: ClassVar[Literal["provider_event"]] = "provider_event"
     dialect: str = ""
     """The dialect of the stream."""
-    data: Json = None
+    data: UncheckedJson = None
     """The event, unchanged."""
     name: str | None = None
     """The name of the event, if it has one."""
@@ -249,7 +249,7 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """Probabilities of tokens that are known only at the end, by the index of their part."""
     message_extra: Extra = {}
     """Fields of the message that are known only at the end."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """The data of all wire events, if the request asked for it with `keep_raw`."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Opaque, Record
+from interlingua.spec.content import Extra, Json, Opaque, Record, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.facts import Framing
@@ -54,7 +54,7 @@ class ServedModel(Record, frozen=True, kw_only=True):
     """The price of input in US dollars."""
     output_cost_per_million: float | None = None
     """The price of output in US dollars."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """The description as it was received."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
@@ -104,7 +104,7 @@ class OperationResult(Record, frozen=True, kw_only=True):
     """The id of our request."""
     provider_request_id: str | None = None
     """The id that the provider gave the request, for its support."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """The body as it was received, for debugging."""
 
     @property
@@ -254,7 +254,7 @@ class ServerRoute(msgspec.Struct, frozen=True, kw_only=True):
 class ServedReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a server sends for an operation: JSON, bytes, or a stream of bytes."""
 
-    body: Json = None
+    body: UncheckedJson = None
     """Sent as JSON, unless `content` is given."""
     content: bytes | Iterable[bytes] | None = None
     """Bytes with the `content_type`; an iterable is sent piece by piece."""
@@ -338,7 +338,7 @@ class Failure(Record, frozen=True, kw_only=True):
     """The HTTP status."""
     message: str | None = None
     """The message in the vendor's body; None for the vendor's own."""
-    body: Json = None
+    body: UncheckedJson = None
     """The whole body: bytes or text are sent unchanged, anything else as JSON."""
     retry_after: float | None = None
     """The header `retry-after`, in seconds."""

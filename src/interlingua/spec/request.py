@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, ge
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Record, ToolType
+from interlingua.spec.content import Extra, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.names import advice
@@ -41,7 +41,7 @@ class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="f
     """The name by which the model calls it."""
     description: str | None = None
     """What it does and when to call it, for the model."""
-    parameters: Json = None
+    parameters: UncheckedJson = None
     """A JSON Schema of type object; None for a tool without input and for a `custom` tool."""
     strict: bool | None = None
     """Whether the provider enforces the schema; None for its default."""
@@ -72,7 +72,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
 
     dialect: str = ""
     """The dialect that `data` is for; empty for a tool of a class method."""
-    data: Json = None
+    data: UncheckedJson = None
     """The tool in the wire form of that dialect."""
     name: str = ""
     """One of `HOSTED_NAMES`; empty for a tool that only its dialect has."""
@@ -195,7 +195,7 @@ class ResponseFormat(Record, frozen=True, kw_only=True):
 
     type: FormatType = "text"
     """`text`, `json` (any object) or `json_schema`."""
-    json_schema: Json = None
+    json_schema: UncheckedJson = None
     """The schema that the text must match, with type `json_schema`."""
     strict: bool | None = None
     """Whether the provider enforces the schema; None for its default."""

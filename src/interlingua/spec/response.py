@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Record, ToolCall
+from interlingua.spec.content import Extra, Record, ToolCall, UncheckedJson
 from interlingua.spec.errors import ErrorClass
 from interlingua.spec.messages import Message
 
@@ -82,7 +82,7 @@ class Usage(Record, frozen=True, kw_only=True):
     """The cost in dollars, if the provider reports it."""
     estimated: bool = False
     """Whether the counts are estimates, because the provider reported none."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """The usage object of the provider."""
 
     @property
@@ -319,7 +319,7 @@ class Response(Record, frozen=True, kw_only=True):
     """What was changed or lost in the request, or is unusual in the answer."""
     rate_limit: RateLimitInfo | None = None
     """The rate limits in the headers, if there were any."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """
     The body as it was received, for debugging; never used to encode.
 
@@ -348,7 +348,7 @@ class Response(Record, frozen=True, kw_only=True):
             cost: Cost | None = None,
             warnings: Iterable[Warning] = (),
             rate_limit: RateLimitInfo | None = None,
-            raw: Json = None,
+            raw: UncheckedJson = None,
             request_id: str | None = None,
             latency_ms: float | None = None,
             attempts: tuple[Attempt, ...] = (),

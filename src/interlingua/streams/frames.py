@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import DecodeError, StreamError
 from interlingua.wire.json_text import UNCOMMON, decode_common, dump_text, loads
@@ -32,7 +32,7 @@ def is_done(frame: Frame) -> bool:
     return frame.data.strip() == DONE
 
 
-def _read_uncommon(text: str) -> Json:
+def _read_uncommon(text: str) -> UncheckedJson:
     try:
         return loads(text)
     except DecodeError as error:
@@ -44,6 +44,6 @@ def is_bare_error(data: dict[str, Any]) -> bool:
     return "type" not in data and bool(data.get("error"))
 
 
-def json_frame(data: Json, event: str | None = None) -> Frame:
+def json_frame(data: UncheckedJson, event: str | None = None) -> Frame:
     """A frame with this value as JSON text."""
     return Frame(data=dump_text(data), event=event)

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json, Part
+from interlingua.spec.content import Part, UncheckedJson
 from interlingua.spec.contracts import Frame, StreamDecoder
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.events import (
@@ -61,7 +61,7 @@ class FrameRecorder:
         """The frame that the end of the body completes, if any."""
         return self._keep(self._frames.finish())
 
-    def raw(self) -> list[Json]:
+    def raw(self) -> list[UncheckedJson]:
         """The data so far as JSON; what is not JSON (`[DONE]`) as text."""
         return [_read_json(data) for data in self._data]
 
@@ -70,7 +70,7 @@ class FrameRecorder:
         return frames
 
 
-def _read_json(text: str) -> Json:
+def _read_json(text: str) -> UncheckedJson:
     try:
         return loads(text)
     except DecodeError:

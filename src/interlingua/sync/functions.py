@@ -26,7 +26,7 @@ from interlingua.api.tools.mcp import MCPServer, MCPTools
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.runtime.cancel import ABORTED, AbortSignal
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import FinishReason, Response
@@ -283,14 +283,14 @@ class ObjectStream(ClosedByWith, Generic[T]):
     ) -> None:
         self._stream = stream
         self._signal = signal
-        self._partials: BlockingIterator[Json] = BlockingIterator(stream)
-        self._partial: Json = None
+        self._partials: BlockingIterator[UncheckedJson] = BlockingIterator(stream)
+        self._partial: UncheckedJson = None
         self._is_over = False  # for the reader; the async stream may be ahead
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Json:
+    def __next__(self) -> UncheckedJson:
         signal = self._signal
         if signal is not None and signal.aborted and not self._is_over:
             self._is_over = True
@@ -307,7 +307,7 @@ class ObjectStream(ClosedByWith, Generic[T]):
         self._partials.close()
 
     @property
-    def partial(self) -> Json:
+    def partial(self) -> UncheckedJson:
         """The object as far as it was read; None before it has begun."""
         return self._partial
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import (
     AbortError,
     AccessDeniedError,
@@ -180,7 +180,7 @@ class Fault(NamedTuple):
     code: str | None = None
 
 
-def read_body(body: bytes) -> tuple[Json, str]:
+def read_body(body: bytes) -> tuple[UncheckedJson, str]:
     """The body as JSON (None if it is not) and as text, keys redacted."""
     text = redact(bytes(body[:MAX_ERROR_BODY]).decode("utf-8", "replace"))
     try:
@@ -189,7 +189,7 @@ def read_body(body: bytes) -> tuple[Json, str]:
         return None, text
 
 
-def read_fault(value: Json) -> Fault:
+def read_fault(value: UncheckedJson) -> Fault:
     """
     The usual shapes: `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}`,
     `{"detail": ...}`, each perhaps inside an array of one.
@@ -212,7 +212,7 @@ def make_error(
     headers: Mapping[str, str],
     fault: Fault,
     *,
-    raw: Json = None,
+    raw: UncheckedJson = None,
     text: str = "",
     error_type: type[ProviderError] | None = None,
     retryable: bool | None = None,
@@ -426,14 +426,14 @@ def _status_in(code: str | None) -> int | None:
     return int(code) if code and re.fullmatch("[45][0-9][0-9]", code) else None
 
 
-def _redact_raw(raw: Json, text: str) -> Json:
+def _redact_raw(raw: UncheckedJson, text: str) -> UncheckedJson:
     try:
         return (text or None) if raw is None else _redact_json(raw)
     except RecursionError:
         return text or None
 
 
-def _redact_json(value: Json) -> Json:
+def _redact_json(value: UncheckedJson) -> UncheckedJson:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

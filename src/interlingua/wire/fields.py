@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeGuard, TypeVar
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.response import FinishReason, Response
 
@@ -30,7 +30,7 @@ class Fields:
 
     __slots__ = ("left", "path", "strict")
 
-    def __init__(self, value: Json, path: str = "", *, strict: bool = True) -> None:
+    def __init__(self, value: UncheckedJson, path: str = "", *, strict: bool = True) -> None:
         if not isinstance(value, dict):
             raise wrong_type(path, "an object", value)
         self.left: dict[str, Any] = dict(value)

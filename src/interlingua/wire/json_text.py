@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import Json, parse_json
+from interlingua.spec.content import UncheckedJson, parse_json
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
-decode_common: Callable[[str | bytes], Json] = _decode
+decode_common: Callable[[str | bytes], UncheckedJson] = _decode
 """`loads` for text without lone surrogate escapes; raises one of `UNCOMMON` for any other."""
 UNCOMMON = (msgspec.DecodeError, UnicodeError, RecursionError)
 _encode = msgspec.json.Encoder().encode
 
 
-def loads(text: str | bytes) -> Json:
+def loads(text: str | bytes) -> UncheckedJson:
     """
     The value of a JSON text; raises `DecodeError` for anything that is not JSON.
 
@@ -33,7 +33,7 @@ def loads(text: str | bytes) -> Json:
         return _slow_loads(text)
 
 
-def dumps(value: Json) -> bytes:
+def dumps(value: UncheckedJson) -> bytes:
     """
     Compact UTF-8 JSON text; keys keep their order.
 
@@ -52,7 +52,7 @@ def dumps(value: Json) -> bytes:
         raise DecodeError(f"not a JSON value: {error}") from error
 
 
-def dump_text(value: Json) -> str:
+def dump_text(value: UncheckedJson) -> str:
     """`dumps`, as `str`."""
     return dumps(value).decode()
 
@@ -74,7 +74,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _slow_loads(text: str | bytes) -> Json:
+def _slow_loads(text: str | bytes) -> UncheckedJson:
     # msgspec refuses lone surrogate escapes, but providers send them.
     try:
         return parse_json(text)

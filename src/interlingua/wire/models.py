@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.operations import ServedModel
 from interlingua.wire.json_text import loads
 
@@ -45,7 +45,7 @@ _MEDIA = {
 
 
 def read_models(
-    body: bytes, fields: ModelFields, dialect: str, describe: Callable[[ServedModel], Json]
+    body: bytes, fields: ModelFields, dialect: str, describe: Callable[[ServedModel], UncheckedJson]
 ) -> list[ServedModel]:
     """
     The models of one page, or the one model of the body; entries that are no models are ignored.
@@ -62,7 +62,7 @@ def read_models(
 
 
 def _with_extra(
-    model: ServedModel, dialect: str, describe: Callable[[ServedModel], Json]
+    model: ServedModel, dialect: str, describe: Callable[[ServedModel], UncheckedJson]
 ) -> ServedModel:
     own = describe(model)
     missing = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import DecodeError
 from interlingua.wire.json_text import loads
 
@@ -51,7 +51,7 @@ _EXACT_BELOW = 2048  # characters; parsing this little again costs microseconds
 _GROWTH = 16  # parse a longer text again after it grew by a sixteenth
 
 
-def parse_partial(text: str) -> Json:
+def parse_partial(text: str) -> UncheckedJson:
     """
     The value of the longest prefix of a JSON text that can be parsed; never raises.
 
@@ -79,7 +79,7 @@ class PartialJSON:
         self._pieces: list[str] = []
         self._length = 0
         self._read_length = 0
-        self._value: Json = None
+        self._value: UncheckedJson = None
         self._scanner = _Scanner()
 
     def feed(self, fragment: str) -> None:
@@ -88,7 +88,7 @@ class PartialJSON:
         self._length += len(fragment)
 
     @property
-    def value(self) -> Json:
+    def value(self) -> UncheckedJson:
         """The value parsed so far; exact for short text and after `finish`."""
         growth = self._length - self._read_length
         if growth and (self._length <= _EXACT_BELOW or growth * _GROWTH >= self._length):
@@ -102,7 +102,7 @@ class PartialJSON:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
 
-    def finish(self) -> Json:
+    def finish(self) -> UncheckedJson:
         """The exact value of all the text fed so far. More text may be fed afterwards."""
         if self._length > self._read_length:
             self._read()
@@ -139,7 +139,7 @@ class _Scanner:
         while self._skip(text) and self._step(self, text):
             pass
 
-    def value(self, text: str) -> Json:
+    def value(self, text: str) -> UncheckedJson:
         """The value of the readable prefix of the text just scanned."""
         if not self._readable:
             return None

@@ -28,7 +28,7 @@ from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.runtime.cancel import CANCELLED
 from interlingua.runtime.ulid import new_ulid
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
@@ -195,7 +195,7 @@ class GrowingObject:
         self._schema = schema
         self._tool = tool
         self._find_start = re.compile(r"[{\[]" if schema.is_wrapped else r"\{").search
-        self.value: Json = msgspec.UNSET
+        self.value: UncheckedJson = msgspec.UNSET
         self.begin()
 
     def begin(self) -> None:
@@ -203,7 +203,7 @@ class GrowingObject:
         from interlingua.wire.partial_json import PartialJSON  # slow to import
 
         self._json = PartialJSON()
-        self._seen: Json = None
+        self._seen: UncheckedJson = None
         self._began = False
         self._call: str | None = None
 
@@ -222,7 +222,7 @@ class GrowingObject:
             self.begin()
         return False
 
-    def show(self, value: Json) -> bool:
+    def show(self, value: UncheckedJson) -> bool:
         """Set the value; return whether it differs from the previous one."""
         if self.value is not msgspec.UNSET and value == self.value:
             return False
@@ -273,7 +273,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Json:
+    async def __anext__(self) -> UncheckedJson:
         return await anext(self._partials)
 
     async def aclose(self) -> None:
@@ -281,7 +281,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         await self._partials.aclose()
 
     @property
-    def partial(self) -> Json:
+    def partial(self) -> UncheckedJson:
         """The object so far; None before its first part has arrived."""
         value = self._growing.value
         return None if value is msgspec.UNSET else value
@@ -307,7 +307,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
             return self._run.result()
         return _finished(self._run, self._goal, self.object())
 
-    async def _read(self) -> AsyncGenerator[Json, None]:
+    async def _read(self) -> AsyncGenerator[UncheckedJson, None]:
         async with aclosing(self._run.stream()) as events:
             async for event in events:
                 if isinstance(event, StepFinish):

@@ -24,7 +24,7 @@ from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
 from interlingua.prepare.schema.restore import AddedNulls
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, DecodeError, MismatchError
 from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import loads
@@ -44,7 +44,7 @@ _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 class Reading(msgspec.Struct, frozen=True):
     """An answer, decoded and validated."""
 
-    value: Json
+    value: UncheckedJson
     """The JSON value, unwrapped and without the nulls that strict schemas add."""
     output: Any = None
     """The value as the caller's type."""
@@ -58,14 +58,16 @@ class ObjectSchema:
     def __init__(self, schema: Any) -> None:
         is_json_schema = isinstance(schema, Mapping)
         self._type = None if is_json_schema else schema
-        self.json_schema: dict[str, Json] = dict(schema) if is_json_schema else schema_of(schema)
+        self.json_schema: dict[str, UncheckedJson] = (
+            dict(schema) if is_json_schema else schema_of(schema)
+        )
         if is_deep(self.json_schema):
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
         self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
         self.name: str = _name(self.json_schema, schema)
         self.is_wrapped: bool = not _is_object(self.json_schema)
-        self._wire_schema: dict[str, Json] = (
+        self._wire_schema: dict[str, UncheckedJson] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
         self._lossless: dict[SchemaRules, bool] = {}
@@ -74,10 +76,10 @@ class ObjectSchema:
             self._wire_content = marshal.dumps(self._wire_schema, _TREE)
 
     @property
-    def wire_schema(self) -> dict[str, Json]:
+    def wire_schema(self) -> dict[str, UncheckedJson]:
         """The schema to send; a new copy each time, because middleware and results get it."""
         content = self._wire_content
-        copy: dict[str, Json] = (
+        copy: dict[str, UncheckedJson] = (
             copied(self._wire_schema) if content is None else marshal.loads(content)  # noqa: S302 -- ours
         )
         return copy
@@ -90,7 +92,7 @@ class ObjectSchema:
             known = self._lossless[rules] = narrowed.strict_possible and not narrowed.losses
         return known
 
-    def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
+    def unwrap(self, value: UncheckedJson, *, has_null: bool = True) -> UncheckedJson:
         """
         The value without its wrapping, if it has any; the value may be incomplete.
 
@@ -101,7 +103,7 @@ class ObjectSchema:
             value = value[VALUE]
         return self._added_nulls.drop(value) if has_null else value
 
-    def read(self, answer: Json) -> Reading:
+    def read(self, answer: UncheckedJson) -> Reading:
         """Validate an answer and convert it to the caller's type."""
         value = self.unwrap(answer)
         problems = self._validator(value)
@@ -149,18 +151,18 @@ def _schema_of_content(content: bytes) -> ObjectSchema:
     return ObjectSchema(marshal.loads(content))  # noqa: S302 -- written by object_schema()
 
 
-def _name(schema: Mapping[str, Json], type_: Any) -> str:
+def _name(schema: Mapping[str, UncheckedJson], type_: Any) -> str:
     is_union = get_origin(type_) in (Union, UnionType)  # whose name depends on Python's version
     title = schema.get("title") or (None if is_union else getattr(type_, "__name__", None))
     return _unsafe("_", title if isinstance(title, str) else "").strip("_")[:64] or "answer"
 
 
-def _is_object(schema: Mapping[str, Json]) -> bool:
+def _is_object(schema: Mapping[str, UncheckedJson]) -> bool:
     kind = schema.get("type", "object" if "properties" in schema else None)
     return kind == "object" and _INDIRECT.isdisjoint(schema)
 
 
-def _wrap(schema: dict[str, Json]) -> dict[str, Json]:
+def _wrap(schema: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     moved = _move_references(schema)
     inner = {
         key: value for key, value in moved.items() if key not in (*_DEFINITIONS, "$schema", "$id")
@@ -209,13 +211,13 @@ _MAX_UNCLOSED = 16  # unclosed brackets that are skipped; each costs a scan of t
 class _Candidate(msgspec.Struct, frozen=True):
     """A piece of text that may be the JSON value."""
 
-    value: Json
+    value: UncheckedJson
     length: int
     error: DecodeError | None = None
     """Set if the value is cut off, so that nothing after it can be trusted."""
 
 
-def find_json(text: str, *, is_object: bool = False) -> Json:
+def find_json(text: str, *, is_object: bool = False) -> UncheckedJson:
     """
     The JSON value in a text: the whole text, a code fence, or a value in brackets.
 

@@ -11,7 +11,7 @@ import msgspec
 from interlingua.api.tools.context import ContextValue, ToolContext, find_context
 from interlingua.api.types import FunctionHints
 from interlingua.runtime.callbacks import signature_of
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -33,7 +33,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     hints: FunctionHints | None = None
     """The types to convert the arguments to, if the function is typed."""
 
-    def problems(self, arguments: Mapping[str, Json]) -> list[str]:
+    def problems(self, arguments: Mapping[str, UncheckedJson]) -> list[str]:
         """Missing and unknown arguments that the JSON Schema of the tool allows."""
         if self.takes_mapping or self.hints is not None:
             return []
@@ -49,7 +49,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
 
     def bind(
         self,
-        arguments: Mapping[str, Json],
+        arguments: Mapping[str, UncheckedJson],
         context: ToolContext[Any],
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -76,14 +76,14 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
 
 
-def copied(value: Json) -> Json:
+def copied(value: UncheckedJson) -> UncheckedJson:
     """A deep copy of a JSON value."""
     if isinstance(value, dict):
         return {name: copied(item) for name, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
-def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Calling:
+def read_handler(handler: Any, parameters: Mapping[str, UncheckedJson], tool: str) -> Calling:
     """Read how to call a handler; `parameters` is the JSON Schema of the tool."""
     if not callable(handler):
         raise ConfigurationError(f"execute= of the tool {tool!r} is not a function: {handler!r}")
@@ -120,7 +120,9 @@ def _takes_mapping(names: list[inspect.Parameter], declared: Any) -> bool:
     return needed[0].kind is needed[0].POSITIONAL_ONLY or needed[0].name not in declared
 
 
-def _check_names(names: list[inspect.Parameter], parameters: Mapping[str, Json], tool: str) -> None:
+def _check_names(
+    names: list[inspect.Parameter], parameters: Mapping[str, UncheckedJson], tool: str
+) -> None:
     """Raise if the handler and the schema do not have the same parameters."""
     declared = parameters.get("properties", {})
     by_name = {p.name for p in names if p.kind in _BY_NAME}

@@ -30,12 +30,12 @@ from interlingua.spec.content import (
     Audio,
     Document,
     Image,
-    Json,
     Opaque,
     Part,
     Text,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.errors import (
     ConfigurationError,
@@ -354,7 +354,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
 # What a function returns, as the content of a tool result.
 
 
-def to_result_content(value: Any) -> str | Json | tuple[Part, ...]:
+def to_result_content(value: Any) -> str | UncheckedJson | tuple[Part, ...]:
     """
     Convert a value to text, JSON or parts; a `ToolResult` is returned unchanged.
 
@@ -396,7 +396,7 @@ def _from_bytes(data: bytes) -> Part:
         ) from None
 
 
-def _json(value: Any) -> Json:
+def _json(value: Any) -> UncheckedJson:
     try:
         builtins = to_json(value)
     except (TypeError, ValueError, RecursionError) as error:

@@ -26,7 +26,7 @@ from interlingua.api.types import read_function
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
 from interlingua.spec.check import refuse
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import AnyTool, BuiltinTool, ToolDefinition, ToolSpec, to_tool
 
@@ -47,7 +47,7 @@ TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """The names that every provider accepts."""
 
 
-def _no_input() -> dict[str, Json]:
+def _no_input() -> dict[str, UncheckedJson]:
     return {"type": "object", "properties": {}}
 
 
@@ -79,7 +79,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The name by which the model calls it."""
     description: str | None = None
     """What it does and when to call it, for the model."""
-    parameters: Mapping[str, Json] = msgspec.field(default_factory=_no_input)
+    parameters: Mapping[str, UncheckedJson] = msgspec.field(default_factory=_no_input)
     """A JSON Schema of type object."""
     execute: Callable[..., Any] | None = None
     """The function that runs it; None for a tool whose calls the caller handles."""
@@ -150,7 +150,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def bind(
         self,
-        arguments: Mapping[str, Json],
+        arguments: Mapping[str, UncheckedJson],
         context: ToolContext[Any],
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -169,11 +169,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The compiled schema; call it with arguments to get the list of problems."""
         return Validator(dict(self.parameters))
 
-    def problems(self, arguments: Json) -> list[str]:
+    def problems(self, arguments: UncheckedJson) -> list[str]:
         """The problems of the arguments of a call, each as `path: message`."""
         return self.read(arguments)[1]
 
-    def read(self, arguments: Json) -> tuple[dict[str, Any] | None, list[str]]:
+    def read(self, arguments: UncheckedJson) -> tuple[dict[str, Any] | None, list[str]]:
         """
         The arguments of a call converted to the types of its function, and their problems.
 

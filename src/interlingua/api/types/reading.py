@@ -31,7 +31,7 @@ from interlingua.api.types.records import (
 )
 from interlingua.api.types.schema import Definitions, Findings, Path, schema_annotations
 from interlingua.runtime.callbacks import signature_of
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _string(format_: str) -> dict[str, Json]:
+def _string(format_: str) -> dict[str, UncheckedJson]:
     return {"type": "string", "format": format_}
 
 
@@ -77,7 +77,7 @@ _MAPS: Mapping[Any, Callable[[dict[Any, Any]], Any]] = {
 _WRAPPERS = (typing.Final, typing.ClassVar, typing.Required, typing.NotRequired)
 
 
-def schema_of(type_: Any) -> dict[str, Json]:
+def schema_of(type_: Any) -> dict[str, UncheckedJson]:
     """
     The JSON Schema of a Python type.
 
@@ -87,7 +87,7 @@ def schema_of(type_: Any) -> dict[str, Json]:
     return definitions.finish(shape_of(type_).schema(definitions))
 
 
-def convert(value: Json, type_: TypeForm[T]) -> T:
+def convert(value: UncheckedJson, type_: TypeForm[T]) -> T:
     """
     Convert a JSON value to a Python type.
 
@@ -98,7 +98,9 @@ def convert(value: Json, type_: TypeForm[T]) -> T:
     return converted
 
 
-def decode(read: Callable[[Any, Path, Findings], Any], value: Json, what: str = "the value") -> Any:
+def decode(
+    read: Callable[[Any, Path, Findings], Any], value: UncheckedJson, what: str = "the value"
+) -> Any:
     """Decode a value; `MismatchError` lists every problem."""
     findings = Findings()
     try:
@@ -202,7 +204,7 @@ class ShapeBuilder:
             shape: shapes.Shape = shapes.Pydantic(Annotated[(inner, *constraints)], where)
         else:
             shape = self.read(inner, where)
-        annotations: dict[str, Json] = {}
+        annotations: dict[str, UncheckedJson] = {}
         for item in metadata:
             annotations |= _annotations(item)
         limits = tuple(item for item in metadata if isinstance(item, msgspec.Meta))
@@ -245,7 +247,7 @@ def _enum(type_: type[enum.Enum], where: str) -> shapes.Shape:
     return shapes.Choice(((member.value, member) for member in members), description)
 
 
-def _annotations(metadata: Any) -> dict[str, Json]:
+def _annotations(metadata: Any) -> dict[str, UncheckedJson]:
     """The schema keywords for one item of `Annotated`."""
     if isinstance(metadata, str):
         return {"description": metadata}
@@ -284,12 +286,12 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str
-    schema: dict[str, Json]
+    schema: dict[str, UncheckedJson]
     record: shapes.Record
     takes_self: bool
     """Whether it is a method that is not bound to an object yet."""
 
-    def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
+    def read(self, arguments: Mapping[str, UncheckedJson]) -> dict[str, Any]:
         """Convert JSON arguments to the hinted types; `MismatchError` lists every problem."""
         converted: dict[str, Any] = decode(self.record.read, arguments, "an argument")
         return converted

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, MismatchError, Problem
 from interlingua.wire.json_text import dump_text
 
@@ -96,7 +96,7 @@ _UNIONS = ("anyOf", "oneOf")
 class Validator:
     """A compiled schema. It never fetches a remote schema: an external `$ref` is an error."""
 
-    def __init__(self, schema: Json) -> None:
+    def __init__(self, schema: UncheckedJson) -> None:
         import jsonschema_rs
 
         try:
@@ -105,7 +105,7 @@ class Validator:
             reason = getattr(error, "message", None) or str(error)
             raise ConfigurationError(f"the JSON Schema is invalid: {reason}") from error
 
-    def __call__(self, value: Json) -> list[str]:
+    def __call__(self, value: UncheckedJson) -> list[str]:
         """The problems of the value, each as `path: message`; empty if it is valid."""
         try:
             errors = self._validator.iter_errors(value)
@@ -155,13 +155,13 @@ def _is_type_error(union: Any, error: Any) -> bool:
     return bool(error.kind.name == "type" and error.instance_path == union.instance_path)
 
 
-def _expected_tag(union: Any, error: Any) -> list[Json]:
+def _expected_tag(union: Any, error: Any) -> list[UncheckedJson]:
     """The only allowed value of a field, if the error is that the field has another value."""
     if len(error.instance_path) != len(union.instance_path) + 1:
         return []
     if error.kind.name == "const":
         return [error.kind.expected_value]
-    options: list[Json] = error.kind.options if error.kind.name == "enum" else []
+    options: list[UncheckedJson] = error.kind.options if error.kind.name == "enum" else []
     return options if len(options) == 1 else []
 
 
@@ -172,7 +172,7 @@ def _line(path: str, message: str) -> str:
     return f"{path}: {message}" if path else message
 
 
-def replace_surrogates(value: Json) -> Json:
+def replace_surrogates(value: UncheckedJson) -> UncheckedJson:
     """A value that UTF-8 can encode: surrogate pairs are joined, a lone surrogate is U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -202,12 +202,12 @@ class Definitions:
 
     def __init__(self) -> None:
         self._names: dict[object, str] = {}
-        self._bodies: dict[str, dict[str, Json]] = {}
-        self._references: dict[str, list[dict[str, Json]]] = {}
+        self._bodies: dict[str, dict[str, UncheckedJson]] = {}
+        self._references: dict[str, list[dict[str, UncheckedJson]]] = {}
 
     def refer(
-        self, owner: object, label: str, write: Callable[[Definitions], dict[str, Json]]
-    ) -> dict[str, Json]:
+        self, owner: object, label: str, write: Callable[[Definitions], dict[str, UncheckedJson]]
+    ) -> dict[str, UncheckedJson]:
         """A reference to the owner's definition, which `write` makes at the first reference."""
         name = self._names.get(owner)
         if name is None:
@@ -215,11 +215,11 @@ class Definitions:
             self._references[name] = []
             self._bodies[name] = {}  # reserves the name while `write` runs, which may recurse
             self._bodies[name] = write(self)
-        reference: dict[str, Json] = {"$ref": _PREFIX + name}
+        reference: dict[str, UncheckedJson] = {"$ref": _PREFIX + name}
         self._references[name].append(reference)
         return reference
 
-    def adopt(self, write: Callable[[str], dict[str, Json]]) -> dict[str, Json]:
+    def adopt(self, write: Callable[[str], dict[str, UncheckedJson]]) -> dict[str, UncheckedJson]:
         """
         A schema from another library, with its `$defs` moved here.
 
@@ -234,7 +234,7 @@ class Definitions:
         self._bodies |= bodies
         return {key: value for key, value in schema.items() if key != "$defs"}
 
-    def finish(self, root: dict[str, Json]) -> dict[str, Json]:
+    def finish(self, root: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
         """The root schema with the definitions that are used more than once."""
         for name, references in reversed(self._references.items()):  # innermost first
             if len(references) == 1:
@@ -275,7 +275,7 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def add_limits(schema: dict[str, Json], meta: msgspec.Meta) -> None:
+def add_limits(schema: dict[str, UncheckedJson], meta: msgspec.Meta) -> None:
     """Add the limits to the schema; in a union, to each member whose type has such a limit."""
     for member in schema.get("anyOf", [schema]):
         for name, keyword in _KEYWORDS.get(member.get("type"), {}).items():
@@ -284,7 +284,7 @@ def add_limits(schema: dict[str, Json], meta: msgspec.Meta) -> None:
                 member[keyword] = limit
 
 
-def schema_annotations(meta: msgspec.Meta) -> dict[str, Json]:
+def schema_annotations(meta: msgspec.Meta) -> dict[str, UncheckedJson]:
     """The keywords that describe a value without limiting it, and `extra_json_schema`."""
     keywords = {"title": meta.title, "description": meta.description, "examples": meta.examples}
     present = {key: value for key, value in keywords.items() if value is not None}

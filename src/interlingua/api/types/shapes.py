@@ -17,7 +17,7 @@ import msgspec
 
 from interlingua.api.types.records import Field, RecordType
 from interlingua.api.types.schema import Definitions, Findings, Path, add_limits
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, Problem
 from interlingua.wire.json_text import dumps
 
@@ -28,11 +28,11 @@ class Shape:
     label: str = "any value"
     """The name of the expected type in error messages."""
 
-    def schema(self, _: Definitions) -> dict[str, Json]:
+    def schema(self, _: Definitions) -> dict[str, UncheckedJson]:
         """The JSON Schema; a new dict each time, which the caller may change."""
         return {}
 
-    def decode(self, value: Json, _path: Path, _findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, _path: Path, _findings: Findings) -> Any:
         """
         The Python value for a JSON value.
 
@@ -45,17 +45,20 @@ class Scalar(Shape):
     """A null, boolean, number or string, or a type that is a string in JSON, such as a date."""
 
     def __init__(
-        self, type_: Any, schema: Mapping[str, Json], parse: Callable[[str], Any] | None = None
+        self,
+        type_: Any,
+        schema: Mapping[str, UncheckedJson],
+        parse: Callable[[str], Any] | None = None,
     ) -> None:
         self.type = type_
         self._schema = schema
         self._parse = parse
         self.label: str = str(schema.get("format", schema["type"]))
 
-    def schema(self, _: Definitions) -> dict[str, Json]:
+    def schema(self, _: Definitions) -> dict[str, UncheckedJson]:
         return dict(self._schema)
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         # JSON Schema: 1.0 is an integer.
         if self.type is int and isinstance(value, float) and value.is_integer():
             return int(value)
@@ -70,23 +73,25 @@ class Scalar(Shape):
 class Choice(Shape):
     """One of several constants: a `Literal` or an `Enum`."""
 
-    def __init__(self, values: Iterable[tuple[Json, Any]], description: str = "") -> None:
+    def __init__(self, values: Iterable[tuple[UncheckedJson, Any]], description: str = "") -> None:
         # The key says whether it is a boolean, because True equals 1.
         self._values = {(isinstance(option, bool), option): value for option, value in values}
         self._options = [option for _, option in self._values]
         self._description = description
         self.label: str = " | ".join(repr(option) for option in self._options)
 
-    def schema(self, _: Definitions) -> dict[str, Json]:
+    def schema(self, _: Definitions) -> dict[str, UncheckedJson]:
         """An `enum`, with the type if all options have the same one."""
         names = {str: "string", bool: "boolean", int: "integer", float: "number"}
         kinds = {names.get(type(option)) for option in self._options}
-        schema: dict[str, Json] = {} if len(kinds) > 1 or None in kinds else {"type": kinds.pop()}
+        schema: dict[str, UncheckedJson] = (
+            {} if len(kinds) > 1 or None in kinds else {"type": kinds.pop()}
+        )
         if self._description:
             schema["description"] = self._description
         return schema | {"enum": list(self._options)}
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         key = (isinstance(value, bool), value)
         if not isinstance(value, (list, dict)) and key in self._values:
             return self._values[key]
@@ -103,12 +108,12 @@ class Array(Shape):
         self._build = build
         self._unique = unique
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         """An array; `items` is always present, because some providers require it."""
         schema = {"type": "array", "items": self._items.schema(definitions)}
         return schema | {"uniqueItems": True} if self._unique else schema
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         if not isinstance(value, (list, tuple)):
             return findings.reject(path, self.label, value)
         before = len(findings.problems)
@@ -124,15 +129,15 @@ class FixedArray(Shape):
     def __init__(self, items: tuple[Shape, ...]) -> None:
         self._items = items
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         size = len(self._items)
-        schema: dict[str, Json] = {"type": "array", "minItems": size, "maxItems": size}
+        schema: dict[str, UncheckedJson] = {"type": "array", "minItems": size, "maxItems": size}
         if not self._items:
             return schema | {"items": {}}
         items = [item.schema(definitions) for item in self._items]
         return schema | {"prefixItems": items, "items": False}
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         size = len(self._items)
         if not isinstance(value, (list, tuple)):
             return findings.reject(path, f"array of {size}", value)
@@ -152,16 +157,19 @@ class Dictionary(Shape):
         self._values = values
         self._build = build
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         """The schema of the values, and of the keys unless any string is allowed."""
         values = self._values.schema(definitions)
-        schema: dict[str, Json] = {"type": "object", "additionalProperties": values or True}
+        schema: dict[str, UncheckedJson] = {
+            "type": "object",
+            "additionalProperties": values or True,
+        }
         names = self._keys.schema(definitions)
         if names.get("type") == "integer":  # property names are strings in JSON
             names = {"pattern": "^-?[0-9]+$"}
         return schema if names == {"type": "string"} else schema | {"propertyNames": names}
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         if not isinstance(value, Mapping):
             return findings.reject(path, self.label, value)
         before = len(findings.problems)
@@ -173,7 +181,7 @@ class Dictionary(Shape):
                 items[key] = decoded
         return _build(self._build, items, path, findings, before)
 
-    def _parse_key(self, name: str) -> Json:
+    def _parse_key(self, name: str) -> UncheckedJson:
         if isinstance(self._keys, Scalar) and self._keys.type is int:
             return int(name) if name.removeprefix("-").isdecimal() else name
         return name
@@ -189,13 +197,13 @@ class Record(Shape):
         self.rest: Shape | None = None
         """The shape of all other keys, if the function has `**kwargs`."""
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         """A reference; `Definitions` replaces it by the object if it is the only one."""
         return definitions.refer(self, self.label, self.write)
 
-    def write(self, definitions: Definitions) -> dict[str, Json]:
+    def write(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         """The object schema itself."""
-        schema: dict[str, Json] = {"type": "object"}
+        schema: dict[str, UncheckedJson] = {"type": "object"}
         if self.type.description:
             schema["description"] = self.type.description
         properties = {
@@ -215,14 +223,16 @@ class Record(Shape):
             schema["additionalProperties"] = False
         return schema
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         if not isinstance(value, Mapping):
             return findings.reject(path, "object", value)
         before = len(findings.problems)
         fields = self.read(value, path, findings)
         return _build(lambda fields: self.type.build(**fields), fields, path, findings, before)
 
-    def read(self, value: Mapping[str, Json], path: Path, findings: Findings) -> dict[str, Any]:
+    def read(
+        self, value: Mapping[str, UncheckedJson], path: Path, findings: Findings
+    ) -> dict[str, Any]:
         """The decoded fields, by their Python names."""
         tag = self.type.tag
         if tag is not None and value.get(tag[0]) != tag[1]:
@@ -250,10 +260,10 @@ class Alias(Shape):
         self.label: str = label
         self.inner: Shape = Shape()
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         return definitions.refer(self, self.label, self.inner.schema)
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         return self.inner.decode(value, path, findings)
 
 
@@ -264,16 +274,16 @@ class Union(Shape):
         self._members = members
         self.label: str = " or ".join(dict.fromkeys(member.label for member in members))
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         """`anyOf`, without duplicates."""
-        members: list[dict[str, Json]] = []
+        members: list[dict[str, UncheckedJson]] = []
         for member in self._members:
             schema = member.schema(definitions)
             if schema not in members:
                 members.append(schema)
         return {"anyOf": members}
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         if not isinstance(value, (list, dict)):
             decoded, problems = self._try_members(value, path, findings)
         else:
@@ -286,7 +296,7 @@ class Union(Shape):
         return decoded
 
     def _try_members(
-        self, value: Json, path: Path, findings: Findings
+        self, value: UncheckedJson, path: Path, findings: Findings
     ) -> tuple[Any, list[Problem]]:
         failures: list[list[Problem]] = []
         for member in self._ordered(value):
@@ -297,7 +307,9 @@ class Union(Shape):
             failures.append(inner.problems)
         return None, self._closest(value, path, failures)
 
-    def _closest(self, value: Json, path: Path, failures: list[list[Problem]]) -> list[Problem]:
+    def _closest(
+        self, value: UncheckedJson, path: Path, failures: list[list[Problem]]
+    ) -> list[Problem]:
         """The problems of the member with the value's tag, or else of the closest member."""
         findings = Findings()
         if isinstance(value, dict):
@@ -321,11 +333,11 @@ class Union(Shape):
         return min(same_type, key=len, default=findings.problems)
 
     @cached_property
-    def _tags(self) -> list[dict[str, Json]]:
+    def _tags(self) -> list[dict[str, UncheckedJson]]:
         """The fields of each member that allow only one value."""
         return [_tags_of(member) for member in self._members]
 
-    def _ordered(self, value: Json) -> Iterable[Shape]:
+    def _ordered(self, value: UncheckedJson) -> Iterable[Shape]:
         """For a number, the member of its exact type first: 3 in `float | int` is an int."""
         if type(value) not in {int, float}:
             return self._members
@@ -339,21 +351,24 @@ class Constrained(Shape):
     """A shape with annotations (`description`, …) and limits, from `typing.Annotated`."""
 
     def __init__(
-        self, inner: Shape, annotations: Mapping[str, Json], limits: tuple[msgspec.Meta, ...]
+        self,
+        inner: Shape,
+        annotations: Mapping[str, UncheckedJson],
+        limits: tuple[msgspec.Meta, ...],
     ) -> None:
         self._inner = inner
         self._annotations = annotations
         self._limits = limits
         self.label: str = inner.label
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         schema = self._inner.schema(definitions)
         for limit in self._limits:
             add_limits(schema, limit)
         schema.update(self._annotations)  # in place: it may be a reference that is inlined later
         return schema
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         before = len(findings.problems)
         decoded = self._inner.decode(value, path, findings)
         if len(findings.problems) > before:
@@ -385,10 +400,10 @@ class Pydantic(Shape):
         is_class = isinstance(type_, type)
         self.label: str = type_.__name__ if is_class else str(schema.get("type", "value"))
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, definitions: Definitions) -> dict[str, UncheckedJson]:
         return definitions.adopt(lambda template: self._adapter.json_schema(ref_template=template))
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+    def decode(self, value: UncheckedJson, path: Path, findings: Findings) -> Any:
         try:
             # JSON text, because a strict model accepts a date as a string only from JSON.
             return self._adapter.validate_json(dumps(value))
@@ -424,12 +439,12 @@ def is_constraint(metadata: Any) -> bool:
     return type(metadata).__module__.partition(".")[0] in {"annotated_types", "pydantic"}
 
 
-def to_json(value: Any) -> Json:
+def to_json(value: Any) -> UncheckedJson:
     """A Python value as JSON; `TypeError`, `ValueError` or `RecursionError` if it has no form."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_foreign)
 
 
-def _dump_foreign(value: Any) -> Json:
+def _dump_foreign(value: Any) -> UncheckedJson:
     """The JSON form of a value that msgspec cannot encode."""
     if hasattr(value, "model_dump"):  # pydantic
         return value.model_dump(mode="json")
@@ -440,7 +455,7 @@ def _dump_foreign(value: Any) -> Json:
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-def default_to_json(value: Any) -> Json:
+def default_to_json(value: Any) -> UncheckedJson:
     """A default as JSON; UNSET if it has no JSON form."""
     try:
         return msgspec.json.decode(msgspec.json.encode(to_json(value)))
@@ -448,7 +463,7 @@ def default_to_json(value: Any) -> Json:
         return msgspec.UNSET
 
 
-def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str, Json]:
+def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str, UncheckedJson]:
     schema = shape.schema(definitions)
     if field.description and not (isinstance(shape, Constrained) and "description" in schema):
         schema["description"] = field.description
@@ -475,10 +490,10 @@ def _build(
         return findings.add(path, str(error) or type(error).__name__, is_right_type=True)
 
 
-def _tags_of(shape: Shape) -> dict[str, Json]:
+def _tags_of(shape: Shape) -> dict[str, UncheckedJson]:
     definitions = Definitions()
     schema = definitions.finish(shape.schema(definitions))
-    tags: dict[str, Json] = {}
+    tags: dict[str, UncheckedJson] = {}
     for name, field in schema.get("properties", {}).items():
         options = [field["const"]] if "const" in field else field.get("enum", ())
         if len(options) == 1:

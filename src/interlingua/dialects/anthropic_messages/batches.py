@@ -8,7 +8,7 @@ from typing import Any
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.facts import PATH as MESSAGES
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.modalities.batch import (
@@ -93,7 +93,7 @@ def _version(profile: Profile) -> dict[str, str]:
     return {VERSION_HEADER: profile.api_version or VERSION}
 
 
-def read_batch(value: Json) -> Batch:
+def read_batch(value: UncheckedJson) -> Batch:
     """A batch as the provider describes it."""
     fields = Fields(value, strict=False)
     fields.take("type")
@@ -125,7 +125,7 @@ def _state(status: str, counts: Mapping[str, int | None], *, is_cancelled: bool)
     return "expired" if counts["expired"] else "completed"
 
 
-def read_reply(value: Json, _index: int) -> BatchReply:
+def read_reply(value: UncheckedJson, _index: int) -> BatchReply:
     """A line of the results."""
     fields = Fields(value, strict=False)
     item_id, result = fields.need("custom_id"), fields.fields("result")
@@ -142,7 +142,7 @@ def read_reply(value: Json, _index: int) -> BatchReply:
             return _read_failure(item_id, result.take("error"), value)
 
 
-def _read_failure(item_id: str, body: Json, raw: Json) -> BatchReply:
+def _read_failure(item_id: str, body: UncheckedJson, raw: UncheckedJson) -> BatchReply:
     """A request that failed. Its error has a type, but no status."""
     inner = body.get("error") if isinstance(body, dict) else None
     kind = inner.get("type") if isinstance(inner, dict) else None
@@ -257,7 +257,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
     return BatchSubmission(owner=NAME, id_prefix="msgbatch_", calls=calls)
 
 
-def _read_item(row: Json, index: int, headers: Mapping[str, str]) -> tuple[str, WireCall]:
+def _read_item(row: UncheckedJson, index: int, headers: Mapping[str, str]) -> tuple[str, WireCall]:
     fields = Fields(row, f"requests.{index}")
     body = fields.object("params")
     if body is None:

@@ -16,7 +16,6 @@ from interlingua.spec.content import (
     Audio,
     Document,
     Image,
-    Json,
     Opaque,
     Part,
     Refusal,
@@ -24,6 +23,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
@@ -39,12 +39,12 @@ from interlingua.wire.media import (
 )
 from interlingua.wire.tool_calls import input_object
 
-Block: TypeAlias = dict[str, Json]
+Block: TypeAlias = dict[str, UncheckedJson]
 
 _PLAIN = "text/plain"
 
 
-def decode_content(content: Json, path: str) -> tuple[Part, ...]:
+def decode_content(content: UncheckedJson, path: str) -> tuple[Part, ...]:
     """A string is one text block."""
     if isinstance(content, str):
         return (Text(text=content, extra={NAME: {}} if content.isspace() else {}),)
@@ -53,7 +53,7 @@ def decode_content(content: Json, path: str) -> tuple[Part, ...]:
     return tuple(decode_part(block, f"{path}[{i}]") for i, block in enumerate(content))
 
 
-def decode_part(block: Json, path: str = "") -> Part:
+def decode_part(block: UncheckedJson, path: str = "") -> Part:
     """One block; a block of an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content block", block)
@@ -77,7 +77,7 @@ def _loaded_tools(block: Block) -> tuple[str, ...]:
     return ()
 
 
-def read_part(block: Json) -> Part:
+def read_part(block: UncheckedJson) -> Part:
     """One block of a response; a block that does not fit its type is carried verbatim."""
     try:
         return decode_part(block)

@@ -11,7 +11,7 @@ from interlingua.dialects.anthropic_messages.response import (
     encode_stop_reason,
     encode_usage,
 )
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
@@ -45,7 +45,9 @@ class Encoder(SequentialEncoder):
     def __init__(self) -> None:
         super().__init__()
         self._next = 0
-        self._thinking: dict[str, Json] | None = None  # a block that is sent with its first text
+        self._thinking: dict[str, UncheckedJson] | None = (
+            None  # a block that is sent with its first text
+        )
         self._arguments = ArgumentText()
         self._native = False
 
@@ -100,13 +102,13 @@ class Encoder(SequentialEncoder):
             self._arguments = ArgumentText(wrap=not self._native, is_free=is_free)
         return [self._start(block)]
 
-    def _start(self, block: Json) -> Frame:
+    def _start(self, block: UncheckedJson) -> Frame:
         self._next += 1
         return _frame(
             {"type": "content_block_start", "index": self._next - 1, "content_block": block}
         )
 
-    def _delta(self, kind: str, **fields: Json) -> Frame:
+    def _delta(self, kind: str, **fields: UncheckedJson) -> Frame:
         delta = {"type": kind, **fields}
         return _frame({"type": "content_block_delta", "index": self._next - 1, "delta": delta})
 
@@ -164,7 +166,7 @@ class Encoder(SequentialEncoder):
         return [_frame(data), _frame({"type": "message_stop"})]
 
 
-def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Json]:
+def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, UncheckedJson]:
     extra = dict(extra_of(event, NAME))
     if isinstance(event, TextStart):
         if extra.get("citations"):
@@ -175,7 +177,7 @@ def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Jso
     return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **extra}
 
 
-def _frame(data: dict[str, Json]) -> Frame:
+def _frame(data: dict[str, UncheckedJson]) -> Frame:
     return json_frame(data, data["type"])
 
 

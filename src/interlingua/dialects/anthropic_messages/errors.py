@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -47,7 +47,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 
 
 def read_error(
-    status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
+    status: int | None, headers: Mapping[str, str], value: UncheckedJson, text: str = ""
 ) -> ProviderError:
     """The error in a body, or in an error event of a stream."""
     fault = read_fault(value)
@@ -60,14 +60,14 @@ def read_error(
     return make_error(status, headers, fault, raw=value, text=text, request_id=request_id)
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
     """Status, headers and body for this error."""
     return status_of(error), retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, Json]:
+def error_body(error: Exception) -> dict[str, UncheckedJson]:
     """The body, which is also the data of a stream's error event."""
-    body: dict[str, Json] = {
+    body: dict[str, UncheckedJson] = {
         "type": "error",
         "error": {"type": _type_of(error), "message": _message(error)},
     }

@@ -13,7 +13,7 @@ from interlingua.prepare.hosted_tools import (
     take,
     take_location,
 )
-from interlingua.spec.content import Json, Opaque
+from interlingua.spec.content import Opaque, UncheckedJson
 from interlingua.spec.request import BuiltinTool, Request
 from interlingua.wire.fields import text_or_none
 
@@ -39,22 +39,22 @@ _SCREEN = {"width": "display_width_px", "height": "display_height_px"}
 _RESULT = "_tool_result"
 
 
-def _web_search(options: dict[str, Json]) -> dict[str, Json]:
+def _web_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     limits = take(options, **_LIMITS, blocked_domains="blocked_domains")
     location = take_location(options)
     return {"type": "web_search_20250305", "name": "web_search", **limits, **location}
 
 
-def _code_execution(_: dict[str, Json]) -> dict[str, Json]:
+def _code_execution(_: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return {"type": "code_execution_20250825", "name": "code_execution"}
 
 
-def _web_fetch(options: dict[str, Json]) -> dict[str, Json]:
+def _web_fetch(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     limits = take(options, **_LIMITS, blocked_domains="blocked_domains")
     return {"type": "web_fetch_20250910", "name": "web_fetch", **limits}
 
 
-def _computer(options: dict[str, Json]) -> dict[str, Json]:
+def _computer(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     options.pop("environment", None)  # any: the caller describes it
     size = {"display_width_px": 1024, "display_height_px": 768} | take(options, **_SCREEN)
     return {"type": "computer_20251124", "name": "computer", **size}
@@ -78,7 +78,7 @@ def betas_of(request: Request) -> list[str]:
     return [_COMPUTER_BETA] if "computer" in names else []
 
 
-def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
+def decode_hosted(tool: dict[str, UncheckedJson]) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it has them."""
     kind = tool.get("type")
     found = _DATED.fullmatch(kind) if isinstance(kind, str) else None
@@ -94,7 +94,7 @@ def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
 # Calls and results.
 
 
-def hosted_use(block: dict[str, Json]) -> Opaque:
+def hosted_use(block: dict[str, UncheckedJson]) -> Opaque:
     """A block without a canonical form; the call or result of a hosted tool is described."""
     kind = block.get("type")
     use: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def hosted_use(block: dict[str, Json]) -> Opaque:
     return Opaque(dialect=NAME, data=block, **use)
 
 
-def _output(content: Json) -> Json:
+def _output(content: UncheckedJson) -> UncheckedJson:
     """What a tool returned, for readers; what has no simpler form is left as it is."""
     match content:
         case list(items):
@@ -136,7 +136,7 @@ def _output(content: Json) -> Json:
     return content
 
 
-def _title(result: dict[str, Json]) -> Json:
+def _title(result: dict[str, UncheckedJson]) -> UncheckedJson:
     inner = result.get("content")
     return result.get("title") or (inner.get("title") if isinstance(inner, dict) else None)
 
@@ -154,7 +154,7 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
     return hosted_use(call), hosted_use(result)
 
 
-def _content(part: Opaque) -> Json:
+def _content(part: Opaque) -> UncheckedJson:
     sources = part.output if isinstance(part.output, list) else []
     if part.tool == "web_search":
         fields = {"type": "web_search_result", "encrypted_content": "c2ltdWxhdGVk"}

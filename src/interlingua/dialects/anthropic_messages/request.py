@@ -27,7 +27,7 @@ from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, m
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
@@ -55,7 +55,7 @@ def encode_request(
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = _headers(options, profile, betas_of(request) if request.tools else [])
-    body: dict[str, Json] = {}
+    body: dict[str, UncheckedJson] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
     elif request.model:
@@ -133,7 +133,9 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     return options
 
 
-def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+def _encode_settings(
+    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
     body.update(_sampling.said(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
@@ -146,7 +148,7 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
 
 
 def _encode_thinking(
-    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+    request: Request, profile: Profile, body: dict[str, UncheckedJson], warnings: WarningList
 ) -> None:
     effort = request.reasoning_effort
     mode = thinking_mode(request, profile) or ("disabled" if effort == "none" else None)
@@ -165,7 +167,7 @@ def _encode_thinking(
 
 
 def _encode_display(
-    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+    request: Request, profile: Profile, body: dict[str, UncheckedJson], warnings: WarningList
 ) -> None:
     """Whether thinking is shown: older models always show it, newer ones if they are asked."""
     if "adaptive" not in (profile.thinking_modes or ()):
@@ -180,7 +182,9 @@ def _encode_display(
         warnings.setting_implied("include_thinking")  # the model does not think
 
 
-def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
+def _encode_format(
+    form: ResponseFormat, body: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
     if form.type != "json_schema":
         return
     schema, is_strict = encode_schema(
@@ -243,6 +247,6 @@ def _decode_format(fields: Fields, key: str) -> ResponseFormat | None:
     return ResponseFormat(type="json_schema", json_schema=schema, extra=extra_for(inner.left))
 
 
-def _keep_unread(fields: Fields, key: str, unread: dict[Any, Json]) -> None:
+def _keep_unread(fields: Fields, key: str, unread: dict[Any, UncheckedJson]) -> None:
     if unread:
         fields.left[key] = unread

@@ -11,7 +11,7 @@ from interlingua.dialects.anthropic_messages.content import (
     show_thinking,
 )
 from interlingua.dialects.anthropic_messages.facts import NAME
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking
+from interlingua.spec.content import MEDIA_TYPES, Part, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -59,7 +59,7 @@ _CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
 def decode_response(
-    body: Json,
+    body: UncheckedJson,
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always names its calls
@@ -86,7 +86,7 @@ def decode_response(
     )
 
 
-def encode_response(response: Response, request: Request | None = None) -> Json:
+def encode_response(response: Response, request: Request | None = None) -> UncheckedJson:
     """
     The body that a server sends.
 
@@ -98,7 +98,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     response = declared_response(response, request)
     native = NAME in response.extra
     content = (encode_answer_part(part, native=native) for part in response.message.content)
-    body: dict[str, Json] = {
+    body: dict[str, UncheckedJson] = {
         "id": response.id,
         "type": "message",
         "role": "assistant",
@@ -111,7 +111,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     return body
 
 
-def encode_answer_part(part: Part, *, native: bool) -> dict[str, Json] | None:
+def encode_answer_part(part: Part, *, native: bool) -> dict[str, UncheckedJson] | None:
     """The block for a part of a response; None if there is none, as for another model's media."""
     if isinstance(part, Thinking):
         return show_thinking(part)
@@ -135,7 +135,7 @@ def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
     return finish.raw if is_known else _STOP_REASONS.get(finish.reason, "end_turn")
 
 
-def decode_usage(wire: Json) -> Usage:
+def decode_usage(wire: UncheckedJson) -> Usage:
     """The API's `input_tokens` excludes cached tokens; ours includes them."""
     if not isinstance(wire, dict):
         return Usage()
@@ -166,7 +166,7 @@ def decode_usage(wire: Json) -> Usage:
     )
 
 
-def usage_notes(wire: Json) -> tuple[Warning, ...]:
+def usage_notes(wire: UncheckedJson) -> tuple[Warning, ...]:
     """The warnings about figures that cannot be."""
     if not isinstance(wire, dict) or all(
         type(value) is not int or value >= 0 for value in wire.values()
@@ -177,12 +177,12 @@ def usage_notes(wire: Json) -> tuple[Warning, ...]:
     return tuple(notes.warnings)
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
     """The provider's own figures if they still match, else figures made from ours."""
     if native and usage.raw is not None and decode_usage(usage.raw) == usage:
         return usage.raw  # type: ignore[no-any-return]
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
-    wire: dict[str, Json] = {
+    wire: dict[str, UncheckedJson] = {
         "input_tokens": max(0, usage.input_tokens - (read or 0) - (written or 0)),
         "output_tokens": usage.output_tokens,
     }
@@ -198,7 +198,7 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     return wire
 
 
-def take_constants(fields: dict[str, Json]) -> None:
+def take_constants(fields: dict[str, UncheckedJson]) -> None:
     """Removes the fields that have their usual value: encoding adds them again."""
     for name, value in _CONSTANTS.items():
         if name in fields and fields[name] == value:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice, zip_longest
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NewId
 from interlingua.wire.tool_calls import call_ids, counting_ids
 
@@ -55,7 +55,7 @@ class Links:
         self._open.pop(call_id, None)
         return call_id
 
-    def waits_for(self, name: Json) -> bool:
+    def waits_for(self, name: UncheckedJson) -> bool:
         """Whether a call of this function has no answer yet."""
         return isinstance(name, str) and self._next_waiting(name) is not None
 
@@ -113,9 +113,9 @@ class PartialArguments:
     """
 
     def __init__(self) -> None:
-        self._values: dict[str, Json] = {}  # by path; a deque holds the pieces of a string
+        self._values: dict[str, UncheckedJson] = {}  # by path; a deque holds the pieces of a string
 
-    def feed(self, piece: Json) -> None:
+    def feed(self, piece: UncheckedJson) -> None:
         """Adds one item of `partialArgs`; items without a path or a value are ignored."""
         path = piece.get("jsonPath") if isinstance(piece, dict) else None
         if not isinstance(path, str):
@@ -132,9 +132,9 @@ class PartialArguments:
         elif "nullValue" in piece:
             self._values[path] = None
 
-    def finish(self) -> dict[str, Json]:
+    def finish(self) -> dict[str, UncheckedJson]:
         """The complete arguments."""
-        arguments: dict[str, Json] = {}
+        arguments: dict[str, UncheckedJson] = {}
         for path, value in self._values.items():
             steps = [
                 int(match[2]) if match[2] else match[match.lastindex or 0]
@@ -145,9 +145,9 @@ class PartialArguments:
         return arguments
 
 
-def _put(arguments: dict[str, Json], steps: list[str | int], value: Json) -> None:
+def _put(arguments: dict[str, UncheckedJson], steps: list[str | int], value: UncheckedJson) -> None:
     """Stores a value at a path; an index past the end appends."""
-    holder: Json = arguments
+    holder: UncheckedJson = arguments
     for step, following in zip_longest(steps, steps[1:]):
         default = value if following is None else [] if isinstance(following, int) else {}
         if isinstance(holder, list):

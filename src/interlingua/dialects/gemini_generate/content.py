@@ -30,7 +30,6 @@ from interlingua.spec.content import (
     Audio,
     Document,
     Image,
-    Json,
     Opaque,
     Part,
     Refusal,
@@ -38,6 +37,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
@@ -52,7 +52,7 @@ _PLAIN = "text/plain"
 _DEFAULT_TYPES = {"image": "image/png", "audio": "audio/wav", "document": "application/pdf"}
 
 
-def decode_part(part: Json, links: Links, path: str = "") -> Part:
+def decode_part(part: UncheckedJson, links: Links, path: str = "") -> Part:
     """One part; a part of an unknown kind becomes `Opaque`."""
     if not isinstance(part, dict):
         raise wrong_type(path, "a part", part)
@@ -69,7 +69,7 @@ def decode_part(part: Json, links: Links, path: str = "") -> Part:
     return hosted_use(part)
 
 
-def read_part(part: Json, links: Links) -> Part:
+def read_part(part: UncheckedJson, links: Links) -> Part:
     """One part of an answer; a malformed part becomes `Opaque`, because answers never fail."""
     try:
         return decode_part(part, links)
@@ -79,7 +79,7 @@ def read_part(part: Json, links: Links) -> Part:
 
 def encode_part(
     part: Part, warnings: WarningList, calls: Mapping[str, ToolCall] = _NO_CALLS
-) -> dict[str, Json] | None:
+) -> dict[str, UncheckedJson] | None:
     """
     The wire part; None, with a warning, if the API has no form for it.
 
@@ -107,7 +107,7 @@ def encode_part(
     assert_never(part)
 
 
-def encode_answer_part(part: Part) -> list[Json]:
+def encode_answer_part(part: Part) -> list[UncheckedJson]:
     """
     The wire part of an answer, or none.
 
@@ -141,7 +141,7 @@ def decode_thinking(fields: Fields) -> Thinking:
     return Thinking(text=text, signature=signature, extra={NAME: fields.left})
 
 
-def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Json] | None:
+def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, UncheckedJson] | None:
     """A thought of this API's own models; None, with a warning, for any other."""
     wire = show_thinking(part) if _is_native(part) else None
     if wire is None:
@@ -150,12 +150,12 @@ def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Json] | 
     return wire
 
 
-def show_thinking(part: Thinking) -> dict[str, Json] | None:
+def show_thinking(part: Thinking) -> dict[str, UncheckedJson] | None:
     """A thought of any model, as an answer shows it; only this API's signatures are kept."""
     is_native = _is_native(part)
     if part.redacted or (part.text == "" and not is_native):
         return None
-    wire: dict[str, Json] = {"text": part.text, "thought": True}
+    wire: dict[str, UncheckedJson] = {"text": part.text, "thought": True}
     if part.signature is not None and is_native:
         wire[SIGNATURE] = part.signature
     return restore(wire, part, NAME)
@@ -175,7 +175,7 @@ def _is_native(part: Thinking) -> bool:
 # Images, audio and documents <-> `inlineData` and `fileData`.
 
 
-def decode_media(part: dict[str, Json], path: str = "") -> Part:
+def decode_media(part: dict[str, UncheckedJson], path: str = "") -> Part:
     """A part by its media type; a part that cannot be written back exactly becomes `Opaque`."""
     fields = Fields(part, path)
     inline, file = part.get("inlineData"), part.get("fileData")
@@ -218,7 +218,7 @@ def _decode_file(fields: Fields) -> Part | None:
     return _make_media(media_type, fields, url=url)
 
 
-def _make_media(media_type: str | None, fields: Fields, **source: Json) -> Part:
+def _make_media(media_type: str | None, fields: Fields, **source: UncheckedJson) -> Part:
     kind = (media_type or "").partition("/")[0].lower()
     extra = extra_for(fields.left)
     if kind == "image":
@@ -228,7 +228,9 @@ def _make_media(media_type: str | None, fields: Fields, **source: Json) -> Part:
     return Document(media_type=media_type, extra=extra, **source)
 
 
-def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[str, Json] | None:
+def encode_media(
+    part: Image | Audio | Document, warnings: WarningList
+) -> dict[str, UncheckedJson] | None:
     """The wire part; None, with a warning, if the API cannot reach the source."""
     if isinstance(part, Document) and part.file_name is not None:
         warnings.add_here("file_name_dropped")
@@ -262,7 +264,7 @@ def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[
 
 def _encode_file(
     url: str, part: Image | Audio | Document, warnings: WarningList
-) -> dict[str, Json]:
+) -> dict[str, UncheckedJson]:
     extra = dict(extra_of(part, NAME))
     media_type = part.media_type
     if media_type is None and "fileData" not in extra:
@@ -281,7 +283,7 @@ def _encode_file(
 # inner object, those of the inner object; `ABSENT` lists the fields that were left out.
 
 
-def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall:
+def decode_call(part: dict[str, UncheckedJson], links: Links, path: str = "") -> ToolCall:
     """A call; one without an id is given one, which is not sent back."""
     fields = Fields(part, path)
     call = fields.fields("functionCall") or Fields({}, path)
@@ -294,13 +296,13 @@ def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall
     return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra_for(fields.left))
 
 
-def encode_call(call: ToolCall) -> dict[str, Json]:
+def encode_call(call: ToolCall) -> dict[str, UncheckedJson]:
     """A call; arguments must be an object here, so other text goes into one under `input`."""
     arguments = input_object(call)
     if not call.extra:  # fast path
         return {"functionCall": {"name": call.name, "args": arguments, "id": call.id}}
     extra, inner, absent = _split_extra(call, "functionCall")
-    wire: dict[str, Json] = {**inner, "name": call.name}
+    wire: dict[str, UncheckedJson] = {**inner, "name": call.name}
     if arguments or not ("args" in absent or "args" in inner):
         wire["args"] = arguments
     if not ("id" in absent or "id" in inner):
@@ -308,7 +310,7 @@ def encode_call(call: ToolCall) -> dict[str, Json]:
     return {"functionCall": wire, **extra}
 
 
-def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolResult:
+def decode_result(part: dict[str, UncheckedJson], links: Links, path: str = "") -> ToolResult:
     """A result; one without an id answers the first call of its name that has no answer yet."""
     fields = Fields(part, path)
     inner = fields.fields("functionResponse") or Fields({}, path)
@@ -333,7 +335,7 @@ def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolRe
 
 def encode_result(
     result: ToolResult, calls: Mapping[str, ToolCall], warnings: WarningList
-) -> dict[str, Json]:
+) -> dict[str, UncheckedJson]:
     """A result, with the name of the call it answers; its id is sent if the call's was."""
     call = calls.get(result.tool_call_id)
     if not result.extra:  # the usual case
@@ -341,7 +343,7 @@ def encode_result(
         sent = {"id": result.tool_call_id} if call is None or _sends_id(call) else {}
         return {"functionResponse": {**sent, "name": name, **_encode_content(result, warnings)}}
     extra, inner, absent = _split_extra(result, "functionResponse")
-    wire: dict[str, Json] = {}
+    wire: dict[str, UncheckedJson] = {}
     if not ("id" in absent or "id" in inner) and (call is None or _sends_id(call)):
         wire["id"] = result.tool_call_id
     if "name" in inner:
@@ -363,7 +365,7 @@ def encode_result(
 
 def _split_extra(
     part: ToolCall | ToolResult, key: str
-) -> tuple[dict[str, Json], dict[str, Json], Collection[str]]:
+) -> tuple[dict[str, UncheckedJson], dict[str, UncheckedJson], Collection[str]]:
     """The unread fields of the part and of its inner object, and the absent ones."""
     if not part.extra:  # fast path
         return {}, {}, ()
@@ -382,7 +384,7 @@ def _sends_id(call: ToolCall) -> bool:
 # other object is the result itself. A result that looks like a wrapper is wrapped once more.
 
 
-def _read_response(response: Json) -> tuple[Json, bool]:
+def _read_response(response: UncheckedJson) -> tuple[UncheckedJson, bool]:
     """The content of a result, and whether it is an error."""
     if response is None:
         return "", False
@@ -396,7 +398,7 @@ def _read_response(response: Json) -> tuple[Json, bool]:
     return output, False
 
 
-def _write_response(result: ToolResult) -> dict[str, Json]:
+def _write_response(result: ToolResult) -> dict[str, UncheckedJson]:
     content = "" if result.parts is not None else result.content
     if result.is_error:
         return {"error": content}
@@ -405,13 +407,13 @@ def _write_response(result: ToolResult) -> dict[str, Json]:
     return {"output": content}
 
 
-def _has_content(response: Json, result: ToolResult) -> bool:
+def _has_content(response: UncheckedJson, result: ToolResult) -> bool:
     content, is_error = _read_response(response)
     decoded = ToolResult(tool_call_id="", content=content)
     return is_error is result.is_error and decoded.content == result.content
 
 
-def _is_wrapper(value: Json) -> bool:
+def _is_wrapper(value: UncheckedJson) -> bool:
     return isinstance(value, dict) and len(value) == 1 and ("output" in value or "error" in value)
 
 
@@ -419,7 +421,10 @@ def _is_wrapper(value: Json) -> bool:
 
 
 def _decode_parts(
-    response: dict[str, Json] | None, content: Json, items: list[Json], path: str
+    response: dict[str, UncheckedJson] | None,
+    content: UncheckedJson,
+    items: list[UncheckedJson],
+    path: str,
 ) -> tuple[Part, ...]:
     media = [decode_media(item, f"{path}[{i}]") for i, item in enumerate(items)]
     if not response:
@@ -430,13 +435,13 @@ def _decode_parts(
     return (Text(text=dump_text(response), extra={NAME: {_RESPONSE: response}}), *media)
 
 
-def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, Json]:
+def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, UncheckedJson]:
     """`response`, and `parts` if there are media."""
     if result.parts is None:
         return {_RESPONSE: _write_response(result)}
     texts: list[str] = []
-    media: list[dict[str, Json]] = []
-    response: dict[str, Json] | None = None
+    media: list[dict[str, UncheckedJson]] = []
+    response: dict[str, UncheckedJson] | None = None
     for warnings.inner, part in enumerate(result.parts):
         if isinstance(part, (Text, Refusal)):
             original = extra_of(part, NAME).get(_RESPONSE)

@@ -19,7 +19,7 @@ from interlingua.dialects.gemini_generate.response import (
     read_envelope,
 )
 from interlingua.spec import events
-from interlingua.spec.content import Json, Text, Thinking, ToolCall
+from interlingua.spec.content import Text, Thinking, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.streams.frames import read_frame
@@ -43,17 +43,21 @@ class _Last:
 
     __slots__ = ("_frame", "_part", "_segment", "_usage_names")
 
-    def __init__(self, frame: dict[str, Json], part: dict[str, Json], segment: _OpenText) -> None:
+    def __init__(
+        self, frame: dict[str, UncheckedJson], part: dict[str, UncheckedJson], segment: _OpenText
+    ) -> None:
         self._frame = frame
         self._part = part
         self._segment = segment
         self._usage_names = [*self.usage] if isinstance(self.usage, dict) else None
 
     @property
-    def usage(self) -> Json:
+    def usage(self) -> UncheckedJson:
         return self._frame.get(_USAGE)
 
-    def feed(self, frame: dict[str, Json]) -> events.TextDelta | events.ReasoningDelta | None:
+    def feed(
+        self, frame: dict[str, UncheckedJson]
+    ) -> events.TextDelta | events.ReasoningDelta | None:
         """The event of a frame that only adds text; None for any other frame."""
         try:
             text = frame["candidates"][0]["content"]["parts"][0]["text"]
@@ -91,7 +95,7 @@ class Decoder:
         self._has_calls = False
         self._started = False
         self._ended = False  # a finish reason has arrived, and no content after it
-        self._unknown: dict[str, Json] | None = None  # a first frame that is not an answer
+        self._unknown: dict[str, UncheckedJson] | None = None  # a first frame that is not an answer
         self._names = ("", "")  # response id and model, from the first frame
         self._frames = Frames()
         self._last: _Last | None = None
@@ -156,7 +160,7 @@ class Decoder:
             self._frames.feed_usage(to_camel(self._last.usage, RESPONSE.inner[_USAGE]))
             self._last = None
 
-    def _feed_frame(self, data: dict[str, Json]) -> None:
+    def _feed_frame(self, data: dict[str, UncheckedJson]) -> None:
         if data == NO_REASON:
             self._ended = True
             return
@@ -172,7 +176,7 @@ class Decoder:
                 self._feed_part(part, is_first=place == 0, is_last=reason is not None)
             self._check_end(reason, parts)
 
-    def _feed_rare(self, data: dict[str, Json]) -> bool:
+    def _feed_rare(self, data: dict[str, UncheckedJson]) -> bool:
         """The first frame, or one without candidates; returns whether it is an answer."""
         if data.get("error") and "candidates" not in data:
             raise read_error(None, {}, data)
@@ -188,7 +192,7 @@ class Decoder:
         self._events.append(events.ProviderEvent(dialect=NAME, data=data))
         return False
 
-    def _start(self, data: dict[str, Json]) -> None:
+    def _start(self, data: dict[str, UncheckedJson]) -> None:
         self._started = True
         envelope = read_envelope(data)
         self._names = (envelope.id, envelope.model)
@@ -206,7 +210,7 @@ class Decoder:
             self._events.append(events.ProviderEvent(dialect=NAME, data=self._unknown))
             self._unknown = None
 
-    def _check_end(self, reason: Json, parts: list[Json]) -> None:
+    def _check_end(self, reason: UncheckedJson, parts: list[UncheckedJson]) -> None:
         """
         A finish reason ends the answer only if no content follows.
 
@@ -219,7 +223,7 @@ class Decoder:
         elif parts:
             self._ended = False
 
-    def _feed_part(self, part: Json, *, is_first: bool, is_last: bool) -> None:
+    def _feed_part(self, part: UncheckedJson, *, is_first: bool, is_last: bool) -> None:
         if self._feed_partial_call(part):
             return
         self._call_ended = False
@@ -269,7 +273,7 @@ class Decoder:
         self._next += 1
         return ToolCallSegment(self._next - 1, call_id=call.id, name=call.name, extra=call.extra)
 
-    def _feed_partial_call(self, part: Json) -> bool:
+    def _feed_partial_call(self, part: UncheckedJson) -> bool:
         """Whether the part is a piece of a call whose arguments arrive in pieces."""
         call = part.get("functionCall") if isinstance(part, dict) else None
         if not isinstance(call, dict):
@@ -296,7 +300,7 @@ class Decoder:
             self._call_ended = True
         return True
 
-    def _open_call(self, part: dict[str, Json], call: dict[str, Json]) -> None:
+    def _open_call(self, part: dict[str, UncheckedJson], call: dict[str, UncheckedJson]) -> None:
         self._close()
         whole = {name: value for name, value in call.items() if name not in _PARTIAL_FIELDS}
         decoded = read_part({**part, "functionCall": {"args": {}, **whole}}, self._links)
@@ -319,7 +323,7 @@ class Decoder:
             self._call = None
 
 
-def _keep_name(extra: dict[str, Json], key: str, first: str, last: str) -> None:
+def _keep_name(extra: dict[str, UncheckedJson], key: str, first: str, last: str) -> None:
     """Keeps a name in the extra of `Finish` only if it was not in `StreamStart`."""
     if first:
         extra.pop(key, None)
@@ -327,10 +331,10 @@ def _keep_name(extra: dict[str, Json], key: str, first: str, last: str) -> None:
         extra[key] = last
 
 
-def _unwrap(frame: Frame, error: StreamError) -> dict[str, Json]:
+def _unwrap(frame: Frame, error: StreamError) -> dict[str, UncheckedJson]:
     """The error body inside an array of one; raises `error` for any other frame."""
     if error.__cause__ is None and frame.data.startswith("[{"):
-        items: list[dict[str, Json]] = loads(frame.data)
+        items: list[dict[str, UncheckedJson]] = loads(frame.data)
         if len(items) == 1:
             return items[0]
     raise error

@@ -12,7 +12,7 @@ from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import decode_request, encode_request
 from interlingua.dialects.gemini_generate.response import decode_usage
 from interlingua.prepare.options import merge_options
-from interlingua.spec.content import Json, Text
+from interlingua.spec.content import Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.messages import Message
@@ -67,8 +67,8 @@ _ONE = InputLimits(items=1)
 class _Contents(NamedTuple):
     """The contents of a value, each with its other fields, and warnings."""
 
-    contents: list[dict[str, Json]]
-    others: Sequence[Mapping[str, Json]]
+    contents: list[dict[str, UncheckedJson]]
+    others: Sequence[Mapping[str, UncheckedJson]]
     warnings: tuple[Warning, ...]
 
 
@@ -127,8 +127,8 @@ def _path(value: EmbedInput, method: str, template: str = _PATH) -> str:
     return template.format(model=model, method=method)
 
 
-def _settings(value: EmbedInput, task: str, dimensions: str = "") -> dict[str, Json]:
-    fields: dict[str, Json] = {}
+def _settings(value: EmbedInput, task: str, dimensions: str = "") -> dict[str, UncheckedJson]:
+    fields: dict[str, UncheckedJson] = {}
     if value.task is not None and not _is_prefixed(value):
         fields[task] = _TASKS[value.task]
     if value.dimensions is not None and dimensions:
@@ -140,7 +140,7 @@ def _is_prefixed(value: EmbedInput) -> bool:
     return value.model.removeprefix("models/").startswith(_PREFIXED)
 
 
-def _others(value: EmbedInput) -> Sequence[Mapping[str, Json]]:
+def _others(value: EmbedInput) -> Sequence[Mapping[str, UncheckedJson]]:
     others = extra_of(value, NAME).get(_ITEMS)
     return others if isinstance(others, list) else [{}] * len(value.inputs)
 
@@ -153,7 +153,7 @@ def _user_warning(value: EmbedInput) -> tuple[Warning, ...]:
 
 
 def _contents(value: EmbedInput, profile: Profile) -> _Contents:
-    contents: list[dict[str, Json]] = []
+    contents: list[dict[str, UncheckedJson]] = []
     warnings = [*_user_warning(value)]
     for content in value.inputs:
         if value.task is not None and _is_prefixed(value):
@@ -180,7 +180,7 @@ def _with_prefix(content: EmbedContent, prefix: str) -> EmbedContent:
 
 def _encode_parts(
     content: tuple[Any, ...], value: EmbedInput, profile: Profile
-) -> tuple[Json, tuple[Warning, ...]]:
+) -> tuple[UncheckedJson, tuple[Warning, ...]]:
     if all(type(item) is int for item in content):
         raise UnsupportedError(f"{value.model} takes texts, not the ids of tokens. Pass the text.")
     is_text = all(isinstance(part, Text) for part in content)
@@ -323,7 +323,7 @@ def _shared(others: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
     return None
 
 
-def _decode_content(content: Json) -> EmbedContent:
+def _decode_content(content: UncheckedJson) -> EmbedContent:
     parts = _list(_object(content).get("parts"), "parts")
     if len(parts) == 1 and isinstance(parts[0], dict) and parts[0].keys() == {"text"}:
         text = parts[0]["text"]
@@ -335,19 +335,19 @@ def _decode_content(content: Json) -> EmbedContent:
     return request.messages[0].content
 
 
-def _object(value: Json) -> dict[str, Any]:
+def _object(value: UncheckedJson) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidRequestError("Request contains an invalid argument.", status_code=400)
     return value
 
 
-def _list(value: Json, name: str) -> list[Any]:
+def _list(value: UncheckedJson, name: str) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise InvalidRequestError(f"{name}: must be a list that is not empty", status_code=400)
     return value
 
 
-def _rows(result: EmbedResult) -> tuple[list[dict[str, Json]], dict[str, Json]]:
+def _rows(result: EmbedResult) -> tuple[list[dict[str, UncheckedJson]], dict[str, UncheckedJson]]:
     """The vectors with their other fields, and the other fields of the reply."""
     extra = dict(extra_of(result, NAME))
     others = extra.pop(_ITEMS, None) or [{}] * len(result.embeddings)
@@ -358,7 +358,7 @@ def _rows(result: EmbedResult) -> tuple[list[dict[str, Json]], dict[str, Json]]:
     return rows, extra
 
 
-def _usage(result: EmbedResult) -> dict[str, Json]:
+def _usage(result: EmbedResult) -> dict[str, UncheckedJson]:
     if result.usage.raw is not None:
         return {"usageMetadata": result.usage.raw}
     tokens = result.usage.input_tokens

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.gemini_generate.facts import Shape, to_camel
 from interlingua.spec import errors
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.wire import classify
 from interlingua.wire.ratelimit_headers import parse_duration
 
@@ -56,7 +56,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors
 
 
 def read_error(
-    status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
+    status: int | None, headers: Mapping[str, str], value: UncheckedJson, text: str = ""
 ) -> errors.ProviderError:
     """The error in a body or in a frame of a stream; it may be inside an array of one."""
     fault = classify.read_fault(value)
@@ -72,7 +72,7 @@ def read_error(
     )
 
 
-def read_status(value: Json) -> errors.ProviderError:
+def read_status(value: UncheckedJson) -> errors.ProviderError:
     """The error of a job: a google.rpc.Status, whose code is a number of its own."""
     fields = dict(value) if isinstance(value, dict) else {"message": str(value)}
     code = fields.pop("code", None)
@@ -83,7 +83,7 @@ def read_status(value: Json) -> errors.ProviderError:
     return read_error(None, {}, {"error": fields})
 
 
-def write_status(error: Exception) -> dict[str, Json]:
+def write_status(error: Exception) -> dict[str, UncheckedJson]:
     """The reverse of `read_status`."""
     body = error_body(error)["error"]
     word = body["status"]
@@ -91,19 +91,19 @@ def write_status(error: Exception) -> dict[str, Json]:
     return {"code": code, "message": body["message"]}
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
     """The status, headers and body of an error."""
     return classify.status_of(error, _SPENT), classify.retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, Json]:
+def error_body(error: Exception) -> dict[str, UncheckedJson]:
     """The body of an error response, which is also the last frame of a failed stream."""
     status = classify.status_of(error, _SPENT)
     word = getattr(error, "error_code", None)
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))
         word = next(words, None) or word_for(status)
-    body: dict[str, Json] = {"code": status, "message": _message(error), "status": word}
+    body: dict[str, UncheckedJson] = {"code": status, "message": _message(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]
@@ -130,7 +130,7 @@ _RPC_STATUSES = {
 """HTTP statuses by the numbers of google.rpc.Code."""
 
 
-def status_of_code(code: Json) -> int:
+def status_of_code(code: UncheckedJson) -> int:
     """The HTTP status of a code: a word, a number of google.rpc.Code, or a status itself."""
     if isinstance(code, str):
         return _STATUSES.get(code, 500)
@@ -140,7 +140,7 @@ def status_of_code(code: Json) -> int:
 
 
 def _find_class(
-    status: int | None, fault: classify.Fault, details: list[dict[str, Json]]
+    status: int | None, fault: classify.Fault, details: list[dict[str, UncheckedJson]]
 ) -> type[errors.ProviderError] | None:
     """The class, where the details are more precise than the status."""
     if any(detail.get("reason") in _BAD_KEYS for detail in details):
@@ -152,20 +152,20 @@ def _find_class(
     return None
 
 
-def _details(value: Json) -> list[dict[str, Json]]:
+def _details(value: UncheckedJson) -> list[dict[str, UncheckedJson]]:
     match value[0] if isinstance(value, list) and value else value:
         case {"error": {"details": list(details)}}:
             return [to_camel(item, _DETAIL) for item in details if isinstance(item, dict)]
     return []
 
 
-def _is_daily_limit(detail: dict[str, Json]) -> bool:
+def _is_daily_limit(detail: dict[str, UncheckedJson]) -> bool:
     violations = detail.get("violations")
     return isinstance(violations, list) and any(
         isinstance(item, dict) and "PerDay" in str(item.get("quotaId")) for item in violations
     )
 
 
-def _retry_delay(details: list[dict[str, Json]]) -> float | None:
+def _retry_delay(details: list[dict[str, UncheckedJson]]) -> float | None:
     delays = (detail.get("retryDelay") for detail in details)
     return next((parse_duration(delay) for delay in delays if isinstance(delay, str)), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.prepare.hosted_tools import HostedForm, rename, take
-from interlingua.spec.content import Json, Opaque
+from interlingua.spec.content import Opaque, UncheckedJson
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
 
@@ -28,11 +28,11 @@ _TYPES = {
 _WIRE_TYPES = {name: kind for kind, name in _TYPES.items()}
 
 
-def _file_search(options: dict[str, Json]) -> dict[str, Json]:
+def _file_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return {"fileSearch": take(options, **_STORES)}
 
 
-def _computer_use(options: dict[str, Json]) -> dict[str, Json]:
+def _computer_use(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     if options.get("environment") == "browser":
         del options["environment"]
     return {"computerUse": {"environment": _BROWSER}}
@@ -51,7 +51,7 @@ HOSTED: dict[str, HostedForm] = {
 }
 
 
-def decode_hosted(tool: Json) -> BuiltinTool:
+def decode_hosted(tool: UncheckedJson) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it is one alone."""
     names = [KINDS[key] for key in tool if key in KINDS] if isinstance(tool, dict) else []
     if len(names) != 1 or len(tool) != 1:
@@ -68,7 +68,7 @@ def decode_hosted(tool: Json) -> BuiltinTool:
 # Calls and results.
 
 
-def hosted_use(part: dict[str, Json]) -> Opaque:
+def hosted_use(part: dict[str, UncheckedJson]) -> Opaque:
     """A part without a canonical form; the call or result of a hosted tool is described."""
     use: dict[str, Any] = {}
     match part:
@@ -87,7 +87,7 @@ def hosted_use(part: dict[str, Json]) -> Opaque:
     return Opaque(dialect=NAME, data=part, **use)
 
 
-def _tool_of(fields: dict[str, Json]) -> str | None:
+def _tool_of(fields: dict[str, UncheckedJson]) -> str | None:
     kind = text_or_none(fields.get("toolType"))
     return None if kind is None else _TYPES.get(kind, kind.lower())
 

@@ -15,7 +15,7 @@ from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio, sent_value
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Json, Text
+from interlingua.spec.content import Image, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, InvalidRequestError
 from interlingua.spec.modalities.images import FORMAT_TYPES, ImageFormat, ImageInput, ImageResult
@@ -130,7 +130,7 @@ def _encode_predict(value: ImageInput) -> WireCall:
     )
 
 
-def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
+def _read_predictions(body: UncheckedJson, value: ImageInput) -> ImageResult:
     found = body.get("predictions") if isinstance(body, dict) else None
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]

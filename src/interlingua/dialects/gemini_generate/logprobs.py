@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json, Part, Text, TokenLogprob
+from interlingua.spec.content import Part, Text, TokenLogprob, UncheckedJson
 from interlingua.wire.fields import is_number
 
 LOGPROBS = "logprobsResult"
@@ -15,7 +15,7 @@ _TOP = "topCandidates"
 _EACH = "candidates"
 
 
-def read_logprobs(candidate: Mapping[str, Json]) -> tuple[TokenLogprob, ...]:
+def read_logprobs(candidate: Mapping[str, UncheckedJson]) -> tuple[TokenLogprob, ...]:
     """The tokens of the answer; none of them if one cannot be read."""
     result = candidate.get(LOGPROBS)
     if not isinstance(result, dict):
@@ -30,7 +30,9 @@ def read_logprobs(candidate: Mapping[str, Json]) -> tuple[TokenLogprob, ...]:
     )
 
 
-def with_logprobs(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def with_logprobs(
+    candidate: Mapping[str, UncheckedJson], parts: tuple[Part, ...]
+) -> tuple[Part, ...]:
     """The parts, with the tokens on the last text."""
     places = [place for place, part in enumerate(parts) if isinstance(part, Text)]
     tokens = read_logprobs(candidate) if places else ()
@@ -40,7 +42,7 @@ def with_logprobs(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tup
     return (*parts[:last], replace(parts[last], logprobs=tokens), *parts[last + 1 :])
 
 
-def set_logprobs(candidate: dict[str, Json], texts: Sequence[Text]) -> None:
+def set_logprobs(candidate: dict[str, UncheckedJson], texts: Sequence[Text]) -> None:
     """Give a candidate the tokens of its texts; the vendor's own stay if they are the same."""
     tokens = tuple([token for text in texts for token in text.logprobs])
     if not tokens and not candidate.get(LOGPROBS):
@@ -53,14 +55,14 @@ def set_logprobs(candidate: dict[str, Json], texts: Sequence[Text]) -> None:
         del candidate[LOGPROBS]
 
 
-def _write_result(tokens: Sequence[TokenLogprob]) -> dict[str, Json]:
-    result: dict[str, Json] = {_CHOSEN: [*map(_write, tokens)]}
+def _write_result(tokens: Sequence[TokenLogprob]) -> dict[str, UncheckedJson]:
+    result: dict[str, UncheckedJson] = {_CHOSEN: [*map(_write, tokens)]}
     if any(token.top for token in tokens):
         result[_TOP] = [{_EACH: [*map(_write, token.top)]} for token in tokens]
     return result
 
 
-def join_logprobs(known: dict[str, Json], result: Json) -> None:
+def join_logprobs(known: dict[str, UncheckedJson], result: UncheckedJson) -> None:
     """Add what one frame of a stream has: the tokens of its own text."""
     for name, value in result.items() if isinstance(result, dict) else ():
         if isinstance(value, list):
@@ -71,17 +73,17 @@ def join_logprobs(known: dict[str, Json], result: Json) -> None:
             known[name] = value
 
 
-def _read_tokens(items: Json) -> tuple[TokenLogprob, ...]:
+def _read_tokens(items: UncheckedJson) -> tuple[TokenLogprob, ...]:
     tokens = [_read(item) for item in items] if isinstance(items, list) else []
     return tuple([token for token in tokens if token]) if all(tokens) else ()
 
 
-def _read(item: Json) -> TokenLogprob | None:
+def _read(item: UncheckedJson) -> TokenLogprob | None:
     match item:
         case {"token": str(token), "logProbability": logprob} if is_number(logprob):
             return TokenLogprob(token=token, logprob=logprob)
     return None
 
 
-def _write(token: TokenLogprob) -> dict[str, Json]:
+def _write(token: TokenLogprob) -> dict[str, UncheckedJson]:
     return {"token": token.token, "logProbability": token.logprob}

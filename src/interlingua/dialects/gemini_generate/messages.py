@@ -9,18 +9,20 @@ from __future__ import annotations
 from interlingua.dialects.gemini_generate.calls import Links, request_links
 from interlingua.dialects.gemini_generate.content import decode_part, encode_part
 from interlingua.dialects.gemini_generate.facts import NAME, extra_for, mark_absent, take_absent
-from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
+from interlingua.spec.content import Opaque, Part, Text, ToolCall, ToolResult, UncheckedJson
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of
 
 
-def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+def encode_messages(
+    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
     """Adds `systemInstruction` and `contents` to the body."""
     calls: dict[str, ToolCall] = {}
-    system: dict[str, Json] | None = None
-    contents: list[Json] = []
+    system: dict[str, UncheckedJson] | None = None
+    contents: list[UncheckedJson] = []
     leading = True
     for warnings.message, message in enumerate(request.messages):
         leading = leading and message.role in ("system", "developer")
@@ -43,13 +45,13 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
 
 def _encode_message(
     message: Message, calls: dict[str, ToolCall], warnings: WarningList, *, leading: bool
-) -> Json:
+) -> UncheckedJson:
     content = message.content
     if len(content) == 1 and type(content[0]) is Opaque:
         only = content[0]
         if only.dialect == NAME and isinstance(only.data, str):
             return only.data  # see `_decode_content`
-    parts: list[Json] = []
+    parts: list[UncheckedJson] = []
     for warnings.part, part in enumerate(content):
         if type(part) is Text and not part.extra:  # the usual case
             parts.append({"text": part.text})
@@ -70,8 +72,8 @@ def _encode_message(
 
 
 def _restore_content(
-    message: Message, role: str, parts: list[Json], *, leading: bool
-) -> dict[str, Json]:
+    message: Message, role: str, parts: list[UncheckedJson], *, leading: bool
+) -> dict[str, UncheckedJson]:
     """The content of a leading system message, or of a message that was decoded from one."""
     extra = dict(extra_of(message, NAME))
     absent = take_absent(extra)
@@ -104,7 +106,7 @@ def decode_messages(fields: Fields) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _decode_content(item: Json, index: int, links: Links) -> Message:
+def _decode_content(item: UncheckedJson, index: int, links: Links) -> Message:
     if isinstance(item, str):  # not a valid content, but it must not be lost
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, f"contents[{index}]")
@@ -130,7 +132,7 @@ def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
     return tuple(decoded[i] for i in range(len(parts)))
 
 
-def _is_stray(part: Json, links: Links) -> bool:
+def _is_stray(part: UncheckedJson, links: Links) -> bool:
     match part:
         case {"functionResponse": {"name": name}}:
             return not links.waits_for(name)

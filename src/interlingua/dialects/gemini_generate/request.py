@@ -21,7 +21,7 @@ from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tool
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
@@ -62,7 +62,7 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # the vendor caches prompts by default
-    body: dict[str, Json] = {}
+    body: dict[str, UncheckedJson] = {}
     encode_messages(request, body, warnings)
     encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
@@ -107,7 +107,7 @@ def _encode_path(template: str, model: str, *, stream: bool) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
+def _decode_path(path: str) -> tuple[str, dict[str, UncheckedJson]]:
     path, _, query = path.partition("?")
     items = [item for item in query.split("&") if item and item != "alt=sse"]
     query = "&".join(item for item in items if not item.startswith(_SECRETS))
@@ -123,8 +123,10 @@ def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
 # `generationConfig`. Unread fields stay where they were.
 
 
-def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
-    config: dict[str, Json] = {}
+def _encode_settings(
+    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
+    config: dict[str, UncheckedJson] = {}
     for name, value in _supported.said(request):
         config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
@@ -146,12 +148,14 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         warnings.setting_dropped(name)
 
 
-def _decode_settings(fields: Fields) -> dict[str, Json]:
+def _decode_settings(fields: Fields) -> dict[str, UncheckedJson]:
     config = fields.fields(_CONFIG)
     if config is None:
         return {}
     was_empty = not config.left
-    settings: dict[str, Json] = {name: config.number(key) for name, key in _NUMBERS.items()}
+    settings: dict[str, UncheckedJson] = {
+        name: config.number(key) for name, key in _NUMBERS.items()
+    }
     for name, key in _INTEGERS.items():
         settings[name] = _decode_integer(config, key)
     settings["stop_sequences"] = config.texts("stopSequences")
@@ -180,7 +184,9 @@ def _decode_logprobs(config: Fields) -> int | None:
     return _decode_integer(config, _LOGPROBS) if config.left.get(_LOGPROBS) else 0
 
 
-def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: WarningList) -> None:
+def _encode_format(
+    form: ResponseFormat, config: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
@@ -216,7 +222,7 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
 # Thinking. The API rejects a level together with a budget: the level wins.
 
 
-def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Json]:
+def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, UncheckedJson]:
     effort, budget = request.reasoning_effort, request.thinking_budget
     if budget is None and effort == "none":
         budget = 0
@@ -231,7 +237,7 @@ def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Json]
     return {"thinkingLevel": effort.upper()}
 
 
-def _decode_thinking(config: Fields, settings: dict[str, Json]) -> None:
+def _decode_thinking(config: Fields, settings: dict[str, UncheckedJson]) -> None:
     thinking = config.fields(_THINKING)
     if thinking is None:
         return

@@ -18,7 +18,7 @@ from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
 from interlingua.dialects.gemini_generate.response import decode_response
-from interlingua.spec.content import Audio, Json, Text
+from interlingua.spec.content import Audio, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, StreamError, UnsupportedError
 from interlingua.spec.events import Finish, TextDelta
@@ -156,7 +156,7 @@ class _SpeechItems:
         self._media_type = ""
         self._has_ended = False
         self._last: dict[str, Any] = {}
-        self._usage: Json = None
+        self._usage: UncheckedJson = None
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The audio of the events that this chunk completes."""
@@ -304,7 +304,7 @@ def _read_segment(wire: dict[str, Any]) -> TranscriptSegment:
     )
 
 
-def _seconds(value: Json) -> float:
+def _seconds(value: UncheckedJson) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number else 0.0
 

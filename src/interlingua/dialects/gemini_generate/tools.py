@@ -8,7 +8,7 @@ from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA
 from interlingua.dialects.gemini_generate.hosted import HOSTED, KINDS, decode_hosted
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters, from_openapi
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
     Request,
@@ -39,7 +39,7 @@ _JOINED = "~with"
 """Our own key among the other fields of a tool: the hosted tools in the same object."""
 
 
-def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, UncheckedJson], warnings: WarningList) -> None:
     """Adds `tools` and `toolConfig` to the body."""
     if request.tools and (tools := _encode_list(request.tools, warnings)):
         body["tools"] = tools
@@ -51,9 +51,9 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
         warnings.setting_dropped("parallel_tool_calls")
 
 
-def decode_tools(fields: Fields) -> dict[str, Json]:
+def decode_tools(fields: Fields) -> dict[str, UncheckedJson]:
     """The request's `tools` and `tool_choice`."""
-    settings: dict[str, Json] = {}
+    settings: dict[str, UncheckedJson] = {}
     tools = fields.items("tools")
     if tools:
         specs: list[ToolSpec] = []
@@ -77,10 +77,12 @@ def decode_tools(fields: Fields) -> dict[str, Json]:
     return settings
 
 
-def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dict[str, Json]]:
-    wire: list[dict[str, Json]] = []
-    group: list[dict[str, Json]] | None = None
-    joined: dict[str, dict[str, Json]] = {}  # hosted tools -> the object that they share
+def _encode_list(
+    tools: tuple[ToolSpec, ...], warnings: WarningList
+) -> list[dict[str, UncheckedJson]]:
+    wire: list[dict[str, UncheckedJson]] = []
+    group: list[dict[str, UncheckedJson]] | None = None
+    joined: dict[str, dict[str, UncheckedJson]] = {}  # hosted tools -> the object that they share
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
         if isinstance(tool, BuiltinTool):
@@ -103,11 +105,13 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dic
     return wire
 
 
-def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Json]:
+def _encode_declaration(
+    tool: ToolDefinition, warnings: WarningList, path: str
+) -> dict[str, UncheckedJson]:
     extra = dict(extra_of(tool, NAME))
     extra.pop(TOOL, None)
     openapi = extra.pop(SCHEMA, None)
-    wire: dict[str, Json] = {"name": tool.name}
+    wire: dict[str, UncheckedJson] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     if openapi is not None and from_openapi(openapi) == tool.parameters:
@@ -121,7 +125,7 @@ def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) 
     return {**extra, **wire}
 
 
-def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
+def _decode_tool(tool: UncheckedJson, path: str, *, after_group: bool) -> list[ToolSpec]:
     fields = Fields(tool, path)
     declarations = fields.array(_DECLARATIONS)
     if not declarations:
@@ -141,7 +145,9 @@ def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
     ]
 
 
-def _decode_declaration(item: Json, path: str, marks: dict[str, Json]) -> ToolDefinition:
+def _decode_declaration(
+    item: UncheckedJson, path: str, marks: dict[str, UncheckedJson]
+) -> ToolDefinition:
     fields = Fields(item, path)
     name, description = fields.need("name"), fields.text("description")
     if fields.left.get(_JSON_SCHEMA) is not None:
@@ -155,8 +161,8 @@ def _decode_declaration(item: Json, path: str, marks: dict[str, Json]) -> ToolDe
     return ToolDefinition(name=name, description=description, parameters=parameters, extra=extra)
 
 
-def _encode_choice(choice: ToolChoice) -> dict[str, Json]:
-    wire: dict[str, Json] = {"mode": _MODE_NAMES[choice.mode]}
+def _encode_choice(choice: ToolChoice) -> dict[str, UncheckedJson]:
+    wire: dict[str, UncheckedJson] = {"mode": _MODE_NAMES[choice.mode]}
     if choice.mode == "named":
         wire[_NAMES] = [] if choice.tool_name is None else [choice.tool_name]
     elif choice.allowed is not None and choice.mode != "none":

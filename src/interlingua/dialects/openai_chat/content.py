@@ -32,7 +32,6 @@ from interlingua.spec.content import (
     Audio,
     Document,
     Image,
-    Json,
     Opaque,
     Part,
     Refusal,
@@ -40,6 +39,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
@@ -82,7 +82,7 @@ def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
     return parts
 
 
-def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Part, ...]:
+def _decode_list(content: list[UncheckedJson], fields: Fields, *, user: bool) -> tuple[Part, ...]:
     if not fields.strict:
         parts = [read_part(item) for item in content]
         if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
@@ -97,19 +97,19 @@ def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Pa
     return tuple(parts)
 
 
-def decode_parsed(content: dict[str, Json]) -> Text:
+def decode_parsed(content: dict[str, UncheckedJson]) -> Text:
     """Structured output that a server sent as an object instead of as text."""
     return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
 
 
-def encode_parsed(part: Part) -> dict[str, Json] | None:
+def encode_parsed(part: Part) -> dict[str, UncheckedJson] | None:
     """The reverse of `decode_parsed`; None for any other part, or if it is no object any more."""
     if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
         return None
     return loads_object(part.text) if part.text else None
 
 
-def decode_part(block: Json, path: str = "") -> Part:
+def decode_part(block: UncheckedJson, path: str = "") -> Part:
     """One content part; an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content part", block)
@@ -122,7 +122,7 @@ def decode_part(block: Json, path: str = "") -> Part:
     return decode(fields) or Opaque(dialect=NAME, data=block)
 
 
-def read_part(block: Json) -> Part:
+def read_part(block: UncheckedJson) -> Part:
     """One content part of a response: one with invalid fields is carried verbatim too."""
     try:
         return decode_part(block)
@@ -236,7 +236,7 @@ _DECODERS: dict[str, _Decode] = {
 }
 
 
-def _source(url: str) -> dict[str, Json]:
+def _source(url: str) -> dict[str, UncheckedJson]:
     """The bytes if `url` is a data URL that can be rebuilt from them, otherwise the URL."""
     inline = parse_data_url(url)
     if inline is None or inline[1] is None or make_data_url(*inline) != url:
@@ -255,7 +255,7 @@ def _audio_format(media_type: str) -> str:
 
 def encode_part(
     part: Part, warnings: WarningList, quirks: ChatQuirks = DEFAULT_QUIRKS
-) -> Json | None:
+) -> UncheckedJson | None:
     """
     The content part for a part; None, and a warning, if there is none.
 
@@ -286,15 +286,15 @@ def encode_part(
     return None
 
 
-def encode_text(part: Text) -> dict[str, Json]:
+def encode_text(part: Text) -> dict[str, UncheckedJson]:
     """A text as a content part."""
-    item: dict[str, Json] = {"type": "text", "text": part.text}
+    item: dict[str, UncheckedJson] = {"type": "text", "text": part.text}
     return complete(item, part) if part.extra else item
 
 
 def _encode_media(
     part: Image | Audio | Document, warnings: WarningList, quirks: ChatQuirks
-) -> dict[str, Json] | str:
+) -> dict[str, UncheckedJson] | str:
     """The content part, or the name of what the server does not support."""
     if isinstance(part, Audio):
         return _encode_audio(part, quirks)
@@ -308,7 +308,7 @@ def _encode_media(
     return complete({"type": "image_url", "image_url": image}, part)
 
 
-def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Json] | str:
+def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, UncheckedJson] | str:
     if mark_of(part, SENT_AS) == "text":
         text = part.url if part.data is None else encode_base64(part.data)
         return complete({"type": "input_audio", "input_audio": text}, part)
@@ -327,7 +327,7 @@ def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Json] | str:
 
 def _encode_document(
     part: Document, warnings: WarningList, quirks: ChatQuirks
-) -> dict[str, Json] | str:
+) -> dict[str, UncheckedJson] | str:
     form = mark_of(part, SENT_AS)
     url = _url_of(part, "application/pdf")
     if form == "video_url":
@@ -367,7 +367,7 @@ def decode_images(fields: Fields) -> list[Part]:
     return images
 
 
-def read_images(items: Json) -> list[Part]:
+def read_images(items: UncheckedJson) -> list[Part]:
     """The images of a list; empty if it is no list, or if an item is something else."""
     parts = [read_part(item) for item in items] if isinstance(items, list) else []
     if not all(isinstance(part, Image) for part in parts):
@@ -378,14 +378,14 @@ def read_images(items: Json) -> list[Part]:
     ]
 
 
-def encode_image(part: Part) -> Json | None:
+def encode_image(part: Part) -> UncheckedJson | None:
     """An item of `images`; None if the part is not an image or cannot be encoded."""
     return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
 def encode_item(
     part: Part, warnings: WarningList, quirks: ChatQuirks, *, media: bool
-) -> list[Json]:
+) -> list[UncheckedJson]:
     """The content part for a part, as a list; empty if there is none. `media`: they may be here."""
     if isinstance(part, MEDIA_TYPES) and not media and not mark_of(part, IN_PLACE):
         warnings.media_dropped(part.kind, f"{part.kind} outside user messages")
@@ -395,7 +395,7 @@ def encode_item(
     return [] if item is None and not is_own else [item]
 
 
-def join_content(items: list[Json], *, flat: bool = False) -> Json:
+def join_content(items: list[UncheckedJson], *, flat: bool = False) -> UncheckedJson:
     """`content`: a string for no part or one plain text; `flat` joins several texts too."""
     if len(items) == 1:
         text = _plain_text(items[0])
@@ -407,7 +407,7 @@ def join_content(items: list[Json], *, flat: bool = False) -> Json:
     return items
 
 
-def _plain_text(item: Json) -> str | None:
+def _plain_text(item: UncheckedJson) -> str | None:
     # a match statement would read better, but takes ten times as long
     if type(item) is dict and len(item) == 2 and item.get("type") == "text":
         text = item.get("text")
@@ -427,7 +427,7 @@ def decode_thinking(fields: Fields) -> Thinking | None:
     text, names = thinking_text(fields.left)
     for name in names:
         del fields.left[name]
-    extra: dict[str, Json] = {FIELDS: names}
+    extra: dict[str, UncheckedJson] = {FIELDS: names}
     details = fields.left.get(DETAILS)
     if isinstance(details, list) and details:
         extra[DETAILS] = fields.take(DETAILS)
@@ -437,7 +437,7 @@ def decode_thinking(fields: Fields) -> Thinking | None:
     return Thinking(text=text, extra={NAME: extra})
 
 
-def thinking_text(message: Mapping[str, Json]) -> tuple[str, list[str]]:
+def thinking_text(message: Mapping[str, UncheckedJson]) -> tuple[str, list[str]]:
     """
     The text of the thinking, and the names of the fields that hold it.
 
@@ -453,7 +453,7 @@ def thinking_text(message: Mapping[str, Json]) -> tuple[str, list[str]]:
     return text, names
 
 
-def details_text(details: Sequence[Json]) -> str:
+def details_text(details: Sequence[UncheckedJson]) -> str:
     """The readable text in `reasoning_details`."""
     return "".join(
         text_of(detail.get("text") or detail.get("summary"))
@@ -485,7 +485,7 @@ class TagSplitter:
         self._waiting = ""  # what may be the start of a tag
         self.is_past: bool = False
         """Whether all that follows is text."""
-        self.tags: dict[str, Json] | None = None
+        self.tags: dict[str, UncheckedJson] | None = None
         """The value of the mark `TAGS`; None if there are no tags."""
 
     @property
@@ -531,7 +531,7 @@ class TagSplitter:
         return [(self.tags is not None, text)] if text else []
 
 
-def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
+def encode_thinking(part: Thinking, message: dict[str, UncheckedJson]) -> list[UncheckedJson]:
     """Append thinking to the fields of `message` that it came from, or return its content part."""
     extra = extra_of(part, NAME)
     if isinstance(extra.get(TAGS), dict):
@@ -546,18 +546,18 @@ def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
     return []
 
 
-def encode_thinking_part(part: Thinking) -> dict[str, Json]:
+def encode_thinking_part(part: Thinking) -> dict[str, UncheckedJson]:
     """Thinking as a content part, as Mistral sends it."""
     chunks = extra_of(part, NAME).get("thinking", thinking_chunks(part.text))
     return complete({"type": "thinking", "thinking": chunks}, part)
 
 
-def thinking_chunks(text: str) -> list[dict[str, Json]]:
+def thinking_chunks(text: str) -> list[dict[str, UncheckedJson]]:
     """The usual value of `thinking` in a content part."""
     return [{"type": "text", "text": text}]
 
 
-def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
+def thinking_fields(extra: Mapping[str, UncheckedJson]) -> list[str]:
     """The fields that the text of a thinking part is written to."""
     names = extra.get(FIELDS)
     if not isinstance(names, list):
@@ -565,6 +565,6 @@ def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
     return [name for name in names if name in REASONING_FIELDS]
 
 
-def tags_around(tags: Mapping[str, Json]) -> tuple[str, str]:
+def tags_around(tags: Mapping[str, UncheckedJson]) -> tuple[str, str]:
     """The text before thinking in tags, and after it."""
     return f"{tags.get('before') or ''}{_OPEN_TAG}", _CLOSE_TAG if tags.get("closed", True) else ""

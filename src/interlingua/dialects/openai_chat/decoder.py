@@ -39,7 +39,7 @@ from interlingua.dialects.openai_chat.facts import (
 )
 from interlingua.dialects.openai_chat.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
+from interlingua.spec.content import Part, Refusal, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
@@ -68,12 +68,12 @@ class Decoder:
         self._reasoning_inside = quirks.reasoning_in_output
         # The last chunk without its choices, and its choice without its delta. Nearly every
         # chunk is equal in both, so that only its delta must be read.
-        self._last_envelope: dict[str, Json] | None = None
-        self._last_choice: dict[str, Json] | None = None
-        self._start: dict[str, Json] = {}
-        self._late: dict[str, Json] = {}
-        self._choice: dict[str, Json] = {}
-        self._others: list[Json] = []
+        self._last_envelope: dict[str, UncheckedJson] | None = None
+        self._last_choice: dict[str, UncheckedJson] | None = None
+        self._start: dict[str, UncheckedJson] = {}
+        self._late: dict[str, UncheckedJson] = {}
+        self._choice: dict[str, UncheckedJson] = {}
+        self._others: list[UncheckedJson] = []
         self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
         self._early: list[StreamEvent] = []  # events before the start
         self._started = False
@@ -81,7 +81,7 @@ class Decoder:
         self._finish: str | None = None
         self._has_finish = False
         self._has_last_usage = False
-        self._usage: dict[str, Json] | None = None
+        self._usage: dict[str, UncheckedJson] | None = None
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
@@ -110,7 +110,9 @@ class Decoder:
             return self._end()
         raise StreamError("the stream ended before [DONE]")
 
-    def _feed_chunk(self, frame: Frame, data: dict[str, Json], choices: Json) -> list[StreamEvent]:
+    def _feed_chunk(
+        self, frame: Frame, data: dict[str, UncheckedJson], choices: UncheckedJson
+    ) -> list[StreamEvent]:
         """A chunk whose envelope or choice is not equal to the last one."""
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
             raise read_error(None, {}, data)
@@ -125,7 +127,7 @@ class Decoder:
         events: list[StreamEvent] = []
         if isinstance(choices, list) and choices:
             events += self._begin()
-            others: list[Json] = []
+            others: list[UncheckedJson] = []
             for choice in choices:
                 if isinstance(choice, dict) and choice.get("index") in (None, 0):
                     events += self._feed_choice(choice)
@@ -137,7 +139,7 @@ class Decoder:
         self._has_last_usage = self._has_last_usage or (self._has_finish and bool(usage))
         return events
 
-    def _feed_envelope(self, envelope: dict[str, Json]) -> None:
+    def _feed_envelope(self, envelope: dict[str, UncheckedJson]) -> None:
         """Fields before the start go to the start event; later new values to the end."""
         if not self._started:
             unread = ("usage", *_PADDING)
@@ -160,7 +162,7 @@ class Decoder:
         response_id, model = text_of(self._start.get("id")), text_of(self._start.get("model"))
         return [StreamStart(id=response_id, model=model, extra={NAME: unread}), *early]
 
-    def _feed_choice(self, choice: dict[str, Json]) -> list[StreamEvent]:
+    def _feed_choice(self, choice: dict[str, UncheckedJson]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)
         message = choice.pop("message", None)  # some servers send the whole message instead
         if not isinstance(delta, dict):
@@ -183,7 +185,7 @@ class Decoder:
         self._choice = merge(self._choice, unread)
         return self._parts.feed(delta)
 
-    def _is_whole(self, choice: Json) -> bool:
+    def _is_whole(self, choice: UncheckedJson) -> bool:
         """Whether another choice is whole in this chunk; if so, it is kept in `extra`."""
         match choice:
             case {
@@ -228,7 +230,7 @@ class Decoder:
         return [*events, finish]
 
 
-def _grow(known: dict[str, Json], name: str, value: Json) -> None:
+def _grow(known: dict[str, UncheckedJson], name: str, value: UncheckedJson) -> None:
     """Add a field of a delta: lists grow, objects merge, otherwise the last value wins."""
     before = known.get(name)
     if isinstance(before, list) and isinstance(value, list):
@@ -253,7 +255,7 @@ class PartAssembler:
     def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
         self.text: TextSegment | None = None
         """The open text, to which a plain delta can be added directly."""
-        self.extra: dict[str, Json] = {}
+        self.extra: dict[str, UncheckedJson] = {}
         """Unread fields of the message."""
         self.count: int = 0
         """The number of parts so far."""
@@ -274,7 +276,7 @@ class PartAssembler:
         """Whether a call has begun."""
         return bool(self._calls.calls)
 
-    def feed_plain(self, delta: dict[str, Json]) -> list[StreamEvent]:
+    def feed_plain(self, delta: dict[str, UncheckedJson]) -> list[StreamEvent]:
         """Fast path: a fragment of a call that has started; empty if it is anything else."""
         items = delta.get("tool_calls") if len(delta) == 1 else None
         if type(items) is not list or self.text is not None or self._thinking is not None:
@@ -282,7 +284,7 @@ class PartAssembler:
         event = self._calls.feed_plain(items)
         return [] if event is None else [event]
 
-    def feed(self, delta: dict[str, Json]) -> list[StreamEvent]:
+    def feed(self, delta: dict[str, UncheckedJson]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if not THINKING_FIELDS.isdisjoint(delta):
             events += self._feed_thinking(delta)
@@ -300,7 +302,7 @@ class PartAssembler:
             self.extra["role"] = delta["role"]
         return events
 
-    def _feed_others(self, delta: dict[str, Json]) -> None:
+    def _feed_others(self, delta: dict[str, UncheckedJson]) -> None:
         """The images, which wait for the end of the text, and the unread fields."""
         for name, value in delta.items():
             images = read_images(value) if name == IMAGES else []
@@ -320,7 +322,7 @@ class PartAssembler:
         self.count += 1
         return self.count - 1
 
-    def _is_filled(self, name: str, value: Json, wanted: type) -> bool:
+    def _is_filled(self, name: str, value: UncheckedJson, wanted: type) -> bool:
         """Whether a field has a value of the wanted type; if not, it is kept as unread."""
         is_empty = isinstance(value, dict) and not any(value.values())
         if isinstance(value, wanted) and value and not is_empty:
@@ -329,7 +331,7 @@ class PartAssembler:
         self._keep_empty(name, value)
         return False
 
-    def _keep_empty(self, name: str, value: Json) -> None:
+    def _keep_empty(self, name: str, value: UncheckedJson) -> None:
         """Keep an empty field; `finish` drops it if a later delta filled it."""
         if self.extra.get(name) is None:
             self.extra[name] = value
@@ -367,7 +369,7 @@ class PartAssembler:
         self._images = []
         return events
 
-    def _feed_content(self, content: Json) -> list[StreamEvent]:
+    def _feed_content(self, content: UncheckedJson) -> list[StreamEvent]:
         if content == "":
             self._is_empty_text = self._is_empty_text or not self.has_calls
         elif isinstance(content, str):
@@ -415,7 +417,7 @@ class PartAssembler:
             events += self._add_thinking(text, marks) if is_thinking else self._add_text(text)
         return events
 
-    def _feed_thinking(self, delta: dict[str, Json]) -> list[StreamEvent]:
+    def _feed_thinking(self, delta: dict[str, UncheckedJson]) -> list[StreamEvent]:
         text, names = thinking_text(delta)
         self._filled.update(names)
         for name in REASONING_FIELDS:
@@ -427,7 +429,7 @@ class PartAssembler:
         return self._add_thinking(text, {FIELDS: names}, details) if names or details else []
 
     def _add_thinking(
-        self, text: str, marks: dict[str, Json], details: Sequence[Json] = ()
+        self, text: str, marks: dict[str, UncheckedJson], details: Sequence[UncheckedJson] = ()
     ) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if self._thinking is None:
@@ -440,7 +442,7 @@ class PartAssembler:
             events.append(self._thinking.segment.delta(text))
         return events
 
-    def _feed_calls(self, items: list[Json]) -> list[StreamEvent]:
+    def _feed_calls(self, items: list[UncheckedJson]) -> list[StreamEvent]:
         events = self._close() if self.has_calls else self._end_content()
         for i, item in enumerate(items):
             if is_call(item):
@@ -453,12 +455,14 @@ class PartAssembler:
 class _Thinking:
     """A thinking part in a stream, and the marks for the fields, part or tags it came from."""
 
-    def __init__(self, index: int, marks: Mapping[str, Json]) -> None:
+    def __init__(self, index: int, marks: Mapping[str, UncheckedJson]) -> None:
         self._marks = dict(marks)
-        self._details: list[list[Json]] = []  # the fragments of each
+        self._details: list[list[UncheckedJson]] = []  # the fragments of each
         self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: marks})
 
-    def feed(self, text: str, marks: Mapping[str, Json], details: Sequence[Json]) -> str:
+    def feed(
+        self, text: str, marks: Mapping[str, UncheckedJson], details: Sequence[UncheckedJson]
+    ) -> str:
         """Add a fragment; returns the text that it adds."""
         if marks != self._marks:
             names = dict.fromkeys((*self._marks.get(FIELDS, ()), *marks.get(FIELDS, ())))
@@ -484,7 +488,7 @@ class _Thinking:
         return self.segment.end()
 
 
-def _detail_key(detail: Json) -> tuple[str, int] | None:
+def _detail_key(detail: UncheckedJson) -> tuple[str, int] | None:
     """The key of a detail that is sent in fragments."""
     match detail:
         case {"type": "reasoning.text" | "reasoning.summary" as kind, "index": int(index)}:
@@ -492,7 +496,7 @@ def _detail_key(detail: Json) -> tuple[str, int] | None:
     return None
 
 
-def _join_detail(fragments: list[Json]) -> Json:
+def _join_detail(fragments: list[UncheckedJson]) -> UncheckedJson:
     """A whole detail: the fragments of its text are joined, of other fields the last one wins."""
     if len(fragments) == 1:
         return fragments[0]

@@ -37,7 +37,15 @@ from interlingua.dialects.openai_chat.response import (
 )
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    UncheckedJson,
+)
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -65,9 +73,9 @@ class Encoder:
         self._grammar = Grammar(restarts=False)
         self._native = False
         self._failed = False
-        self._envelope: dict[str, Json] = {}
-        self._choice: dict[str, Json] = {}
-        self._others: list[Json] = []
+        self._envelope: dict[str, UncheckedJson] = {}
+        self._choice: dict[str, UncheckedJson] = {}
+        self._others: list[UncheckedJson] = []
         self._wants_usage = request is None or _asks_usage(request)
         self._spoken: dict[int, Part] = {}  # what the model said, by index
         self._plain: set[str] = set()  # open texts without `extra`
@@ -107,7 +115,7 @@ class Encoder:
 
     def _open(
         self, event: events.TextStart | events.ReasoningStart | events.ToolCallStart
-    ) -> dict[str, Json] | None:
+    ) -> dict[str, UncheckedJson] | None:
         if isinstance(event, events.ReasoningStart):
             self._thinking[event.id] = thinking = _Thinking(event)
             return thinking.start()
@@ -120,7 +128,7 @@ class Encoder:
 
     def _close(
         self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
-    ) -> dict[str, Json] | None:
+    ) -> dict[str, UncheckedJson] | None:
         if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
         self._spoken[event.index] = event.part
@@ -148,11 +156,13 @@ class Encoder:
         self._others = others if isinstance(others, list) else []
         return self._delta({"role": "assistant", "content": None}, extra)
 
-    def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
+    def _chunk(
+        self, choices: list[UncheckedJson], more: dict[str, UncheckedJson] | None = None
+    ) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
     def _delta(
-        self, delta: dict[str, Json] | None, more: dict[str, Json] | None = None
+        self, delta: dict[str, UncheckedJson] | None, more: dict[str, UncheckedJson] | None = None
     ) -> list[Frame]:
         """The frame for a delta, if there is one."""
         if delta is None:
@@ -201,7 +211,7 @@ class Encoder:
             frames.append(self._chunk([ending], extra))
         return [*frames, Frame(data=DONE)]
 
-    def _other(self, choice: Json) -> Frame:
+    def _other(self, choice: UncheckedJson) -> Frame:
         """Another choice, whole in one chunk."""
         match choice:
             case {"message": {"tool_calls": list(calls), **message}, **rest}:
@@ -217,7 +227,7 @@ def _asks_usage(request: Request) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _whole(part: Part) -> dict[str, Json] | None:
+def _whole(part: Part) -> dict[str, UncheckedJson] | None:
     """The fields that a part has in a whole message, as a delta."""
     if isinstance(part, Thinking) and part.redacted:
         return None
@@ -240,7 +250,7 @@ class _Call:
         self._extra = fields_of(extra)
         self._field = ARGUMENTS[event.tool_type]
 
-    def start(self) -> dict[str, Json]:
+    def start(self) -> dict[str, UncheckedJson]:
         kind = self._event.tool_type
         inner = {"name": self._event.name, self._field: ""}
         if self._is_legacy:
@@ -248,7 +258,7 @@ class _Call:
         item = {"index": self._number, "id": self._event.tool_call_id, "type": kind, kind: inner}
         return {"tool_calls": [{**item, **merge(self._extra, item)}]}
 
-    def arguments(self, fragment: str) -> dict[str, Json] | None:
+    def arguments(self, fragment: str) -> dict[str, UncheckedJson] | None:
         if self._text is not None:
             fragment = self._text.feed(fragment)
             if not fragment:
@@ -258,7 +268,7 @@ class _Call:
             return {LEGACY: inner}
         return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
 
-    def end(self, call: ToolCall) -> dict[str, Json] | None:
+    def end(self, call: ToolCall) -> dict[str, UncheckedJson] | None:
         """The rest of the text, and fields that were not known at the start."""
         rest = "" if self._text is None else self._text.end(call)
         if rest:
@@ -277,15 +287,15 @@ class _Thinking:
     def __init__(self, event: events.ReasoningStart) -> None:
         extra = extra_of(event, NAME)
         tags = extra.get(TAGS)
-        self._tags: Mapping[str, Json] | None = tags if isinstance(tags, dict) else None
+        self._tags: Mapping[str, UncheckedJson] | None = tags if isinstance(tags, dict) else None
         self._is_part = extra.get(SENT_AS) == "part"
         self._is_whole = "thinking" in extra  # an unusual content part is sent at the end
         self._fields = thinking_fields(extra)
 
-    def start(self) -> dict[str, Json] | None:
+    def start(self) -> dict[str, UncheckedJson] | None:
         return None if self._tags is None else {"content": tags_around(self._tags)[0]}
 
-    def text(self, text: str) -> dict[str, Json] | None:
+    def text(self, text: str) -> dict[str, UncheckedJson] | None:
         if not text or self._is_whole:
             return None
         if self._tags is not None:
@@ -294,7 +304,7 @@ class _Thinking:
             return {"content": [{"type": "thinking", "thinking": thinking_chunks(text)}]}
         return dict.fromkeys(self._fields, text) or None
 
-    def end(self, part: Thinking) -> dict[str, Json] | None:
+    def end(self, part: Thinking) -> dict[str, UncheckedJson] | None:
         extra = extra_of(part, NAME)
         if self._tags is not None:
             close = tags_around(extra.get(TAGS) or {})[1]

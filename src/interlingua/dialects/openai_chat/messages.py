@@ -44,7 +44,6 @@ from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Image,
-    Json,
     Opaque,
     Part,
     Refusal,
@@ -52,6 +51,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.messages import ROLES, Message
 from interlingua.spec.warnings import WarningList
@@ -78,13 +78,13 @@ class _Ids:
         return self._unanswered.pop(0) if self._unanswered else ""
 
 
-def decode_messages(items: list[Json]) -> tuple[Message, ...]:
+def decode_messages(items: list[UncheckedJson]) -> tuple[Message, ...]:
     """One message for each item."""
     ids = _Ids()
     return tuple(_decode_message(item, f"messages[{i}]", ids) for i, item in enumerate(items))
 
 
-def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
+def _decode_message(item: UncheckedJson, path: str, ids: _Ids) -> Message:
     if isinstance(item, str):  # not a valid message, but it must not be lost
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, path)
@@ -127,7 +127,7 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
 
 def encode_messages(
     messages: tuple[Message, ...], quirks: ChatQuirks, warnings: WarningList
-) -> list[Json]:
+) -> list[UncheckedJson]:
     """
     The wire messages.
 
@@ -146,7 +146,7 @@ def encode_assistant(
     *,
     answer: bool = False,
     quirks: ChatQuirks = DEFAULT_QUIRKS,
-) -> dict[str, Json]:
+) -> dict[str, UncheckedJson]:
     """
     An assistant message; `content` is null if there is none.
 
@@ -155,7 +155,7 @@ def encode_assistant(
     """
     # the role is in `extra` if a server used a word of its own for it
     has_role = message.extra and "role" in extra_of(message, NAME)
-    wire: dict[str, Json] = {} if has_role else {"role": "assistant"}
+    wire: dict[str, UncheckedJson] = {} if has_role else {"role": "assistant"}
     content = message.content
     if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
         wire["content"] = content[0].text
@@ -168,14 +168,14 @@ def encode_assistant(
 
 def _encode_parts(
     parts: tuple[Part, ...],
-    wire: dict[str, Json],
+    wire: dict[str, UncheckedJson],
     warnings: WarningList,
     quirks: ChatQuirks,
     *,
     answer: bool,
 ) -> None:
     """Write the fields and the content of an assistant message."""
-    items: list[Json] = []
+    items: list[UncheckedJson] = []
     marked: list[Part] = []
     for warnings.part, part in enumerate(parts):
         if part.extra:
@@ -195,7 +195,7 @@ def _encode_parts(
     wire["content"] = _join_items(items, marked, flat=quirks.flat_content) if items else None
 
 
-def _join_items(items: list[Json], marked: list[Part], *, flat: bool) -> Json:
+def _join_items(items: list[UncheckedJson], marked: list[Part], *, flat: bool) -> UncheckedJson:
     """`content`: marks say whether the server sent thinking in the text, or an object."""
     for part in marked:
         flat = flat or bool(mark_of(part, TAGS))
@@ -205,7 +205,7 @@ def _join_items(items: list[Json], marked: list[Part], *, flat: bool) -> Json:
     return join_content(items, flat=flat)
 
 
-def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
+def _encode_field(part: Part, wire: dict[str, UncheckedJson], *, answer: bool) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
     form = mark_of(part, SENT_AS)
     match part:
@@ -228,10 +228,10 @@ def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
 
 class _Writer:
     def __init__(self, quirks: ChatQuirks, warnings: WarningList) -> None:
-        self._wire: list[Json] = []
+        self._wire: list[UncheckedJson] = []
         self._quirks = quirks
         self._warnings = warnings
-        self._moved: list[Json] = []  # media moved out of results
+        self._moved: list[UncheckedJson] = []  # media moved out of results
 
     def feed(self, message: Message) -> None:
         is_model = message.role == "assistant"
@@ -245,7 +245,7 @@ class _Writer:
         if not is_model and (others or (not message.content and message.role != "tool")):
             self._other(message)
 
-    def whole(self) -> list[Json]:
+    def whole(self) -> list[UncheckedJson]:
         """All messages."""
         if self._moved:
             self._flush()
@@ -302,7 +302,7 @@ class _Writer:
         if type(first) is Opaque and first.dialect == NAME and isinstance(first.data, str):
             self._wire.append(first.data)  # the invalid message that `_decode_message` kept
             return
-        wire: dict[str, Json] = {"role": self._role(message)}
+        wire: dict[str, UncheckedJson] = {"role": self._role(message)}
         if message.name is not None:
             wire["name"] = message.name
         if type(first) is Text and not first.extra:
@@ -316,9 +316,9 @@ class _Writer:
                 wire["content"] = join_content(items, flat=self._quirks.flat_content)
         self._wire.append(complete(wire, message) if message.extra else wire)
 
-    def _items(self, message: Message) -> list[Json]:
+    def _items(self, message: Message) -> list[UncheckedJson]:
         """The content parts of a message that is not the assistant's, without results."""
-        items: list[Json] = []
+        items: list[UncheckedJson] = []
         media = message.role in ("user", "tool")
         for self._warnings.part, part in enumerate(message.content):
             if type(part) is not ToolResult:
@@ -337,7 +337,7 @@ class _Writer:
     def _warn_of_message(self, code: str) -> None:
         self._warnings.add(code, self._warnings.message_path())
 
-    def _result_content(self, result: ToolResult) -> Json:
+    def _result_content(self, result: ToolResult) -> UncheckedJson:
         content = result.content
         if result.parts is not None:
             items = self._result_items(result, result.parts)
@@ -353,9 +353,9 @@ class _Writer:
                     items.insert(0, _text("Error"))
         return join_content(items, flat=self._quirks.flat_content)
 
-    def _result_items(self, result: ToolResult, parts: tuple[Part, ...]) -> list[Json]:
-        items: list[Json] = []
-        moved: list[Json] = []
+    def _result_items(self, result: ToolResult, parts: tuple[Part, ...]) -> list[UncheckedJson]:
+        items: list[UncheckedJson] = []
+        moved: list[UncheckedJson] = []
         warnings, quirks = self._warnings, self._quirks
         for warnings.inner, part in enumerate(parts):
             encoded = encode_item(part, warnings, quirks, media=True)
@@ -375,5 +375,5 @@ class _Writer:
         return items
 
 
-def _text(text: str) -> dict[str, Json]:
+def _text(text: str) -> dict[str, UncheckedJson]:
     return {"type": "text", "text": text}

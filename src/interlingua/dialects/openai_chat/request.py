@@ -28,7 +28,7 @@ from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
@@ -57,7 +57,7 @@ def encode_request(
     path = str(options.pop("path", PATH))
     has_cache_key = options.pop(AUTO_CACHE, None) is not False
     field_names = options.pop(_FIELD_NAMES, None)
-    body: dict[str, Json] = {}
+    body: dict[str, UncheckedJson] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, "", errors="replace"))
     elif request.model:
@@ -88,7 +88,7 @@ def decode_request(call: WireCall) -> Request:
         fields.flag("stream")
         fields.take("stream")  # null
         model = fields.text("model")
-        options: dict[str, Json] = {}
+        options: dict[str, UncheckedJson] = {}
         deployment = _MODEL_IN_PATH.search(call.path) if model is None else None
         if deployment is not None:
             model = unquote(deployment.group())
@@ -110,7 +110,7 @@ def decode_request(call: WireCall) -> Request:
 
 
 def _encode_settings(
-    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, UncheckedJson], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     body |= _same_names.said(request)
     if request.stop_sequences is not None:
@@ -135,7 +135,7 @@ def _encode_settings(
         warnings.setting_dropped("thinking_budget")
 
 
-def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, Json]:
+def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, UncheckedJson]:
     if quirks.logprobs_number:
         return {_LOGPROBS: max(1, alternatives)}
     return {_LOGPROBS: True, _TOP: alternatives} if alternatives else {_LOGPROBS: True}
@@ -151,9 +151,9 @@ def _decode_logprobs(fields: Fields) -> int | None:
 
 def _encode_renamed(
     request: Request,
-    body: dict[str, Json],
+    body: dict[str, UncheckedJson],
     quirks: ChatQuirks,
-    field_names: Json,
+    field_names: UncheckedJson,
     warnings: WarningList,
 ) -> None:
     """Write the settings whose field has different names at different servers."""
@@ -173,7 +173,7 @@ def _encode_renamed(
 
 def _encode_format(
     form: ResponseFormat, quirks: ChatQuirks, warnings: WarningList
-) -> dict[str, Json]:
+) -> dict[str, UncheckedJson]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
@@ -188,8 +188,8 @@ def _encode_format(
     return wire
 
 
-def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Json]:
-    settings: dict[str, Json] = {name: fields.number(name) for name in _NUMBERS}
+def _decode_settings(fields: Fields, options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+    settings: dict[str, UncheckedJson] = {name: fields.number(name) for name in _NUMBERS}
     settings |= {name: fields.text(name) for name in _TEXTS}
     settings["metadata"] = fields.object("metadata")
     settings["logprobs"] = _decode_logprobs(fields)
@@ -200,7 +200,7 @@ def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Json
     else:
         settings["stop_sequences"] = fields.texts("stop")
     settings["response_format"] = _decode_format(fields)
-    field_names: dict[str, Json] = {}
+    field_names: dict[str, UncheckedJson] = {}
     for name, usual, other in _RENAMED:
         settings[name] = fields.integer(usual)
         if settings[name] is None:

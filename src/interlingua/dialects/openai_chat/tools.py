@@ -18,7 +18,7 @@ from interlingua.dialects.openai_chat.facts import (
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
-from interlingua.spec.content import Json, ToolType
+from interlingua.spec.content import ToolType, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
     Grammar,
@@ -40,9 +40,9 @@ _MODES: dict[str, ToolChoiceMode] = {
 }
 
 
-def decode_tools(fields: Fields) -> dict[str, Json]:
+def decode_tools(fields: Fields) -> dict[str, UncheckedJson]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
-    settings: dict[str, Json] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
+    settings: dict[str, UncheckedJson] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
     tools = fields.items("tools")
     legacy = fields.items(_LEGACY_TOOLS)
     if tools or legacy:
@@ -61,7 +61,7 @@ def decode_tools(fields: Fields) -> dict[str, Json]:
     return settings
 
 
-def _decode_tool(tool: Json, path: str) -> ToolSpec:
+def _decode_tool(tool: UncheckedJson, path: str) -> ToolSpec:
     fields = Fields(tool, path)
     kind: ToolType = "custom" if tool.get("type") == "custom" else "function"
     if tool.get("type", kind) != kind or not isinstance(tool.get(kind), dict):
@@ -73,16 +73,16 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
     return ToolDefinition(**definition, extra=extra)
 
 
-def _decode_legacy(tool: Json, path: str) -> ToolSpec:
+def _decode_legacy(tool: UncheckedJson, path: str) -> ToolSpec:
     inner = Fields(tool, path)
     definition = _decode_definition(inner, "function")
     extra = extra_for({}, sent_as=_LEGACY_TOOLS, function=inner.left)
     return ToolDefinition(**definition, extra=extra)
 
 
-def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Json]:
+def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, UncheckedJson]:
     name, description = inner.need("name"), inner.text("description")
-    definition: dict[str, Json] = {"type": kind, "name": name, "description": description}
+    definition: dict[str, UncheckedJson] = {"type": kind, "name": name, "description": description}
     if kind == "function":
         definition |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
     else:
@@ -91,7 +91,7 @@ def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Json]:
 
 
 def _decode_grammar(inner: Fields) -> Grammar | None:
-    form: Json = inner.left.get("format")
+    form: UncheckedJson = inner.left.get("format")
     match form:
         case {"type": "grammar", "grammar": {"syntax": str(syntax), "definition": str(text)}}:
             if len(form) == len(form["grammar"]) == 2:
@@ -100,7 +100,7 @@ def _decode_grammar(inner: Fields) -> Grammar | None:
     return None
 
 
-def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
+def _decode_choice(wire: UncheckedJson, *, legacy: bool) -> ToolChoice | None:
     """None for an unknown form, which is carried verbatim."""
     form = LEGACY if legacy else None
     match wire:
@@ -119,7 +119,7 @@ def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
     return None
 
 
-def _decode_named(wire: dict[str, Json], name: str, kind: ToolType) -> ToolChoice:
+def _decode_named(wire: dict[str, UncheckedJson], name: str, kind: ToolType) -> ToolChoice:
     unread = dict(wire)
     inner = {key: value for key, value in unread.pop(kind).items() if key != "name"}
     missing = take_usual(unread, type=kind)
@@ -128,7 +128,7 @@ def _decode_named(wire: dict[str, Json], name: str, kind: ToolType) -> ToolChoic
     return ToolChoice(mode="named", tool_name=name, extra=extra)
 
 
-def _allowed_name(tool: Json) -> str:
+def _allowed_name(tool: UncheckedJson) -> str:
     match tool:
         case {"function": {"name": str(name)}}:
             return name
@@ -136,11 +136,11 @@ def _allowed_name(tool: Json) -> str:
 
 
 def encode_tools(
-    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, UncheckedJson], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     """Write `tools`, `tool_choice` and `parallel_tool_calls`, or the deprecated `functions`."""
-    tools: list[Json] = []
-    legacy: list[Json] = []
+    tools: list[UncheckedJson] = []
+    legacy: list[UncheckedJson] = []
     for i, tool in enumerate(request.tools):
         if isinstance(tool, ToolDefinition):
             wire = _encode_tool(tool, quirks, warnings, f"tools[{i}]")
@@ -163,7 +163,7 @@ def encode_tools(
 
 def _encode_tool(
     tool: ToolDefinition, quirks: ChatQuirks, warnings: WarningList, path: str
-) -> dict[str, Json]:
+) -> dict[str, UncheckedJson]:
     inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
@@ -180,7 +180,7 @@ def _encode_tool(
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 
-def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> Json:
+def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> UncheckedJson:
     form = mark_of(choice, SENT_AS)
     if choice.allowed is not None and choice.mode in ("auto", "required"):
         return _encode_allowed(choice)
@@ -198,6 +198,6 @@ def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> 
     return complete({"type": kind, kind: {"name": choice.tool_name}}, choice)
 
 
-def _encode_allowed(choice: ToolChoice) -> Json:
+def _encode_allowed(choice: ToolChoice) -> UncheckedJson:
     tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed or ()]
     return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}

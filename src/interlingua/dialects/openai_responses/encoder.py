@@ -25,7 +25,7 @@ from interlingua.dialects.openai_responses.response import (
     encode_response,
     open_envelope,
 )
-from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
+from interlingua.spec.content import MEDIA_TYPES, Part, Refusal, Text, UncheckedJson
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
@@ -65,7 +65,7 @@ _SECTIONS = {
     _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
     _THOUGHTS: ("response.content_part", "reasoning_text"),
 }
-_EMPTY: dict[str, Json] = {}
+_EMPTY: dict[str, UncheckedJson] = {}
 
 
 class _Message:
@@ -73,10 +73,10 @@ class _Message:
 
     __slots__ = ("at", "blocks", "fields", "is_closing", "is_open")
 
-    def __init__(self, at: dict[str, Json], fields: Mapping[str, Json]) -> None:
+    def __init__(self, at: dict[str, UncheckedJson], fields: Mapping[str, UncheckedJson]) -> None:
         self.at = at
         self.fields = fields
-        self.blocks: list[Json] = []
+        self.blocks: list[UncheckedJson] = []
         self.is_open = False  # a part has started and not ended
         self.is_closing = False  # the item ends with that part
 
@@ -86,7 +86,9 @@ class _Single:
 
     __slots__ = ("at", "has_text", "new_id", "section")
 
-    def __init__(self, at: dict[str, Json], new_id: str | None, section: tuple[str, str]) -> None:
+    def __init__(
+        self, at: dict[str, UncheckedJson], new_id: str | None, section: tuple[str, str]
+    ) -> None:
         self.at = at
         self.new_id = new_id  # if it has no id of its own
         self.section = section  # the prefix of its events, and the field that only they have
@@ -104,10 +106,10 @@ class Encoder(SequentialEncoder):
         self._id = ""
         self._message: _Message | None = None  # the item to which a part can be added
         self._current = _Message({}, {})  # the item of the part that is being sent
-        self._at: dict[str, Json] = {}  # the place of that part
+        self._at: dict[str, UncheckedJson] = {}  # the place of that part
         self._single = _Single({}, None, _SUMMARY)  # the item that is being sent, if not a message
         self._arguments = ArgumentText()
-        self._added: dict[Json, int] = {}  # this API's index of an item -> the index sent
+        self._added: dict[UncheckedJson, int] = {}  # this API's index of an item -> the index sent
         self._native = False
 
     def _encode(self, event: StreamEvent) -> list[Frame]:
@@ -115,7 +117,9 @@ class Encoder(SequentialEncoder):
         encode = self._ENCODERS.get(type(event))
         return [] if encode is None else encode(self, event)
 
-    def _frame(self, kind: str, at: dict[str, Json] = _EMPTY, **fields: Json) -> Frame:
+    def _frame(
+        self, kind: str, at: dict[str, UncheckedJson] = _EMPTY, **fields: UncheckedJson
+    ) -> Frame:
         data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
         self._sequence += 1
         return json_frame(data, kind)
@@ -163,7 +167,7 @@ class Encoder(SequentialEncoder):
 
     # Message items.
 
-    def _start_part(self, mark: Json, part: Json) -> list[Frame]:
+    def _start_part(self, mark: UncheckedJson, part: UncheckedJson) -> list[Frame]:
         """A part of the open message item, or of a new one if there is a mark (see `ITEM`)."""
         frames: list[Frame] = []
         if self._message is None or mark is not None:
@@ -181,7 +185,7 @@ class Encoder(SequentialEncoder):
         frames.append(self._frame("response.content_part.added", self._at, part=part))
         return frames
 
-    def _end_part(self, part: Part, block: Json) -> list[Frame]:
+    def _end_part(self, part: Part, block: UncheckedJson) -> list[Frame]:
         message = self._current
         message.blocks.append(block)
         message.is_open = False
@@ -240,7 +244,7 @@ class Encoder(SequentialEncoder):
     # Reasoning and calls.
 
     def _start_single(
-        self, event: ReasoningStart | ToolCallStart, item: Json, section: tuple[str, str]
+        self, event: ReasoningStart | ToolCallStart, item: UncheckedJson, section: tuple[str, str]
     ) -> list[Frame]:
         frames = self._close_message()
         index = self._next_index()
@@ -282,7 +286,7 @@ class Encoder(SequentialEncoder):
 
     def _call_start(self, event: ToolCallStart) -> list[Frame]:
         kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
-        item: dict[str, Json] = {"type": kind, "call_id": event.tool_call_id}
+        item: dict[str, UncheckedJson] = {"type": kind, "call_id": event.tool_call_id}
         if event.tool_type == "search":
             item |= {key: {}, "execution": "client"}
         else:
@@ -315,7 +319,7 @@ class Encoder(SequentialEncoder):
         frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
         return [*frames, self._item_done(single, item)]
 
-    def _item_done(self, single: _Single, item: Json) -> Frame:
+    def _item_done(self, single: _Single, item: UncheckedJson) -> Frame:
         return self._frame(_DONE, output_index=single.at["output_index"], item=item)
 
     # Everything else.
@@ -373,7 +377,7 @@ class Encoder(SequentialEncoder):
     }
 
 
-def _empty_text() -> dict[str, Json]:
+def _empty_text() -> dict[str, UncheckedJson]:
     return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}
 
 

@@ -10,7 +10,7 @@ from interlingua.prepare.hosted_tools import (
     take,
     take_location,
 )
-from interlingua.spec.content import Json, Opaque
+from interlingua.spec.content import Opaque, UncheckedJson
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
 
@@ -45,21 +45,21 @@ _INPUTS = ("action", "actions", "code", "queries", "arguments", "name", "server_
 _OUTPUTS = ("outputs", "results", "output", "tools", "error")
 
 
-def _web_search(options: dict[str, Json]) -> dict[str, Json]:
+def _web_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     domains = take(options, allowed_domains="allowed_domains")
     filters = {"filters": domains} if domains else {}
     return {"type": "web_search", **filters, **take_location(options)}
 
 
-def _code_interpreter(_: dict[str, Json]) -> dict[str, Json]:
+def _code_interpreter(_: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return {"type": "code_interpreter", "container": _AUTO}
 
 
-def _file_search(options: dict[str, Json]) -> dict[str, Json]:
+def _file_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return {"type": "file_search", **take(options, **_STORES)}
 
 
-def _computer(_: dict[str, Json]) -> dict[str, Json]:
+def _computer(_: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return {"type": "computer"}
 
 
@@ -71,7 +71,7 @@ HOSTED: dict[str, HostedForm] = {
 }
 
 
-def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
+def decode_hosted(tool: dict[str, UncheckedJson]) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it has them."""
     kind = tool.get("type")
     name = _KINDS.get(kind) if isinstance(kind, str) else None
@@ -91,7 +91,7 @@ def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
 # Calls and results.
 
 
-def hosted_use(item: Json) -> Opaque:
+def hosted_use(item: UncheckedJson) -> Opaque:
     """An item without a canonical form; the call of a hosted tool is described."""
     kind = item.get("type") if isinstance(item, dict) else None
     tool = _USES.get(kind) if isinstance(kind, str) else None
@@ -108,7 +108,7 @@ def hosted_use(item: Json) -> Opaque:
     )
 
 
-def _input(item: dict[str, Json]) -> Json:
+def _input(item: dict[str, UncheckedJson]) -> UncheckedJson:
     found = {key: item[key] for key in _INPUTS if item.get(key) is not None}
     action = found.pop("action", None)
     if isinstance(action, dict):
@@ -118,11 +118,11 @@ def _input(item: dict[str, Json]) -> Json:
     return found or (None if _is_result(item) else {})
 
 
-def _is_result(item: dict[str, Json]) -> bool:
+def _is_result(item: dict[str, UncheckedJson]) -> bool:
     return str(item["type"]).endswith(("_output", "_list_tools"))
 
 
-def _output(item: dict[str, Json]) -> Json:
+def _output(item: dict[str, UncheckedJson]) -> UncheckedJson:
     match item.get("action"):
         case {"sources": list(sources)}:
             return [_source(source) for source in sources]
@@ -137,11 +137,11 @@ def _output(item: dict[str, Json]) -> Json:
     return value
 
 
-def _is_log(output: Json) -> bool:
+def _is_log(output: UncheckedJson) -> bool:
     return isinstance(output, dict) and isinstance(output.get("logs"), str)
 
 
-def _source(source: Json) -> Json:
+def _source(source: UncheckedJson) -> UncheckedJson:
     if not isinstance(source, dict):
         return source
     return {"url": source.get("url"), "title": source.get("title", source.get("filename"))}
@@ -153,7 +153,7 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
         return _search_parts(part)
     called = part.input if isinstance(part.input, dict) else {}
     sources = [each for each in part.output or () if isinstance(each, dict)]
-    fields: dict[str, Json]
+    fields: dict[str, UncheckedJson]
     if part.tool == "web_search":
         urls = [{"type": "url", "url": each.get("url")} for each in sources]
         action = {"type": "search", "query": called.get("query", ""), "sources": urls}

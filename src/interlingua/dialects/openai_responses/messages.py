@@ -45,7 +45,6 @@ from interlingua.dialects.openai_responses.hosted import hosted_use
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Image,
-    Json,
     Opaque,
     Part,
     Refusal,
@@ -53,6 +52,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.contracts import NewId
 from interlingua.spec.errors import DecodeError
@@ -68,7 +68,9 @@ _CONTENT = _TEXTS.union(MEDIA_TYPES)
 _DEVELOPER_ITEMS = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
-def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+def encode_messages(
+    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
+) -> None:
     """`instructions` and `input`."""
     messages = request.messages
     first = 0
@@ -120,9 +122,11 @@ def item_id(response_id: str, kind: str, index: int) -> str:
     return f"{PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
 
 
-def message_item(role: str, fields: Mapping[str, Json], content: Json) -> dict[str, Json]:
+def message_item(
+    role: str, fields: Mapping[str, UncheckedJson], content: UncheckedJson
+) -> dict[str, UncheckedJson]:
     """A message item; some servers require the type of the model's own, though it is optional."""
-    item: dict[str, Json] = {"type": "message"} if role == "assistant" else {}
+    item: dict[str, UncheckedJson] = {"type": "message"} if role == "assistant" else {}
     if fields:
         item |= fields
         item.pop(LIST, None)
@@ -147,8 +151,10 @@ class ItemEncoder:
         custom: Collection[str] = (),
         first: int = 0,
     ) -> None:
-        self.items: list[Json] = []
-        self.messages: list[dict[str, Json]] = []  # the message items whose content is a list
+        self.items: list[UncheckedJson] = []
+        self.messages: list[
+            dict[str, UncheckedJson]
+        ] = []  # the message items whose content is a list
         self._first = first  # the number of items of the response before these
         self._warnings = warnings
         self._response_id = response_id
@@ -164,10 +170,10 @@ class ItemEncoder:
             self.message(role, parts)
 
     def message(
-        self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json] | None = None
+        self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, UncheckedJson] | None = None
     ) -> None:
         """One canonical message; `fields` are other fields of its message item."""
-        content: list[Json] | None = None  # of the message item that is open
+        content: list[UncheckedJson] | None = None  # of the message item that is open
         is_whole = False  # whether that item may have several parts
         is_model = role == "assistant"
         text_kind = OUTPUT_TEXT if is_model else INPUT_TEXT
@@ -198,7 +204,7 @@ class ItemEncoder:
         if not parts and is_input:
             self._open(role, fields)
 
-    def item(self, part: Part) -> Json:
+    def item(self, part: Part) -> UncheckedJson:
         """The item for a part that is not message content; None, and a warning, if none fits."""
         match part:
             case ToolCall():
@@ -227,9 +233,9 @@ class ItemEncoder:
         """Whether an image has an item: this API's model made it, or it is part of a response."""
         return self._is_response or MADE in extra_of(part, NAME)
 
-    def _open(self, role: Role, fields: Mapping[str, Json] | None) -> list[Json]:
+    def _open(self, role: Role, fields: Mapping[str, UncheckedJson] | None) -> list[UncheckedJson]:
         """The content list of a new message item."""
-        content: list[Json] = []
+        content: list[UncheckedJson] = []
         if fields is None and self._is_response:
             fields = {"id": self._new_id("message"), "status": "completed"}
         item = message_item("user" if role == "tool" else role, fields or {}, content)
@@ -237,7 +243,9 @@ class ItemEncoder:
         self.items.append(item)
         return content
 
-    def _foreign_text(self, part: Json, fields: Mapping[str, Json] | None) -> None:
+    def _foreign_text(
+        self, part: UncheckedJson, fields: Mapping[str, UncheckedJson] | None
+    ) -> None:
         """
         The text of another model, as an item with one text.
 
@@ -249,7 +257,7 @@ class ItemEncoder:
         content = [{"type": OUTPUT_TEXT, "text": part.text}] if needs_list else part.text
         self.items.append(message_item("assistant", fields or {}, content))
 
-    def _content(self, part: Part, text_kind: str) -> dict[str, Json] | None:
+    def _content(self, part: Part, text_kind: str) -> dict[str, UncheckedJson] | None:
         """The content part, of a response or of a request."""
         if self._is_response and isinstance(part, Text):
             return encode_answer_text(part)
@@ -262,7 +270,7 @@ class ItemEncoder:
         return item_id(self._response_id, kind, self._first + len(self.items))
 
 
-def _is_whole(mark: Json) -> bool:
+def _is_whole(mark: UncheckedJson) -> bool:
     """Whether the item had a list of parts, and still has the fields that go with it."""
     return isinstance(mark, Mapping) and any(name in mark for name in ("id", "status", LIST))
 
@@ -297,7 +305,9 @@ def _end_turn(turn: list[Part], messages: list[Message]) -> None:
         turn.clear()
 
 
-def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> Message | None:
+def _decode_item(
+    item: UncheckedJson, path: str, turn: list[Part], *, leading: bool
+) -> Message | None:
     """The message for an item; None if the item was added to the model's turn."""
     if isinstance(item, str):  # not a valid item, but it must survive the round trip
         return _opaque("user", item)
@@ -319,7 +329,7 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
     return None
 
 
-def _decode_message(item: dict[str, Json], path: str, *, leading: bool) -> Message:
+def _decode_message(item: dict[str, UncheckedJson], path: str, *, leading: bool) -> Message:
     fields = Fields(item, path)
     role = fields.text("role")
     if role is None:
@@ -332,12 +342,12 @@ def _decode_message(item: dict[str, Json], path: str, *, leading: bool) -> Messa
     return Message(role=role, content=content, extra=extra_for(fields.left))  # type: ignore[arg-type]
 
 
-def _opaque(role: Role, item: Json) -> Message:
+def _opaque(role: Role, item: UncheckedJson) -> Message:
     extra = {} if role == "tool" else {NAME: {ITEM: True}}
     return Message(role=role, content=(hosted_use(item),), extra=extra)
 
 
-def _role_of(kind: Json, item: dict[str, Json]) -> Role:
+def _role_of(kind: UncheckedJson, item: dict[str, UncheckedJson]) -> Role:
     """The role of the message for an item that has no canonical form."""
     if not isinstance(kind, str):
         return "user"
@@ -348,7 +358,7 @@ def _role_of(kind: Json, item: dict[str, Json]) -> Role:
     return "assistant"
 
 
-def is_turn(item: Mapping[str, Json]) -> bool:
+def is_turn(item: Mapping[str, UncheckedJson]) -> bool:
     """Whether it is an item of the model that has a canonical form."""
     kind = item.get("type", "message")
     if kind == "message":
@@ -357,21 +367,21 @@ def is_turn(item: Mapping[str, Json]) -> bool:
     return is_segment and not _is_hosted(item)
 
 
-def _is_hosted(item: Mapping[str, Json]) -> bool:
+def _is_hosted(item: Mapping[str, UncheckedJson]) -> bool:
     """Whether it is the call or the result of a search that the provider made itself."""
     is_search = item.get("type") in (CALLS["search"], RESULTS["search"])
     is_ours = item.get("execution") == "client" and isinstance(item.get("call_id"), str)
     return is_search and not is_ours
 
 
-def _whole_part(item: Json) -> Part:
+def _whole_part(item: UncheckedJson) -> Part:
     """The part of an item without segments: an image, or the item verbatim."""
     is_image = isinstance(item, dict) and item.get("type") == IMAGE_CALL
     return (decode_made_image(item) if is_image else None) or hosted_use(item)
 
 
 def decode_turn(
-    item: dict[str, Json], path: str, *, marked: bool, new_id: NewId | None = None
+    item: dict[str, UncheckedJson], path: str, *, marked: bool, new_id: NewId | None = None
 ) -> list[Part]:
     """
     The parts of an item of the model.
@@ -403,7 +413,7 @@ def decode_turn(
     return parts
 
 
-def read_item(item: Json, new_id: NewId) -> list[Part]:
+def read_item(item: UncheckedJson, new_id: NewId) -> list[Part]:
     """The parts of an item of a response; an item that does not fit its type stays verbatim."""
     try:
         if isinstance(item, dict) and is_turn(item):

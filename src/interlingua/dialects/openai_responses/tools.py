@@ -12,7 +12,7 @@ from interlingua.dialects.openai_responses.hosted import HOSTED, decode_hosted
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
-from interlingua.spec.content import Json, Opaque, ToolResult
+from interlingua.spec.content import Opaque, ToolResult, UncheckedJson
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
@@ -32,7 +32,7 @@ _DECLARED = ("function", "custom")
 _NAMESPACE = "namespace"
 
 
-def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, UncheckedJson], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
     if tools := _encode_list(request.tools, warnings):
         body["tools"] = tools
@@ -75,9 +75,9 @@ def found_tools(
     return tuple(found.values())
 
 
-def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Json]:
+def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[UncheckedJson]:
     """The tools; consecutive ones of one namespace are in one object."""
-    wire: list[Json] = []
+    wire: list[UncheckedJson] = []
     open_namespace, group = None, wire
     for i, tool in enumerate(tools):
         own = extra_of(tool, NAME) if isinstance(tool, ToolDefinition) and tool.extra else {}
@@ -97,7 +97,7 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Jso
     return wire
 
 
-def _decode_list(tools: list[Json], path: str) -> tuple[ToolSpec, ...]:
+def _decode_list(tools: list[UncheckedJson], path: str) -> tuple[ToolSpec, ...]:
     """The tools, those of namespaces among them."""
     searches = [tool for tool in tools if isinstance(tool, dict) and tool.get("type") == SEARCH]
     is_client = any(tool.get("execution") == "client" for tool in searches)
@@ -111,7 +111,7 @@ def _decode_list(tools: list[Json], path: str) -> tuple[ToolSpec, ...]:
     return tuple(specs)
 
 
-def _is_namespace(tool: Json) -> bool:
+def _is_namespace(tool: UncheckedJson) -> bool:
     """Whether it is a namespace all of whose tools have a canonical form."""
     match tool:
         case {"type": "namespace", "name": str(), "tools": [_, *_] as inner}:
@@ -122,7 +122,7 @@ def _is_namespace(tool: Json) -> bool:
     return False
 
 
-def _decode_namespace(tool: dict[str, Json], path: str, by: DeferredBy) -> list[ToolSpec]:
+def _decode_namespace(tool: dict[str, UncheckedJson], path: str, by: DeferredBy) -> list[ToolSpec]:
     fields = Fields(tool, path)
     fields.take("type")
     name, inner = fields.need("name"), fields.take("tools")
@@ -136,10 +136,10 @@ def _decode_namespace(tool: dict[str, Json], path: str, by: DeferredBy) -> list[
     return list(specs)
 
 
-def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
+def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> UncheckedJson:
     if isinstance(tool, BuiltinTool):
         return encode_hosted(tool, NAME, HOSTED, warnings, path)
-    wire: dict[str, Json] = {"type": tool.type, "name": tool.name}
+    wire: dict[str, UncheckedJson] = {"type": tool.type, "name": tool.name}
     if tool.type == "search":
         wire = {"type": SEARCH, "execution": "client", "parameters": tool.parameters}
     if tool.description is not None:
@@ -159,7 +159,7 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
     return wire
 
 
-def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
+def _decode_tool(tool: UncheckedJson, path: str, by: DeferredBy) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     kind = tool.get("type")
@@ -218,7 +218,7 @@ def _decode_search(fields: Fields) -> ToolSpec:
     )
 
 
-def _encode_choice(choice: ToolChoice, custom: set[str]) -> Json:
+def _encode_choice(choice: ToolChoice, custom: set[str]) -> UncheckedJson:
     if choice.mode == "named" and choice.tool_name is not None:
         kind = extra_of(choice, NAME).get("type") or _type_of(choice.tool_name, custom)
         return {"type": kind, "name": choice.tool_name}
@@ -234,7 +234,7 @@ def _type_of(name: str, custom: set[str]) -> str:
 
 def _decode_choice(fields: Fields) -> ToolChoice | None:
     """The tool choice; one without a canonical form is left in `fields`."""
-    wire: Json = fields.left.get("tool_choice")
+    wire: UncheckedJson = fields.left.get("tool_choice")
     choice: ToolChoice | None = None
     match wire:
         case "auto" | "none" | "required":
@@ -256,7 +256,7 @@ def _decode_choice(fields: Fields) -> ToolChoice | None:
     return choice
 
 
-def _allowed_name(tool: Json) -> str | None:
+def _allowed_name(tool: UncheckedJson) -> str | None:
     match tool:
         case {"type": "function", "name": str(name), **rest} if not rest:
             return name

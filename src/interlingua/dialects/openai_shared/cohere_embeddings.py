@@ -22,7 +22,7 @@ from interlingua.dialects.openai_shared.embeddings import (
     served_fields,
 )
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Json, Text
+from interlingua.spec.content import Image, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
@@ -68,13 +68,13 @@ def cohere_embed(name: str) -> Operation:
     return Operation(name="embed", encode=encode, decode=_decode, limits=lambda _value: _LIMITS)
 
 
-def _inputs(value: EmbedInput) -> dict[str, Json]:
+def _inputs(value: EmbedInput) -> dict[str, UncheckedJson]:
     if all(isinstance(content, str) for content in value.inputs):
         return {"texts": [*value.inputs]}
     return {"inputs": [{"content": _blocks(content, value)} for content in value.inputs]}
 
 
-def _blocks(content: EmbedContent, value: EmbedInput) -> list[Json]:
+def _blocks(content: EmbedContent, value: EmbedInput) -> list[UncheckedJson]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if is_tokens(content):
@@ -82,7 +82,7 @@ def _blocks(content: EmbedContent, value: EmbedInput) -> list[Json]:
     return [_block(part, value) for part in content]
 
 
-def _block(part: Any, value: EmbedInput) -> Json:
+def _block(part: Any, value: EmbedInput) -> UncheckedJson:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if not isinstance(part, Image):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Json, Part, Text
+from interlingua.spec.content import Image, Part, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.embeddings import (
@@ -160,7 +160,7 @@ def dropped(value: EmbedInput, setting: str, when: str = "") -> Warning:
     return make_warning("setting_dropped", path=setting, target=target, setting=setting, when=when)
 
 
-def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> Json:
+def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> UncheckedJson:
     if isinstance(content, str):
         return content
     if is_tokens(content):
@@ -175,7 +175,7 @@ def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> 
     return {"image": image.url or encode_base64(_data(image, value))}
 
 
-def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[Json]:
+def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[UncheckedJson]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if is_tokens(content):
@@ -183,7 +183,7 @@ def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[Json]:
     return [_voyage_part(part, value) for part in content]
 
 
-def _voyage_part(part: Any, value: EmbedInput) -> Json:
+def _voyage_part(part: Any, value: EmbedInput) -> UncheckedJson:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if not isinstance(part, Image):
@@ -253,7 +253,7 @@ def _read(body: bytes, decode: Any) -> EmbedResult:
     )
 
 
-def reply_fields(value: Json) -> Fields:
+def reply_fields(value: UncheckedJson) -> Fields:
     """The fields of a reply; `object` says nothing that the path did not say."""
     fields = Fields(value, strict=False)
     fields.text("object")
@@ -334,7 +334,7 @@ def served_dimensions(fields: Fields) -> int | None:
     return dimensions
 
 
-def _decode_content(content: Json) -> EmbedContent:
+def _decode_content(content: UncheckedJson) -> EmbedContent:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and is_tokens(content):
@@ -348,7 +348,7 @@ def _decode_content(content: Json) -> EmbedContent:
     raise InvalidRequestError("an input is neither text nor an image", status_code=400)
 
 
-def decode_parts(content: Json) -> tuple[Part, ...]:
+def decode_parts(content: UncheckedJson) -> tuple[Part, ...]:
     """The parts of one multimodal input."""
     parts: list[Part] = []
     for block in content if isinstance(content, list) else []:

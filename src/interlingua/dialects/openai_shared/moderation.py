@@ -12,7 +12,7 @@ from interlingua.dialects.openai_shared.embeddings import (
     served_fields,
 )
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Json, Text
+from interlingua.spec.content import Image, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.moderation import (
@@ -51,12 +51,12 @@ def moderate_operations(name: str) -> dict[str, Operation]:
     return {"moderate": operation, "moderate.mistral": mistral}
 
 
-def _call(inputs: Json, value: ModerateInput, name: str) -> WireCall:
+def _call(inputs: UncheckedJson, value: ModerateInput, name: str) -> WireCall:
     body = {"model": value.model, "input": inputs}
     return WireCall(path=_PATH, body=body_with_options(body, value, name))
 
 
-def _inputs(value: ModerateInput) -> list[Json]:
+def _inputs(value: ModerateInput) -> list[UncheckedJson]:
     """Texts are judged one by one; parts are judged as one, so they fill a call."""
     if all(isinstance(content, str) for content in value.inputs):
         return [*value.inputs]
@@ -65,7 +65,7 @@ def _inputs(value: ModerateInput) -> list[Json]:
     return [_block(part, value) for part in value.inputs[0]]
 
 
-def _block(part: Any, value: ModerateInput) -> Json:
+def _block(part: Any, value: ModerateInput) -> UncheckedJson:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Image) and (part.url or part.data is not None):

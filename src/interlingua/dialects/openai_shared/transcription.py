@@ -10,7 +10,7 @@ import msgspec
 
 from interlingua.dialects.openai_shared.events import EventItems, encode_event
 from interlingua.prepare.options import form_fields, form_with_options
-from interlingua.spec.content import Audio, Json
+from interlingua.spec.content import Audio, UncheckedJson
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.speech import (
@@ -252,7 +252,7 @@ def _read_word(wire: dict[str, Any]) -> TranscriptWord:
     )
 
 
-def _read_usage(wire: Json, seconds: float | None) -> Usage:
+def _read_usage(wire: UncheckedJson, seconds: float | None) -> Usage:
     """
     Tokens, or the seconds of audio where those are billed.
 
@@ -293,11 +293,11 @@ def _items_of(value: TranscribeInput) -> Any:
     return read
 
 
-def _objects(value: Json) -> Iterable[dict[str, Any]]:
+def _objects(value: UncheckedJson) -> Iterable[dict[str, Any]]:
     return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
 
 
-def _number(value: Json) -> float | None:
+def _number(value: UncheckedJson) -> float | None:
     if isinstance(value, str):  # the vendor has written durations as text
         value = float(value) if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,12})?", value) else None
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -43,7 +43,7 @@ from interlingua.prepare.schema.rewrite import (
     rewrite_values,
     sort_keywords,
 )
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.facts import SchemaRules
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.json_text import dump_text
@@ -58,7 +58,7 @@ _PLAIN_FORMAT = 0
 class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
     """A schema as one target accepts it."""
 
-    schema: Json
+    schema: UncheckedJson
     """The same object if nothing had to change, or if `strict_possible` is false."""
     changes: tuple[str, ...] = ()
     """Each change, as `path: change`."""
@@ -86,7 +86,7 @@ class _Entry(NamedTuple):
         return _ENTRY_BYTES + len(self.schema or b"") + sum(map(len, texts))
 
 
-_Key = tuple[Callable[[Json, SchemaRules], Narrowed], SchemaRules, bytes]
+_Key = tuple[Callable[[UncheckedJson, SchemaRules], Narrowed], SchemaRules, bytes]
 
 
 class _Cache:
@@ -123,7 +123,9 @@ _cache = _Cache()
 
 
 def remembered(
-    schema: Json, rules: SchemaRules, make: Callable[[Json, SchemaRules], Narrowed]
+    schema: UncheckedJson,
+    rules: SchemaRules,
+    make: Callable[[UncheckedJson, SchemaRules], Narrowed],
 ) -> Narrowed:
     """The result of `make`, which is called once for each content."""
     try:
@@ -148,7 +150,7 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
+def narrow(schema: UncheckedJson, rules: SchemaRules) -> Narrowed:
     """
     `schema`, changed only where the target rejects it.
 
@@ -168,14 +170,14 @@ def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
     return _with_log(narrowed, narrower.log)
 
 
-def _with_log(schema: Json, log: Log) -> Narrowed:
+def _with_log(schema: UncheckedJson, log: Log) -> Narrowed:
     return Narrowed(schema=schema, changes=tuple(log.changes), losses=tuple(log.losses))
 
 
 class Narrower:
     """Walks one schema, and narrows each schema inside it once."""
 
-    def __init__(self, root: Json, rules: SchemaRules) -> None:
+    def __init__(self, root: UncheckedJson, rules: SchemaRules) -> None:
         self.root = root
         self.rules = rules
         self.reader: Reader = Reader(root)
@@ -185,7 +187,7 @@ class Narrower:
         self.taken: set[str] = set(root.get("$defs", ())) if isinstance(root, dict) else set()
         self.pending: deque[tuple[str, Any]] = deque()
 
-    def narrow_root(self) -> Json:
+    def narrow_root(self) -> UncheckedJson:
         """The narrowed schema; raises `ImpossibleError` if the target cannot express it."""
         narrowed = self.narrow_node(self.root, ROOT)
         moved = {}
@@ -199,7 +201,7 @@ class Narrower:
             both.pop("definitions", None)  # nothing points into them any more
         return both
 
-    def narrow_node(self, node: Json, path: str) -> Any:
+    def narrow_node(self, node: UncheckedJson, path: str) -> Any:
         """One schema inside the root, or the root itself."""
         if not isinstance(node, dict):
             return self._narrow_bare(node, path)
@@ -208,7 +210,7 @@ class Narrower:
             done = self.done[id(node)] = (node, self._narrow_object(node, path))
         return done[1]
 
-    def _narrow_bare(self, node: Json, path: str) -> Json:
+    def _narrow_bare(self, node: UncheckedJson, path: str) -> UncheckedJson:
         draft = Draft({}, path, self.log)
         if self.rules.strict:
             draft.refuse("it has no type")
@@ -258,7 +260,7 @@ class Narrower:
             draft.note("allOf merged" if "allOf" in node else "$ref written out")
         return draft
 
-    def _narrow_inner(self, draft: Draft, key: str) -> Json:
+    def _narrow_inner(self, draft: Draft, key: str) -> UncheckedJson:
         value, path = draft.out[key], f"{draft.path}.{key}"
         if key in _MAPS:
             return map_values(value, lambda name, node: self.narrow_node(node, f"{path}.{name}"))
@@ -290,7 +292,7 @@ class Narrower:
             return reference
         return f"#/$defs/{self._move(reference, names, target)}"
 
-    def _move(self, reference: str, names: list[str], target: Json) -> str:
+    def _move(self, reference: str, names: list[str], target: UncheckedJson) -> str:
         """The name among the definitions of a schema that stood elsewhere."""
         if reference not in self.moved:
             name = _unsafe("_", names[-1] if names else "root") or "schema"
@@ -333,7 +335,7 @@ _UNIONS = ("anyOf", "oneOf")
 _INDIRECT = frozenset({"$ref", "allOf", *_UNIONS})
 
 
-def object_root(schema: Json, _: SchemaRules | None = None) -> Narrowed:
+def object_root(schema: UncheckedJson, _: SchemaRules | None = None) -> Narrowed:
     """
     `schema` with a root of type object that is not a reference, intersection or union.
 
@@ -409,8 +411,13 @@ _MOST_LISTED = 5  # losses in one warning
 
 
 def encode_schema(
-    schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
-) -> tuple[Json, bool | None]:
+    schema: UncheckedJson,
+    rules: SchemaRules,
+    warnings: WarningList,
+    path: str,
+    *,
+    strict: bool | None,
+) -> tuple[UncheckedJson, bool | None]:
     """
     The schema as the target accepts it, and the value of `strict` to send.
 
@@ -431,8 +438,13 @@ def encode_schema(
 
 
 def encode_parameters(
-    schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
-) -> tuple[Json, bool | None]:
+    schema: UncheckedJson,
+    rules: SchemaRules,
+    warnings: WarningList,
+    path: str,
+    *,
+    strict: bool | None,
+) -> tuple[UncheckedJson, bool | None]:
     """The same for a tool, whose schema must have an object as its root."""
     if isinstance(schema, dict) and not _is_plain(schema):
         narrowed = remembered(schema, rules, object_root)

@@ -6,7 +6,7 @@ from typing import Any
 
 from interlingua.prepare.schema.read import TYPES, is_deep, map_items, map_values
 from interlingua.prepare.schema.rewrite import add_null
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 
 # Servers accept proto names as well as JSON names.
 _NAMES = {
@@ -28,7 +28,7 @@ _COUNTS = frozenset(
 _NUMBERED = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 
-def from_openapi(schema: Json) -> Json:
+def from_openapi(schema: UncheckedJson) -> UncheckedJson:
     """
     The equivalent JSON Schema; the object itself if it is one already.
 
@@ -44,7 +44,7 @@ class _Converter:
     def __init__(self) -> None:
         self.done: dict[int, tuple[Any, Any]] = {}
 
-    def convert(self, node: Json) -> Json:
+    def convert(self, node: UncheckedJson) -> UncheckedJson:
         if not isinstance(node, dict):
             return node
         if id(node) not in self.done:
@@ -57,7 +57,7 @@ class _Converter:
             self.done[id(node)] = (node, node if same else out)
         return self.done[id(node)][1]
 
-    def _field(self, key: str, value: Json) -> list[tuple[str, Json]]:
+    def _field(self, key: str, value: UncheckedJson) -> list[tuple[str, UncheckedJson]]:
         name = _NAMES.get(key, key)
         match name:
             case "type":
@@ -76,7 +76,7 @@ class _Converter:
                 return [(name, _count(value) if name in _COUNTS else value)]
 
 
-def _type(value: Json) -> list[tuple[str, Json]]:
+def _type(value: UncheckedJson) -> list[tuple[str, UncheckedJson]]:
     if type(value) is int:  # some clients send enums as integers
         return [("type", _NUMBERED[value - 1] if 1 <= value <= len(_NUMBERED) else value)]
     if value == "TYPE_UNSPECIFIED":
@@ -85,7 +85,7 @@ def _type(value: Json) -> list[tuple[str, Json]]:
     return [("type", lower if lower != value and lower in TYPES else value)]
 
 
-def _count(value: Json) -> Json:
+def _count(value: UncheckedJson) -> UncheckedJson:
     # Protocol buffers write 64-bit integers as text in JSON.
     is_text = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
     return int(value) if is_text else value

@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 
 ANNOTATIONS = frozenset(
     {
@@ -80,7 +80,7 @@ _TOGETHER = (
 )
 
 
-def is_deep(value: Json) -> bool:
+def is_deep(value: UncheckedJson) -> bool:
     """Whether a value is nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -115,7 +115,7 @@ def types_of(node: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
-def type_of(value: Json) -> str:
+def type_of(value: UncheckedJson) -> str:
     """The JSON Schema type of a value."""
     if value is None:
         return "null"
@@ -131,14 +131,14 @@ def type_of(value: Json) -> str:
 class Reader:
     """Answers questions about the parts of one schema, and caches the answers."""
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: UncheckedJson) -> None:
         self.root = root
         self._targets: dict[str, Any] = {}
         self._flat: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._null: dict[int, tuple[Any, bool]] = {}
         self._circles: frozenset[int] | None = None
 
-    def resolve(self, reference: Json) -> Any:
+    def resolve(self, reference: UncheckedJson) -> Any:
         """The target of a `$ref`; `MISSING` if it is not in this schema."""
         if not isinstance(reference, str):
             return MISSING
@@ -202,7 +202,7 @@ class Reader:
             pending.extendleft(reversed(more))
         return parts
 
-    def plain(self, node: Json) -> Json:
+    def plain(self, node: UncheckedJson) -> UncheckedJson:
         """The schema behind references and intersections, as far as they can be followed."""
         for _ in range(_MAX_HOPS):
             if not isinstance(node, dict):
@@ -214,7 +214,7 @@ class Reader:
             node = self.resolve(target)
         return node
 
-    def allows_null(self, node: Json, hops: int = 0) -> bool:
+    def allows_null(self, node: UncheckedJson, hops: int = 0) -> bool:
         """Whether null is a valid value; a schema with `properties` and no type is an object."""
         if not isinstance(node, dict):
             return node is not False
@@ -248,7 +248,7 @@ class Reader:
             case _:
                 return True
 
-    def in_circle(self, node: Json) -> bool:
+    def in_circle(self, node: UncheckedJson) -> bool:
         """Whether a schema, apart from its properties, refers back to itself."""
         if self._circles is None:
             self._circles = self._find_circles()
@@ -275,7 +275,7 @@ class Reader:
             and group.get(id(self.resolve(node["$ref"])), (None, -1))[1] == number
         )
 
-    def _next(self, node: Json) -> list[Any]:
+    def _next(self, node: UncheckedJson) -> list[Any]:
         following = list(_children(node))
         if isinstance(node, dict) and "$ref" in node:
             following += [item for item in [self.resolve(node["$ref"])] if _is_container(item)]
@@ -314,7 +314,7 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
     return merged
 
 
-def is_names(value: Json) -> TypeGuard[list[str]]:
+def is_names(value: UncheckedJson) -> TypeGuard[list[str]]:
     """Whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
@@ -353,13 +353,13 @@ def _is_container(value: Any) -> bool:
     return isinstance(value, (dict, list))
 
 
-def _children(node: Json) -> Iterator[Any]:
+def _children(node: UncheckedJson) -> Iterator[Any]:
     if isinstance(node, dict):
         return filter(_is_container, node.values())
     return filter(_is_container, node) if isinstance(node, list) else iter(())
 
 
-def _components(root: Json, following: Any) -> dict[int, tuple[Any, int]]:
+def _components(root: UncheckedJson, following: Any) -> dict[int, tuple[Any, int]]:
     """Nodes in the same circle get the same number (Tarjan's algorithm, without recursion)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -401,7 +401,7 @@ _ONES = (
 )
 
 
-def find_unreadable(schema: Json, root: str) -> str | None:
+def find_unreadable(schema: UncheckedJson, root: str) -> str | None:
     """The first malformed place in a schema, as `path: problem`; None if there is none."""
     reader = Reader(schema)
     pending: list[tuple[Any, str]] = [(schema, root)]
@@ -426,9 +426,9 @@ def find_unreadable(schema: Json, root: str) -> str | None:
     return None
 
 
-def _leads_somewhere(node: Json, reader: Reader, resolved: set[int]) -> bool:
+def _leads_somewhere(node: UncheckedJson, reader: Reader, resolved: set[int]) -> bool:
     """Whether a local reference is found, and does not only lead back to itself."""
-    visited: dict[int, Json] = {}
+    visited: dict[int, UncheckedJson] = {}
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):
         if id(node) in visited:
             return False

@@ -27,7 +27,7 @@ from interlingua.prepare.schema.read import (
     type_of,
     types_of,
 )
-from interlingua.spec.content import Json, Part, ToolCall
+from interlingua.spec.content import Part, ToolCall, UncheckedJson
 from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import Response
@@ -95,7 +95,7 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def drop_added_nulls(arguments: Json, original_schema: Json) -> Json:
+def drop_added_nulls(arguments: UncheckedJson, original_schema: UncheckedJson) -> UncheckedJson:
     """
     `arguments` without the nulls that stand for an absent property.
 
@@ -111,13 +111,13 @@ class _Shape(NamedTuple):
 
     optional: tuple[str, ...] = ()
     """Properties whose null is dropped."""
-    members: Mapping[str, Json] = {}
+    members: Mapping[str, UncheckedJson] = {}
     """Properties whose values may hold added nulls, with their schemas."""
-    first: Sequence[Json] = ()
+    first: Sequence[UncheckedJson] = ()
     """The schemas of an array's first items."""
-    rest: Json = None
+    rest: UncheckedJson = None
     """The schema of its other items; None if they cannot hold added nulls."""
-    branches: Sequence[Json] = ()
+    branches: Sequence[UncheckedJson] = ()
     """The branches of a union."""
 
 
@@ -129,23 +129,23 @@ class AddedNulls:
     only in unions.
     """
 
-    def __init__(self, schema: Json) -> None:
+    def __init__(self, schema: UncheckedJson) -> None:
         self._schema = schema
         self._reader = Reader(schema)
-        self._shapes: dict[int, tuple[Json, _Shape | None]] = {}
+        self._shapes: dict[int, tuple[UncheckedJson, _Shape | None]] = {}
         self._is_readable = not is_deep(schema)
 
-    def drop(self, value: Json) -> Json:
+    def drop(self, value: UncheckedJson) -> UncheckedJson:
         """The value without added nulls; the same object if there are none."""
         return self._drop(value, self._schema, 0) if self._is_readable else value
 
-    def _drop(self, value: Json, schema: Json, depth: int) -> Json:
+    def _drop(self, value: UncheckedJson, schema: UncheckedJson, depth: int) -> UncheckedJson:
         if not isinstance(value, (dict, list)):
             return value
         shape = self._shape(schema)
         return value if shape is None else self._drop_by_shape(value, shape, depth)
 
-    def _drop_by_shape(self, value: Json, shape: _Shape, depth: int) -> Json:
+    def _drop_by_shape(self, value: UncheckedJson, shape: _Shape, depth: int) -> UncheckedJson:
         if depth > MAX_DEPTH:
             return value
         if shape.branches:
@@ -154,7 +154,7 @@ class AddedNulls:
             return self._drop_in_object(value, shape, depth)
         return self._drop_in_array(value, shape, depth) if isinstance(value, list) else value
 
-    def _drop_in_object(self, value: dict[str, Any], shape: _Shape, depth: int) -> Json:
+    def _drop_in_object(self, value: dict[str, Any], shape: _Shape, depth: int) -> UncheckedJson:
         out = value
         for name in shape.optional:
             if name in value and value[name] is None:
@@ -168,7 +168,7 @@ class AddedNulls:
                     out[name] = inner
         return out
 
-    def _drop_in_array(self, value: list[Any], shape: _Shape, depth: int) -> Json:
+    def _drop_in_array(self, value: list[Any], shape: _Shape, depth: int) -> UncheckedJson:
         out = [self._drop(*pair, depth + 1) for pair in zip(value, shape.first, strict=False)]
         others = value[len(out) :]
         inner = None if shape.rest is None else self._shape(shape.rest)
@@ -177,7 +177,9 @@ class AddedNulls:
         out += others
         return value if all(map(operator.is_, out, value)) else out
 
-    def _drop_in_union(self, value: Json, branches: Sequence[Json], depth: int) -> Json:
+    def _drop_in_union(
+        self, value: UncheckedJson, branches: Sequence[UncheckedJson], depth: int
+    ) -> UncheckedJson:
         plain = [self._reader.plain(branch) for branch in branches]
         others = [node for node in plain if not _is_null(node)]
         if len(others) == 1 and isinstance(others[0], dict):  # `X | null`: only X can fit
@@ -185,7 +187,7 @@ class AddedNulls:
             return self._drop(value, node, depth + 1) if _has_type(value, node) else value
         return _Cleaner(self._reader, depth).choose(value, branches)[1]
 
-    def _shape(self, schema: Json, hops: int = 0) -> _Shape | None:
+    def _shape(self, schema: UncheckedJson, hops: int = 0) -> _Shape | None:
         """None if no value of this schema holds an added null."""
         node = self._reader.plain(schema)
         if not isinstance(node, dict):
@@ -216,7 +218,7 @@ class AddedNulls:
         )
         return shape if any(shape) else None
 
-    def _may_hold(self, schema: Json, hops: int) -> bool:
+    def _may_hold(self, schema: UncheckedJson, hops: int) -> bool:
         return hops > _MAX_REFERENCES or self._shape(schema, hops + 1) is not None
 
 
@@ -228,7 +230,7 @@ class _Cleaner:
         self.done: dict[tuple[int, int], tuple[bool, Any]] = {}
         self.depth = depth
 
-    def clean(self, value: Json, schema: Json) -> tuple[bool, Json]:
+    def clean(self, value: UncheckedJson, schema: UncheckedJson) -> tuple[bool, UncheckedJson]:
         """Whether the value fits, and the value without added nulls."""
         node = self.reader.plain(schema)
         if not isinstance(node, dict):
@@ -243,7 +245,7 @@ class _Cleaner:
             self.depth -= 1
         return self.done[key]
 
-    def _clean(self, value: Json, node: dict[str, Any]) -> tuple[bool, Json]:
+    def _clean(self, value: UncheckedJson, node: dict[str, Any]) -> tuple[bool, UncheckedJson]:
         fits = _fits(value, node)
         for key in ("anyOf", "oneOf"):
             branches = node.get(key)
@@ -258,9 +260,9 @@ class _Cleaner:
             inner = True
         return fits and inner, value
 
-    def choose(self, value: Json, branches: Sequence[Any]) -> tuple[bool, Json]:
+    def choose(self, value: UncheckedJson, branches: Sequence[Any]) -> tuple[bool, UncheckedJson]:
         """Whether the value fits a branch, and the value cleaned by the best branch."""
-        best: tuple[bool, Json] | None = None
+        best: tuple[bool, UncheckedJson] | None = None
         likely = []
         for branch in branches:
             fits, cleaned = self.clean(value, branch)
@@ -275,14 +277,16 @@ class _Cleaner:
             best = False, likely[0] if len(likely) == 1 else value
         return best
 
-    def _is_complete(self, value: Json, node: Json) -> bool:
+    def _is_complete(self, value: UncheckedJson, node: UncheckedJson) -> bool:
         """Whether every property is present, as in an answer to a strict schema."""
         properties = node.get("properties") if isinstance(node, dict) else None
         if not isinstance(value, dict) or not isinstance(properties, dict):
             return True
         return properties.keys() <= value.keys()
 
-    def _clean_object(self, value: dict[str, Any], node: dict[str, Any]) -> tuple[bool, Json]:
+    def _clean_object(
+        self, value: dict[str, Any], node: dict[str, Any]
+    ) -> tuple[bool, UncheckedJson]:
         properties, needed = _properties_of(node)
         # An object that names properties is closed in strict mode.
         is_open = node.get("additionalProperties", not properties) is not False
@@ -300,7 +304,7 @@ class _Cleaner:
         same = len(out) == len(value) and all(out[name] is value[name] for name in out)
         return fits and needed <= out.keys(), value if same else out
 
-    def _clean_array(self, value: list[Any], node: dict[str, Any]) -> tuple[bool, Json]:
+    def _clean_array(self, value: list[Any], node: dict[str, Any]) -> tuple[bool, UncheckedJson]:
         schemas, rest = _items_of(node)
         pairs = [
             self.clean(item, schemas[i] if i < len(schemas) else rest)
@@ -318,7 +322,7 @@ def _properties_of(node: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
     return properties, set(required) if is_names(required) else set()
 
 
-def _items_of(node: dict[str, Any]) -> tuple[list[Any], Json]:
+def _items_of(node: dict[str, Any]) -> tuple[list[Any], UncheckedJson]:
     """The schemas of an array's first items, and that of the others."""
     first, rest = node.get("prefixItems"), node.get("items", True)
     if isinstance(rest, list):  # the older form of a tuple
@@ -326,11 +330,11 @@ def _items_of(node: dict[str, Any]) -> tuple[list[Any], Json]:
     return first if isinstance(first, list) else [], rest
 
 
-def _is_null(node: Json) -> bool:
+def _is_null(node: UncheckedJson) -> bool:
     return isinstance(node, dict) and types_of(node) == ("null",)
 
 
-def _fits(value: Json, node: dict[str, Any]) -> bool:
+def _fits(value: UncheckedJson, node: dict[str, Any]) -> bool:
     """Whether type, values and bounds allow it; patterns and formats are not checked."""
     if not _has_type(value, node):
         return False
@@ -342,7 +346,7 @@ def _fits(value: Json, node: dict[str, Any]) -> bool:
     return all(_is_within(value, key, node[key]) for key in _BOUNDS.keys() & node.keys())
 
 
-def _has_type(value: Json, node: dict[str, Any]) -> bool:
+def _has_type(value: UncheckedJson, node: dict[str, Any]) -> bool:
     types = types_of(node)
     if not types:
         return True
@@ -353,12 +357,12 @@ def _has_type(value: Json, node: dict[str, Any]) -> bool:
     return kind in types or (whole and "integer" in types)
 
 
-def _is_same(left: Json, right: Json) -> bool:
+def _is_same(left: UncheckedJson, right: UncheckedJson) -> bool:
     # In Python, True == 1.
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 
-def _is_within(value: Json, key: str, bound: Json) -> bool:
+def _is_within(value: UncheckedJson, key: str, bound: UncheckedJson) -> bool:
     size: Any = MISSING
     if key.endswith("imum"):
         size = value if isinstance(value, (int, float)) and not isinstance(value, bool) else MISSING

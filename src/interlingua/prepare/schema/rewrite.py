@@ -14,7 +14,7 @@ from interlingua.prepare.schema.read import (
     type_of,
     types_of,
 )
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 
@@ -58,7 +58,7 @@ class Draft:
         if loses:
             self.log.losses.append(f"{self.path}: {what}")
 
-    def hint(self, key: str, value: Json = MISSING) -> None:
+    def hint(self, key: str, value: UncheckedJson = MISSING) -> None:
         """Move a keyword, or part of it, to the description."""
         self.hints[key] = self.out.pop(key) if value is MISSING else value
         self.note(f"{key} moved to the description", loses=key not in ANNOTATIONS)
@@ -68,7 +68,7 @@ class Draft:
         del self.out[key]
         self.note(f"{key} removed")
 
-    def rename(self, old: str, new: str, value: Json) -> None:
+    def rename(self, old: str, new: str, value: UncheckedJson) -> None:
         """Put `value` under another name, in the same position."""
         self.out = {
             (new if key == old else key): (value if key == old else other)
@@ -91,7 +91,7 @@ class Draft:
         return node if same else out
 
 
-def _text(value: Json) -> str:
+def _text(value: UncheckedJson) -> str:
     return value if isinstance(value, str) else dump_text(value)
 
 
@@ -239,7 +239,7 @@ def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
         draft.refuse("the object or array beside its anyOf cannot be closed")
 
 
-def _has_type_within(branch: Json, types: tuple[str, ...]) -> bool:
+def _has_type_within(branch: UncheckedJson, types: tuple[str, ...]) -> bool:
     # A union inside the union may be the same one, without a type of its own.
     if not isinstance(branch, dict) or "anyOf" in branch or "oneOf" in branch:
         return False
@@ -348,7 +348,7 @@ def _objects_differ(objects: list[dict[str, Any]], reader: Reader) -> bool:
     )
 
 
-def _constants_of(node: Json) -> set[str] | None:
+def _constants_of(node: UncheckedJson) -> set[str] | None:
     """The plain values that a schema lists, as text; None if it lists none."""
     if not isinstance(node, dict):
         return None
@@ -358,7 +358,7 @@ def _constants_of(node: Json) -> set[str] | None:
     return {_constant_text(value) for value in listed}
 
 
-def _types_of(node: Json) -> set[str] | None:
+def _types_of(node: UncheckedJson) -> set[str] | None:
     """The types that a schema allows; None if it names none."""
     if not isinstance(node, dict):
         return None
@@ -368,7 +368,7 @@ def _types_of(node: Json) -> set[str] | None:
     return ({*types, "integer"} if "number" in types else types) or None
 
 
-def _constant_text(value: Json) -> str:
+def _constant_text(value: UncheckedJson) -> str:
     # 1 and 1.0 are the same value.
     whole = isinstance(value, float) and value.is_integer()
     return dump_text(int(value) if whole else value)

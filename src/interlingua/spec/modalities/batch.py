@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from interlingua.spec.content import Extra, Json, Record
+from interlingua.spec.content import Extra, Json, Record, UncheckedJson
 from interlingua.spec.contracts import Content, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.operations import OperationInput, OperationResult
@@ -116,7 +116,7 @@ class BatchResult(Record, frozen=True, kw_only=True):
     """The answer, if there is one."""
     error: SDKError | None = None
     """Why there is no answer."""
-    raw: Json = None
+    raw: UncheckedJson = None
     """The result as it was received, for debugging."""
 
     def unwrap(self) -> Response:
@@ -137,7 +137,7 @@ class BatchReply(Record, frozen=True, kw_only=True):
     error: SDKError | None = None
     """Set if the request has no reply at all, because it was cancelled or has expired."""
     provider_request_id: str | None = None
-    raw: Json = None
+    raw: UncheckedJson = None
 
 
 class BatchInput(OperationInput, frozen=True, kw_only=True):

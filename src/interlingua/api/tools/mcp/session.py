@@ -15,7 +15,7 @@ from interlingua.api.tools.mcp.servers import (
     secrets_of,
 )
 from interlingua.api.types.schema import replace_surrogates
-from interlingua.spec.content import Json
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -70,13 +70,13 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reconnecting = asyncio.Lock()
 
-    async def open(self) -> list[Json]:
+    async def open(self) -> list[UncheckedJson]:
         """Connect and list the server's tools in their wire form."""
         self._loop = asyncio.get_running_loop()
         self._connection = self._connect()
         return await self._connection.open()
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Json:
+    async def call(self, name: str, arguments: dict[str, Any]) -> UncheckedJson:
         """The result of a tool in its wire form; a typed error if there is none."""
         connection, loop = self._connection, self._loop
         if connection is None or loop is None:
@@ -97,7 +97,9 @@ class Session:
         if connection is not None:
             await connection.close()
 
-    async def _call(self, connection: Connection, name: str, arguments: dict[str, Any]) -> Json:
+    async def _call(
+        self, connection: Connection, name: str, arguments: dict[str, Any]
+    ) -> UncheckedJson:
         if connection.is_broken and self._can_reconnect:
             connection = await self._reconnect(connection)
         result = await self._call_once(connection, name, arguments)
@@ -110,7 +112,7 @@ class Session:
 
     async def _call_once(
         self, connection: Connection, name: str, arguments: dict[str, Any]
-    ) -> dict[str, Json] | None:
+    ) -> dict[str, UncheckedJson] | None:
         """The result of a tool; None if the server no longer knows the session."""
         if connection.error is not None:
             raise call_failure(connection.error, self.name, redactor=self.redactor)
@@ -225,10 +227,10 @@ class Connection:
         """The reason the connection has ended, if it has."""
         return _error_of(self._task) if self._task is not None and self._task.done() else None
 
-    async def open(self) -> list[Json]:
+    async def open(self) -> list[UncheckedJson]:
         """Connect and list the server's tools in their wire form."""
         loop = asyncio.get_running_loop()
-        ready: asyncio.Future[list[Json]] = loop.create_future()
+        ready: asyncio.Future[list[UncheckedJson]] = loop.create_future()
         self._task = loop.create_task(self._hold(ready), name=f"mcp {self._name}")
         futures: set[asyncio.Future[Any]] = {self._task, ready}
         try:
@@ -260,7 +262,7 @@ class Connection:
             self._task.cancel()  # the task waits for `_closing` only after it has connected
         await _wait_closed(self._task)
 
-    async def _hold(self, ready: asyncio.Future[list[Json]]) -> None:
+    async def _hold(self, ready: asyncio.Future[list[UncheckedJson]]) -> None:
         client_class = await asyncio.to_thread(_import_client)  # takes about a second
         transport = open_transport(
             self._server,
@@ -299,8 +301,8 @@ def _import_client() -> type[Client]:
     return Client
 
 
-async def _list_tools(client: Client) -> list[Json]:
-    tools: list[Json] = []
+async def _list_tools(client: Client) -> list[UncheckedJson]:
+    tools: list[UncheckedJson] = []
     seen: set[str] = set()
     cursor: str | None = None
     while True:
@@ -319,7 +321,7 @@ async def _list_tools(client: Client) -> list[Json]:
         seen.add(cursor)
 
 
-def _dump(model: BaseModel) -> Json:
+def _dump(model: BaseModel) -> UncheckedJson:
     """The wire form of a value of the `mcp` package."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 

@@ -18,7 +18,16 @@ from interlingua.api.tools.mcp.servers import MCPServer, check_server
 from interlingua.api.tools.mcp.session import Session
 from interlingua.api.tools.tool import TOOL_NAME, Tool, ToolAnnotations
 from interlingua.runtime.cancel import running_loop
-from interlingua.spec.content import Audio, Document, Extra, Image, Json, Part, Text, ToolResult
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Extra,
+    Image,
+    Part,
+    Text,
+    ToolResult,
+    UncheckedJson,
+)
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
@@ -91,12 +100,12 @@ async def mcp_tools(
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
 
-async def _open(sessions: Mapping[str, Session]) -> dict[Source, Json]:
+async def _open(sessions: Mapping[str, Session]) -> dict[Source, UncheckedJson]:
     """The wire form of each tool, by prefix and name."""
     listings = await asyncio.gather(
         *(session.open() for session in sessions.values()), return_exceptions=True
     )
-    listed: dict[Source, Json] = {}
+    listed: dict[Source, UncheckedJson] = {}
     for prefix, listing in zip(sessions, listings, strict=True):
         if isinstance(listing, BaseException):
             raise listing
@@ -105,7 +114,9 @@ async def _open(sessions: Mapping[str, Session]) -> dict[Source, Json]:
     return listed
 
 
-def _select(listed: dict[Source, Json], only: Collection[str] | None) -> dict[Source, Json]:
+def _select(
+    listed: dict[Source, UncheckedJson], only: Collection[str] | None
+) -> dict[Source, UncheckedJson]:
     if only is None:
         return listed
     selected = {source: tool for source, tool in listed.items() if source[1] in only}
@@ -116,7 +127,7 @@ def _select(listed: dict[Source, Json], only: Collection[str] | None) -> dict[So
 
 
 def _make_tools(
-    sessions: Mapping[str, Session], listed: Mapping[Source, Json], *, is_strict: bool
+    sessions: Mapping[str, Session], listed: Mapping[Source, UncheckedJson], *, is_strict: bool
 ) -> MCPTools:
     names = safe_names(listed)
     tools: list[Tool] = []
@@ -242,7 +253,9 @@ def decode_result(result: Mapping[str, Any], name: str) -> ToolResult:
     return ToolResult(tool_call_id="", name=name, content=content, is_error=is_error)
 
 
-def _combine(parts: tuple[Part, ...], structured: Json) -> Json | tuple[Part, ...]:
+def _combine(
+    parts: tuple[Part, ...], structured: UncheckedJson
+) -> UncheckedJson | tuple[Part, ...]:
     texts = [part.text for part in parts if isinstance(part, Text) and not part.extra]
     is_text = len(texts) == len(parts)
     if structured is None:
@@ -257,21 +270,21 @@ def _combine(parts: tuple[Part, ...], structured: Json) -> Json | tuple[Part, ..
     return (*parts, Text(text=dump_text(structured)))
 
 
-def _repeats(texts: list[str], value: Json) -> bool:
+def _repeats(texts: list[str], value: UncheckedJson) -> bool:
     if len(texts) == 1 and (texts[0] == value or _parse(texts[0]) == value):
         return True
     # Servers often send one text block for each item of a list.
     return isinstance(value, list) and len(texts) == len(value) and [*map(_parse, texts)] == value
 
 
-def _parse(text: str) -> Json:
+def _parse(text: str) -> UncheckedJson:
     try:
         return loads(text)
     except DecodeError:
         return text
 
 
-def _decode_block(block: Json) -> Part:
+def _decode_block(block: UncheckedJson) -> Part:
     match block:
         case {"type": "text", "text": str(text)}:
             return Text(text=text, extra=_extra(block, "text"))
@@ -290,7 +303,9 @@ def _decode_block(block: Json) -> Part:
             return Text(text=dump_text(block), extra={_KEY: block})
 
 
-def _decode_media(block: Json, fields: Mapping[str, Any], base64: str, family: str) -> Part:
+def _decode_media(
+    block: UncheckedJson, fields: Mapping[str, Any], base64: str, family: str
+) -> Part:
     """`family` is the media type that the block implies: `image/`, `audio/`, or any if empty."""
     declared = fields.get("mimeType")
     data = decode_base64(base64)
