@@ -35,8 +35,8 @@ def run(*arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_safe_19_it_runs_for_a_limited_time():
-    """Safe 19: and says how many examples each target had."""
+def test_the_fuzzer_runs_for_a_limited_time():
+    """And says how many examples each target had."""
     status, said = run("--seconds", "1", "--seed", "7", "json", "openai_chat.stream")
 
     assert status == 0, said
@@ -44,16 +44,16 @@ def test_safe_19_it_runs_for_a_limited_time():
     assert "openai_chat.stream" in said
 
 
-def test_safe_19_an_unknown_target():
-    """Safe 19: the error lists the known ones."""
+def test_an_unknown_target_is_refused_with_the_known_ones():
+    """The error lists the known ones."""
     status, said = run("nothing")
 
     assert status == 2
     assert "openai_chat.stream" in said
 
 
-def test_safe_19_every_target_holds(fuzz):
-    """Safe 19: one round each, with every decoder of every dialect."""
+def test_every_target_holds(fuzz):
+    """One round each, with every decoder of every dialect."""
     found = fuzz.targets()
     for name in dialects.names():
         assert {f"{name}.{use}" for use in ("request", "response", "stream", "error")} <= set(found)
@@ -61,8 +61,8 @@ def test_safe_19_every_target_holds(fuzz):
         fuzz.try_target(target, recorded, 1)
 
 
-def test_safe_19_a_defect_is_found(fuzz, capsys):
-    """Safe 19: with its smallest input, and how to repeat it."""
+def test_a_defect_is_found(fuzz, capsys):
+    """With its smallest input, and how to repeat it."""
 
     def target(data):
         if b"{" in data:

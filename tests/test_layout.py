@@ -20,8 +20,10 @@ from support.sources import SOURCE, parsed, statements
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(SOURCE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 FUNCTION_LINES = 60
 FILE_LINES = 700
+WORDS_WITH_DIGITS = r"base64|ipv[46]|utf_8|httpx?2|sigv4|(?:8|32)_bit|exit_code_1|[2-5]\d\d"
 
 
 def test_files_are_not_too_long():
@@ -182,3 +184,14 @@ def test_every_profile_field_is_read():
             break
 
     assert unread == set()
+
+
+def test_the_names_of_tests_are_words():
+    """A name says a behaviour; the number of an entry in some list says nothing."""
+    words = re.compile(rf"(?<=_)(?:{WORDS_WITH_DIGITS})(?=_|$)")
+    names = [path.stem for path in TESTS]
+    for path in TESTS:
+        names += re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+
+    assert len(names) > 5000
+    assert [name for name in names if re.search(r"\d", words.sub("", name))] == []

@@ -39,13 +39,13 @@ def slow_text(pattern, name):
         for name in sorted(names)
     ],
 )
-def test_safe_14_every_pattern_is_linear(where, pattern, name):
-    """Safe 14: a text of twice the size takes twice the time, whatever repeats in it."""
+def test_every_pattern_is_linear(where, pattern, name):
+    """A text of twice the size takes twice the time, whatever repeats in it."""
     assert slow_text(pattern, name) is None, where
 
 
-def test_safe_14_no_pattern_is_missed():
-    """Safe 14: each pattern that a module holds is written in its source, or is a linear path."""
+def test_no_pattern_is_missed():
+    """Each pattern that a module holds is written in its source, or is a linear path."""
     known = {(pattern.pattern, pattern.flags) for _, pattern, _ in WRITTEN if pattern is not None}
     made = {found for found in held() if (found.pattern, found.flags) not in known}
 
@@ -55,8 +55,8 @@ def test_safe_14_no_pattern_is_missed():
         assert slow_text(pattern, "fullmatch") is None, pattern
 
 
-def test_safe_14_patterns_that_are_data_are_linear():
-    """Safe 14: the patterns of ids and names, in profiles and facts."""
+def test_patterns_that_are_data_are_linear():
+    """The patterns of ids and names, in profiles and facts."""
     profiles = (SOURCE / "providers/catalog/profiles.json").read_text(encoding="utf-8")
     patterns = set(re.findall(r'"tool_call_id_pattern": "(.*)"', profiles))
     for name in dialects.names():

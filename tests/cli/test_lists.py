@@ -120,7 +120,7 @@ def test_keys_in_a_keyring(bare):
     assert SECRET not in (bare.home / "ring.json").read_text()
 
 
-def test_a_prompt_that_is_not_utf_8(program):
+def test_a_prompt_that_is_not_utf_8_is_asked_logged_and_found(program):
     """It is asked, logged and found as far as it can be read."""
     asked = program.run("ask", "-m", MODEL, "About caf\udce9s")
     found = json.loads(program.run("log", "search", "About", "--json").stdout)

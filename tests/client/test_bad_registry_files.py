@@ -100,8 +100,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_safe_16_bad_registry_files(kind, tmp_path):
-    """Safe 16: the error is ours, and says where."""
+def test_a_bad_registry_file_is_an_error_that_says_where(kind, tmp_path):
+    """The error is ours, and says where."""
     text, message = BAD[kind]
     path = tmp_path / "models.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -111,15 +111,15 @@ def test_safe_16_bad_registry_files(kind, tmp_path):
     assert "models.yaml" in str(caught.value)
 
 
-def test_safe_16_a_folder_and_a_missing_file(tmp_path):
-    """Safe 16: also a path that is no file."""
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    """Also a path that is no file."""
     for path in (tmp_path, tmp_path / "missing.yaml"):
         with pytest.raises(ConfigurationError, match="Cannot read"):
             Client.from_file(path, {})
 
 
-def test_safe_16_a_date_in_options_is_sent_as_text(tmp_path):
-    """Safe 16: a valid date is no mistake where any JSON is allowed."""
+def test_a_date_in_options_is_sent_as_text(tmp_path):
+    """A valid date is no mistake where any JSON is allowed."""
     path = tmp_path / "models.yaml"
     path.write_text(adapter("options: {since: 2024-01-01}"))
 

@@ -1,4 +1,4 @@
-"""Behaviours in registry files: their own keys, and the configuration schema of seed 004, 8.1."""
+"""Behaviours in registry files: their own keys, and the camel-case keys of other tools."""
 
 import asyncio
 
@@ -27,9 +27,9 @@ def read(tmp_path, document, environ=None):
     return Client.from_file(path, environ or {})
 
 
-# Seed 004, 8.1 and 8.2.
+# Camel-case keys.
 
-SEED = """
+CAMEL_CASE = """
 default_provider: openai
 adapters:
   claude:
@@ -87,8 +87,8 @@ adapters:
 
 
 def test_the_default_configurations_load(tmp_path):
-    """All three of the seed, with its own keys; what is read back is what was set."""
-    client = read(tmp_path, SEED)
+    """Each of three adapters, with camel-case keys; what is read back is what was set."""
+    client = read(tmp_path, CAMEL_CASE)
 
     config = client.config("openai")
     assert config.behaviour == Behaviour(
@@ -116,8 +116,8 @@ def test_the_default_configurations_load(tmp_path):
 
 
 def test_the_provider_is_chosen_at_run_time(tmp_path):
-    """8.3: the same request, with the canonical name of a model, goes where the program says."""
-    client = read(tmp_path, SEED)
+    """The same request, with the canonical name of a model, goes where the program says."""
+    client = read(tmp_path, CAMEL_CASE)
     models = {}
     for name in ("openai", "claude", "gemini"):
         client.default_provider = name

@@ -73,12 +73,12 @@ def order(result):
     return [call.name for message in result.messages for call in message.tool_calls]
 
 
-# Seed 004, 10.3.
+# What a behaviour changes in a run.
 
 
 @every_provider
 @every_mode
-def test_10_3_todo_list_and_read_before_edit(provider, mode):
+def test_a_behaviour_makes_the_model_plan_and_read_before_it_edits(provider, mode):
     """With the behaviour the model plans and reads before it edits; without it, it does not."""
     options = {"tools": [todo_write, read_file, edit_file], "max_tool_rounds": 5}
     with simulated(docile) as peer:
@@ -94,7 +94,7 @@ def test_10_3_todo_list_and_read_before_edit(provider, mode):
 
 
 @every_provider
-def test_10_3_strict_schema_with_optional_parameters(provider):
+def test_a_strict_schema_with_optional_parameters_gives_the_function_no_null(provider):
     """The strict simulator accepts it, and the function gets no null that it did not ask for."""
     behaviour = Behaviour(strict_tools=True)
     script = (tool_call("Read", {"path": "/test.txt", "offset": None}), text("Read."))

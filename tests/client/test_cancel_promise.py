@@ -94,8 +94,8 @@ def check(events, after):
 @both_streams
 @LAYERS
 @pytest.mark.parametrize("at", ["stream_start", "text_start", "text_delta", "text_end"])
-def test_safe_18_no_delta_after_true(way, layers, at):
-    """Safe 18: wherever the reader is, though all bytes had arrived; the iterator just ends."""
+def test_no_delta_comes_after_cancel_returned_true(way, layers, at):
+    """Wherever the reader is, though all bytes had arrived; the iterator just ends."""
 
     async def work():
         client, events, after = Client({"here": Arrived()}, middleware=layers), [], None
@@ -111,8 +111,8 @@ def test_safe_18_no_delta_after_true(way, layers, at):
 
 
 @both_streams
-def test_safe_18_after_the_finish_it_is_too_late(way):
-    """Safe 18: `cancel` returns False once the last event was delivered."""
+def test_cancel_returns_false_after_the_finish(way):
+    """`cancel` returns False once the last event was delivered."""
 
     async def work():
         client = Client({"here": Arrived()})
@@ -124,8 +124,8 @@ def test_safe_18_after_the_finish_it_is_too_late(way):
     asyncio.run(work())
 
 
-def test_safe_18_the_result_of_a_cancelled_stream():
-    """Safe 18: `response` and `result` have what had come, and say that it was cancelled."""
+def test_a_cancelled_stream_has_the_result_of_what_had_come():
+    """`response` and `result` have what had come, and say that it was cancelled."""
 
     async def work():
         client = Client({"here": Arrived()})
@@ -143,8 +143,8 @@ def test_safe_18_the_result_of_a_cancelled_stream():
     assert result.messages[-1].text == WORDS[0]
 
 
-def test_safe_18_a_signal_raises():
-    """Safe 18: an `AbortSignal` gives the same events, then `AbortError` with the partial."""
+def test_an_abort_signal_raises_with_the_partial():
+    """An `AbortSignal` gives the same events, then `AbortError` with the partial."""
 
     async def work():
         controller, events = AbortController(), []
@@ -186,8 +186,8 @@ def stubborn(begun):
 
 @pytest.mark.parametrize("way", ["generate", "stream"])
 @pytest.mark.parametrize("make", [look_forever, stubborn])
-def test_safe_18_in_a_tool(way, make):
-    """Safe 18: a run that is cancelled in a tool sends nothing more; `generate` raises."""
+def test_a_run_cancelled_in_a_tool_sends_nothing_more(way, make):
+    """A run that is cancelled in a tool sends nothing more; `generate` raises."""
 
     async def work():
         begun, asked = asyncio.Event(), []
@@ -219,8 +219,8 @@ def test_safe_18_in_a_tool(way, make):
 
 
 @pytest.mark.parametrize("way", ["complete", "client.stream", "generate", "stream"])
-def test_safe_18_in_a_backoff(way):
-    """Safe 18: the next attempt is never made."""
+def test_no_attempt_follows_a_cancel_during_the_backoff(way):
+    """The next attempt is never made."""
 
     async def work():
         failed = asyncio.Event()
@@ -258,8 +258,8 @@ def test_safe_18_in_a_backoff(way):
         check(events, 0)
 
 
-def test_safe_18_a_whole_answer_that_swallows_the_cancellation():
-    """Safe 18: after True, no answer is returned, whatever the adapter does."""
+def test_no_answer_is_returned_though_the_adapter_swallows_the_cancellation():
+    """After True, no answer is returned, whatever the adapter does."""
 
     async def work():
         begun = asyncio.Event()
@@ -287,8 +287,8 @@ def test_safe_18_a_whole_answer_that_swallows_the_cancellation():
 
 
 @pytest.mark.parametrize("factory", dict.fromkeys((None, EAGER)))
-def test_safe_18_an_execution(factory):
-    """Safe 18: no callback after `cancel`; the error says cancelled and the text has come."""
+def test_no_callback_follows_the_cancel_of_an_execution(factory):
+    """No callback after `cancel`; the error says cancelled and the text has come."""
 
     async def work():
         asyncio.get_running_loop().set_task_factory(factory)
@@ -309,8 +309,8 @@ def test_safe_18_an_execution(factory):
     assert result.text == "".join(WORDS[:3])
 
 
-def test_safe_18_objects():
-    """Safe 18: partial objects just end; there is no object."""
+def test_partial_objects_end_at_a_cancel():
+    """Partial objects just end; there is no object."""
 
     class Numbers(Arrived):
         async def stream(self, _):
@@ -338,8 +338,8 @@ def test_safe_18_objects():
 
 
 @both_streams
-def test_safe_18_a_blocking_stream(way):
-    """Safe 18: what the loop has read ahead is not delivered either."""
+def test_a_blocking_stream_delivers_nothing_read_ahead_after_a_cancel(way):
+    """What the loop has read ahead is not delivered either."""
 
     class Held(Arrived):
         async def stream(self, request):

@@ -260,8 +260,8 @@ def test_closing_ends_the_waits():
         assert len(peer.app.script.received) == 1
 
 
-def test_safe_27_all_adapters_are_closed():
-    """Safe 27: one without `close`, and one that fails, do not keep the others from it."""
+def test_all_adapters_are_closed():
+    """One without `close`, and one that fails, do not keep the others from it."""
 
     class Bare(Silent):
         name = "bare"
@@ -353,8 +353,8 @@ async def use(client, mode):
 
 @pytest.mark.parametrize("kind", ["row", "custom"])
 @pytest.mark.parametrize("modes", [["complete"] * 5, ["stream"] * 5, ["complete", "stream"]])
-def test_safe_27_initialize_is_called_once(kind, modes):
-    """Safe 27: before the first call, also if many calls begin at once, and never again."""
+def test_initialize_is_called_once(kind, modes):
+    """Before the first call, also if many calls begin at once, and never again."""
     adapter = starting(kind)
     client = Client({"house": adapter})
 
@@ -369,16 +369,16 @@ def test_safe_27_initialize_is_called_once(kind, modes):
     assert adapter.log == ["begin", "end"]
 
 
-def test_safe_27_initialize_before_an_operation():
-    """Safe 27: an operation is a call too."""
+def test_initialize_is_called_before_an_operation():
+    """An operation is a call too."""
     adapter = starting("custom")
     asyncio.run(use(Client({"house": adapter}), "list_models"))
 
     assert adapter.log == ["begin", "end"]
 
 
-def test_safe_27_calls_from_many_threads():
-    """Safe 27: each thread has its own event loop, and one of them initializes the adapter."""
+def test_one_of_many_threads_initializes_the_adapter():
+    """Each thread has its own event loop, and one of them initializes the adapter."""
     adapter = starting("row")
     client = Client({"house": adapter})
     threads = [
@@ -392,8 +392,8 @@ def test_safe_27_calls_from_many_threads():
     assert adapter.log == ["begin", "end"]
 
 
-def test_safe_27_initialize_that_fails_is_tried_again():
-    """Safe 27: the call fails, and the next one tries again; so do calls that waited."""
+def test_initialize_that_fails_is_tried_again():
+    """The call fails, and the next one tries again; so do calls that waited."""
     adapter = starting("row", failures=1)
     client = Client({"house": adapter})
 
@@ -408,8 +408,8 @@ def test_safe_27_initialize_that_fails_is_tried_again():
     assert adapter.log == ["begin", "begin", "end"]
 
 
-def test_safe_27_one_that_waits_may_be_cancelled():
-    """Safe 27: the others, and the one who initializes, go on."""
+def test_a_call_that_waits_for_initialize_may_be_cancelled():
+    """The others, and the one who initializes, go on."""
     adapter = starting("row")
     client = Client({"house": adapter})
 
@@ -427,7 +427,7 @@ def test_safe_27_one_that_waits_may_be_cancelled():
 
 @pytest.mark.parametrize("mode", [complete, stream])
 @pytest.mark.usefixtures("no_backoff")
-def test_n_retries_are_n_plus_1_requests(mode):
+def test_n_retries_are_n_plus_one_requests(mode):
     """Counted by the server; without the setting there is one."""
     for retries, requests in ((0, 1), (2, 3)):
         with simulated(error(503, retry_after=0), max_retries=retries) as peer:
@@ -619,8 +619,8 @@ def test_mistakes():
 # One client, many loops.
 
 
-def test_field_bug_83_repeated_runs_and_threads():
-    """A loop a call, a loop a thread: nothing is closed under anyone's feet."""
+def test_one_client_serves_repeated_loops_and_threads():
+    """A loop a call, a loop a thread: nothing is closed under anyone's feet (field bug 83)."""
     with serve_in_thread(Simulator(HELLO)) as server:
         client = Client(adapters(server.url))
         answers = []
@@ -712,8 +712,8 @@ CHAT = CannedReply(
 
 
 @pytest.mark.parametrize("key", ["house", "mine"])
-def test_safe_4_an_adapter_is_known_by_its_key(key):
-    """Safe 4: in responses of both modes, attempts, call events and plans; its own name stays."""
+def test_an_adapter_is_known_by_its_key(key):
+    """In responses of both modes, attempts, call events and plans; its own name stays."""
     row, client = named_by_key(CHAT)
     told = []
     client.subscribe(told.append)
@@ -734,8 +734,8 @@ def test_safe_4_an_adapter_is_known_by_its_key(key):
 
 
 @pytest.mark.parametrize("mode", ["complete", "stream", "list_models"])
-def test_safe_4_in_errors_too(mode):
-    """Safe 4: what an error names is what the caller wrote."""
+def test_errors_name_an_adapter_by_its_key(mode):
+    """What an error names is what the caller wrote."""
     _, client = named_by_key(CannedReply(status=500, body=b'{"error": {"message": "no"}}'))
 
     async def work():

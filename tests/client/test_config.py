@@ -94,7 +94,7 @@ def test_hosts_of_ollama(given, url):
 
 
 def test_blanks_around_a_value():
-    """Safe 2: a key that was read from a file often ends with a line feed."""
+    """A key that was read from a file often ends with a line feed."""
     adapters = adapters_from_env({"OPENAI_API_KEY": " sk-1\n", "OPENAI_ORG_ID": "org-1\r\n"})
 
     assert adapters["openai"]._key == "sk-1"
@@ -212,8 +212,8 @@ def test_a_merge_with_something_of_its_own(write):
 
 
 @pytest.mark.parametrize("mode", ["complete", "stream", "list_models"])
-def test_safe_2_a_missing_key_of_a_file(write, mode):
-    """Safe 2: the file loads; a call tells the file, the line and the variable, and has a code."""
+def test_a_missing_key_of_a_file_is_told_by_the_call(write, mode):
+    """The file loads; a call tells the file, the line and the variable, and has a code."""
     client = Client.from_file(write(FILE), {})
 
     async def work():
@@ -229,15 +229,15 @@ def test_safe_2_a_missing_key_of_a_file(write, mode):
     assert caught.value.error_code == "not_configured"
 
 
-def test_safe_2_a_missing_key_without_its_variable_in_the_file(write):
-    """Safe 2: the line of the adapter, and the variable of its row."""
+def test_a_missing_key_names_the_line_of_the_adapter_and_the_variable_of_its_row(write):
+    """The line of the adapter, and the variable of its row."""
     client = Client.from_file(write("adapters:\n  groq: {}\n"), {})
     with pytest.raises(ConfigurationError, match=r"models\.yaml:2: .*Set GROQ_API_KEY"):
         asyncio.run(client.complete(Request(model="groq:m", messages="hi")))
 
 
-def test_safe_2_a_path_from_home(write, monkeypatch):
-    """Safe 2: `~` is the home directory."""
+def test_a_path_may_begin_with_the_home_directory(write, monkeypatch):
+    """`~` is the home directory."""
     path = write(FILE)
     monkeypatch.setenv("HOME", str(path.parent))
     monkeypatch.setenv("USERPROFILE", str(path.parent))
@@ -245,8 +245,8 @@ def test_safe_2_a_path_from_home(write, monkeypatch):
     assert Client.from_file("~/models.yaml", {}).registry.find("opus") is not None
 
 
-def test_safe_2_a_key_that_is_set_later():
-    """Safe 2: a client of the environment looks again before it refuses."""
+def test_a_key_that_is_set_later_is_found():
+    """A client of the environment looks again before it refuses."""
     environ = {}
     client = Client.from_env(environ)
     with pytest.raises(ConfigurationError, match="Set GROQ_API_KEY"):
@@ -258,8 +258,8 @@ def test_safe_2_a_key_that_is_set_later():
 
 
 @pytest.mark.parametrize("name", ["ollama", "vllm", "llamacpp", "lmstudio"])
-def test_safe_3_rows_without_a_key_work_when_named(name):
-    """Safe 3: at their default address; they are no provider for any other name."""
+def test_rows_without_a_key_work_when_named(name):
+    """At their default address; they are no provider for any other name."""
     client = Client.from_env({})
     call = client.explain(Request(model=f"{name}:llama3.2:1b", messages="hi"))
 
@@ -271,8 +271,8 @@ def test_safe_3_rows_without_a_key_work_when_named(name):
         client.explain(Request(model="my-model", messages="hi"))
 
 
-def test_safe_3_without_the_extra(monkeypatch):
-    """Safe 3: how to get it."""
+def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
+    """The error says how to get it."""
     monkeypatch.setattr("interlingua.client.config.find_spec", lambda _: None)
     monkeypatch.setattr("interlingua.client.registry.find_spec", lambda _: None)
     client = Client.from_env({})

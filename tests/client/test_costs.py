@@ -118,8 +118,8 @@ def test_the_prices_of_the_catalog(mode):
 
 
 @every_mode
-def test_field_bug_69_unknown_is_none_with_a_warning(mode):
-    """Never 0; the warning says what to do."""
+def test_an_unknown_cost_is_none_with_a_warning(mode):
+    """Never 0; the warning says what to do (field bug 69)."""
     with simulated(COUNTED) as peer:
         response = run(peer, lambda client: ask(client, peer.ask("openai_compatible"), mode))
 
@@ -234,8 +234,8 @@ def test_a_custom_adapter_that_reports_no_usage(mode):
 
 
 @every_mode
-def test_field_bug_71_attempts_are_metered_and_the_served_model_prices(mode):
-    """The name in the response prices it; each attempt has its own cost."""
+def test_attempts_are_metered_and_the_served_model_prices(mode):
+    """The name in the response prices it; each attempt has its own cost (field bug 71)."""
     client = Client(
         {"own": Custom(given(model="big-2026-01-01", usage=Usage(input_tokens=100)))},
         prices={"big": {"input": 10, "output": 10}, "small": {"input": 1, "output": 1}},
@@ -246,8 +246,8 @@ def test_field_bug_71_attempts_are_metered_and_the_served_model_prices(mode):
     assert isclose(response.attempts[0].cost.total, 0.001)
 
 
-def test_field_bug_71_a_failed_attempt_that_reported_usage_is_metered():
-    """Its cost is in its record and in the sum of the run, not in the response."""
+def test_a_failed_attempt_that_reported_usage_is_metered():
+    """Its cost is in its record and in the sum of the run, not in the response (field bug 71)."""
     counted = Usage(input_tokens=1000, output_tokens=50)
     seen = []
 
@@ -415,8 +415,11 @@ LONG = text("once upon a time " * 200) + latency(between=0.002)
 
 
 @every_provider
-def test_field_bug_72_a_stream_that_was_given_up_is_priced(provider):
-    """Client disconnect: what had arrived is estimated and priced, and says that it is one."""
+def test_a_stream_that_was_given_up_is_priced(provider):
+    """Client disconnect: what had arrived is estimated and priced, and says that it is one.
+
+    Field bug 72.
+    """
     controller, seen = AbortController(), []
 
     async def work():
@@ -444,8 +447,11 @@ def test_field_bug_72_a_stream_that_was_given_up_is_priced(provider):
     assert partial.message.metadata["cost"]["total"] == partial.cost.total
 
 
-def test_field_bug_72_a_reader_that_leaves_is_metered():
-    """Closing the iterator of a client's stream reports the attempt with an estimate."""
+def test_a_reader_that_leaves_is_metered():
+    """Closing the iterator of a client's stream reports the attempt with an estimate.
+
+    Field bug 72.
+    """
     seen = []
 
     async def work():

@@ -103,7 +103,7 @@ def test_a_wait_that_is_asked_for(provider):
 
 
 @every_provider
-def test_an_error_event_after_200(provider):
+def test_an_error_event_after_a_200_has_its_true_class(provider):
     """The true class, after the text that had come, which it carries."""
     with simulated(text(WORDS) + error_event(529)) as peer:
         events, failure = stream(peer, peer.ask(provider))
@@ -249,8 +249,8 @@ def check_silence(transport, provider):
     told(events, late, WORDS)
 
 
-def test_field_bug_78_a_slow_stream_is_not_a_silent_one():
-    """Each piece winds the clock anew."""
+def test_a_slow_stream_is_not_a_silent_one():
+    """Each piece winds the clock anew (field bug 78)."""
     at_once(check_slow_stream, TRANSPORTS)
 
 

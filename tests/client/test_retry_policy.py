@@ -51,8 +51,8 @@ def run(flaky, policy):
 
 
 @given(st.integers(0, 6))
-def test_field_bug_74_n_retries_are_n_plus_1_calls(n):
-    """Exactly, if nothing helps."""
+def test_n_retries_are_n_plus_one_attempts(n):
+    """Exactly, if nothing helps (field bug 74)."""
     answer, calls, slept = run(
         Flaky(*[ServerError("down") for _ in range(20)]), RetryPolicy(max_retries=n)
     )
@@ -92,15 +92,18 @@ def test_only_what_may_pass_is_tried_again(error, again):
     assert FAST.is_retryable(error) is again
 
 
-def test_field_bug_73_each_wait_is_the_current_answers():
-    """Escalating hints are followed one by one; a hint goes before the backoff."""
+def test_each_wait_is_that_of_the_current_answer():
+    """Escalating hints are followed one by one; a hint goes before the backoff (field bug 73)."""
     errors = [RateLimitError("x", retry_after=after) for after in (1.5, 7.0)]
 
     assert run(Flaky(*errors), RetryPolicy()) == ("answer", 3, [1.5, 7.0])
 
 
-def test_field_bug_73_a_wait_that_is_too_long_is_not_waited():
-    """The error comes at once with its hint, or the wait is capped if that is asked for."""
+def test_a_wait_that_is_too_long_is_not_waited():
+    """The error comes at once with its hint, or the wait is capped if that is asked for.
+
+    Field bug 73.
+    """
     patient = RetryPolicy(on_long_wait="cap")
     error, calls, slept = run(Flaky(RateLimitError("x", retry_after=61.0)), RetryPolicy())
 

@@ -62,8 +62,8 @@ def route(client, model, provider=None):
         ("together", "meta-llama/Llama-9", "together meta-llama/Llama-9"),
     ],
 )
-def test_safe_1_where_a_prompt_goes(configured, model, expected):
-    """Safe 1, field bug 107: the keys that are set, the model, and who gets the prompt."""
+def test_a_prompt_goes_to_the_provider_of_its_model(configured, model, expected):
+    """The keys that are set, the model, and who gets the prompt (field bug 107)."""
     expected = expected or f"{configured} {model}"
     assert route(Client.from_env(environment(configured)), model) == tuple(expected.split())
 
@@ -105,8 +105,8 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
         ("openai", "", "No model is given"),
     ],
 )
-def test_safe_1_and_where_it_does_not(configured, model, hint):
-    """Safe 1: an error that says what to write or to set; never the local model instead."""
+def test_a_prompt_whose_provider_is_not_configured_is_an_error(configured, model, hint):
+    """An error that says what to write or to set; never the local model instead."""
     with pytest.raises(ConfigurationError) as caught:
         route(Client.from_env(environment(configured)), model)
 
@@ -122,8 +122,8 @@ NATIVE = [
 
 
 @pytest.mark.parametrize("model", NATIVE)
-def test_safe_1_what_the_caller_chose_takes_any_id(model):
-    """Safe 1: a default, the only adapter, or `provider=`: the id is sent as it is written."""
+def test_what_the_caller_chose_takes_any_id(model):
+    """A default, the only adapter, or `provider=`: the id is sent as it is written."""
     both = {"house": PROXY, "anthropic": HttpAdapter("anthropic", "k")}
 
     assert route(Client({"house": PROXY}), model) == ("house", model)
@@ -132,8 +132,8 @@ def test_safe_1_what_the_caller_chose_takes_any_id(model):
     assert route(Client(both), f"house:{model}") == ("house", model)
 
 
-def test_safe_1_an_adapter_of_the_client_goes_before_the_choice():
-    """Safe 1: `name:model` names it, also by an alias; the catalog does not overrule a choice."""
+def test_an_adapter_of_the_client_goes_before_the_choice():
+    """`name:model` names it, also by an alias; the catalog does not overrule a choice."""
     both = {"openai": OpenAIAdapter("k"), "gemini": HttpAdapter("gemini", "k")}
     client = Client(both, default_provider="openai")
 
@@ -145,8 +145,8 @@ def test_safe_1_an_adapter_of_the_client_goes_before_the_choice():
 
 
 @pytest.mark.parametrize("model", ["anthropic:claude", "antropic:claude", "cohere:command-r"])
-def test_safe_1_at_a_vendors_own_address_another_providers_prefix_is_refused(model):
-    """Safe 1: no model of OpenAI has such a name, so the prompt was meant for another."""
+def test_at_a_vendors_own_address_another_providers_prefix_is_refused(model):
+    """No model of OpenAI has such a name, so the prompt was meant for another."""
     for client in (
         Client({"openai": OpenAIAdapter("k")}),
         Client.from_env({"OPENAI_API_KEY": "k"}, default_provider="openai"),
@@ -156,8 +156,8 @@ def test_safe_1_at_a_vendors_own_address_another_providers_prefix_is_refused(mod
         assert route(client, model, provider="openai") == ("openai", model)
 
 
-def test_safe_1_a_provider_under_another_key():
-    """Safe 1: the error says under which."""
+def test_a_provider_under_another_key_is_named_in_the_error():
+    """The error says under which."""
     client = Client({"eu": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})
     with pytest.raises(ConfigurationError, match="knows it as 'eu': write eu:model"):
         route(client, "openai:gpt-5.2")
@@ -165,8 +165,8 @@ def test_safe_1_a_provider_under_another_key():
 
 
 @pytest.mark.parametrize("model", ["x" * 10**6, "a/" * 10**5, "antropic:" + "x" * 10**6, "\udc80"])
-def test_safe_1_names_of_any_length(model):
-    """Safe 1: an error of a stranger's name is short, and made at once."""
+def test_an_error_about_a_long_name_is_short(model):
+    """An error of a stranger's name is short, and made at once."""
     client = Client.from_env({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
     with pytest.raises(ConfigurationError) as caught:
         route(client, model)
@@ -174,8 +174,8 @@ def test_safe_1_names_of_any_length(model):
     assert len(caught.value.message) < 5000
 
 
-def test_safe_1_servers_on_this_machine_are_used_only_when_named():
-    """Safe 1: neither is the provider of a bare name, also beside a remote one."""
+def test_servers_on_this_machine_are_used_only_when_named():
+    """Neither is the provider of a bare name, also beside a remote one."""
     environ = {"OLLAMA_HOST": "localhost", "VLLM_BASE_URL": "http://localhost:8000/v1"}
     with pytest.raises(ConfigurationError, match="as in ollama:my-model or vllm:my-model"):
         route(Client.from_env(environ), "my-model")
@@ -183,15 +183,15 @@ def test_safe_1_servers_on_this_machine_are_used_only_when_named():
     assert route(beside, "my-model") == ("openai", "my-model")
 
 
-def test_safe_1_a_client_by_hand_gets_no_other_provider():
-    """Safe 1: a model name from a stranger does not make a program call its own machine."""
+def test_a_client_by_hand_gets_no_other_provider():
+    """A model name from a stranger does not make a program call its own machine."""
     client = Client({"openai": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})
     with pytest.raises(ConfigurationError, match=r"Add HttpAdapter\('ollama'\) to the client"):
         route(client, "ollama:llama3")
 
 
-def test_safe_1_no_model_is_chosen_for_the_caller(tmp_path):
-    """Safe 1: an empty model needs the default of the registry file."""
+def test_no_model_is_chosen_for_the_caller(tmp_path):
+    """An empty model needs the default of the registry file."""
     path = tmp_path / "models.yaml"
     path.write_text(
         "default_model: best\nadapters: {openai: {api_key: k}}\nmodels:\n"
@@ -217,8 +217,8 @@ MODELS = st.lists(st.sampled_from(WORDS) | st.text(max_size=8), min_size=1, max_
 
 
 @given(model=MODELS | st.text(), keys=st.sets(st.sampled_from(sorted(KEYED))))
-def test_safe_1_the_law(model, keys):
-    """Safe 1: what is used was named, or is the only one that the catalog or the name allows."""
+def test_what_is_used_was_named_or_is_the_only_one_allowed(model, keys):
+    """What is used was named, or is the only one that the catalog or the name allows."""
     client = Client.from_env(environment(" ".join(sorted(keys))))
     try:
         provider, sent = client._routing.route(None, model)[:2]
@@ -240,8 +240,8 @@ def test_safe_1_the_law(model, keys):
 
 
 @given(model=MODELS | st.text(), key=st.sampled_from(["house", *sorted(KEYED)]))
-def test_safe_1_the_law_of_a_choice(model, key):
-    """Safe 1: one adapter by hand gets the prompt, or nobody does."""
+def test_one_adapter_by_hand_gets_the_prompt_or_nobody_does(model, key):
+    """One adapter by hand gets the prompt, or nobody does."""
     try:
         assert Client({key: PROXY})._routing.route(None, model).provider == key
     except ConfigurationError as error:
@@ -249,13 +249,13 @@ def test_safe_1_the_law_of_a_choice(model, key):
 
 
 @pytest.mark.parametrize("prefix", _load().models)
-def test_safe_1_every_family_of_the_profiles_has_a_maker(prefix):
-    """Safe 1: a family that is known for its profile is known for its maker too."""
+def test_every_family_of_the_profiles_has_a_maker(prefix):
+    """A family that is known for its profile is known for its maker too."""
     assert maker_of(prefix) is not None
 
 
 @pytest.mark.parametrize("model", list_models(), ids=lambda model: f"{model.provider}-{model.id}")
-def test_safe_1_the_catalog_agrees_with_the_families(model):
-    """Safe 1: a model's name never points to a provider other than its own, unless it hosts it."""
+def test_the_catalog_agrees_with_the_families(model):
+    """A model's name never points to a provider other than its own, unless it hosts it."""
     maker, own = maker_of(model.id), providers()[model.provider].families
     assert maker in (None, model.provider) or not own

@@ -19,7 +19,7 @@ def check(adapter, **options):
     return asyncio.run(check_adapter(adapter, MODEL, **options))
 
 
-def test_a_good_adapter_scores_100_percent():
+def test_a_good_adapter_passes_every_check():
     """The adapter of the library, over HTTP."""
     with serve_in_thread(Simulator(models=[MODEL])) as server:
         report = check(HttpAdapter("openai", "sk-k", base_url=server.url))

@@ -11,8 +11,8 @@ from interlingua.wire.json_text import dump_text
 
 @pytest.mark.parametrize("name", dialects.names())
 @pytest.mark.parametrize("content", ["Error: no such file", (Text("Error: no such file"),)])
-def test_safe_36_an_error_is_called_one_once(name, content):
-    """Safe 36: no "Error: Error:", whoever wrote the first."""
+def test_an_error_is_called_an_error_once(name, content):
+    """No "Error: Error:", whoever wrote the first."""
     history = (
         Message.user("?"),
         Message.assistant(ToolCall(id="call_1", name="look")),

@@ -80,8 +80,8 @@ def in_stream(name, text):
 
 @pytest.mark.parametrize("text", FILTERED)
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_26_blocked_content(name, text):
-    """Safe 26: the wordings of safety systems are a `ContentFilterError`, wherever they come."""
+def test_wordings_of_safety_systems_are_a_content_filter_error(name, text):
+    """The wordings of safety systems are a `ContentFilterError`, wherever they come."""
     assert by_status(name, text) is ContentFilterError
     assert by_status(name, text, 403) is ContentFilterError
     assert in_stream(name, text) is ContentFilterError
@@ -89,8 +89,8 @@ def test_safe_26_blocked_content(name, text):
 
 @pytest.mark.parametrize("text", NO_MODEL)
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_26_a_model_that_does_not_exist(name, text):
-    """Safe 26: so are the wordings for a missing model a `NotFoundError`."""
+def test_wordings_for_a_missing_model_are_a_not_found_error(name, text):
+    """The wordings for a missing model are a `NotFoundError`, wherever they come."""
     assert by_status(name, text) is NotFoundError
     assert by_status(name, text, 404) is NotFoundError
     assert in_stream(name, text) is NotFoundError
@@ -111,8 +111,8 @@ OTHERS = [
 
 @pytest.mark.parametrize(("status", "text", "expected"), OTHERS)
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_26_other_wordings(name, status, text, expected):
-    """Safe 26: texts that only mention a model or a block keep the class of their status."""
+def test_other_wordings_keep_the_class_of_their_status(name, status, text, expected):
+    """Texts that only mention a model or a block keep the class of their status."""
     body = ERRORS[name](text)
     if name == "gemini_generate":
         del body["error"]["status"]
@@ -121,8 +121,8 @@ def test_safe_26_other_wordings(name, status, text, expected):
     assert type(error) is expected
 
 
-def test_safe_26_the_vendors_own_events():
-    """Safe 26: a failed response of OpenAI's Responses API, and an `api_error` of Anthropic."""
+def test_error_events_of_the_vendors_have_their_class():
+    """A failed response of OpenAI's Responses API, and an `api_error` of Anthropic."""
     failed = {
         "type": "response.failed",
         "response": {

@@ -27,8 +27,8 @@ every_dialect = pytest.mark.parametrize("dialect", dialects.names())
 
 @every_dialect
 @pytest.mark.parametrize("field", ["code", "type", "status", "message", "param"])
-def test_safe_16_an_error_with_a_number_of_many_digits(dialect, field):
-    """Safe 16: it is an error of the provider, with a text of moderate length."""
+def test_an_error_with_a_number_of_many_digits_is_the_providers(dialect, field):
+    """It is an error of the provider, with a text of moderate length."""
     body = json.dumps({"error": {"message": "no", field: 0}}).replace(": 0", f": {DIGITS}")
 
     error = dialects.get(dialect).decode_error(400, {}, body.encode())
@@ -39,8 +39,8 @@ def test_safe_16_an_error_with_a_number_of_many_digits(dialect, field):
 
 
 @every_dialect
-def test_safe_16_usage_of_many_digits(dialect):
-    """Safe 16: whole and streamed; the counts may be lost, or the answer is refused."""
+def test_usage_of_many_digits_raises_no_foreign_exception(dialect):
+    """Whole and streamed; the counts may be lost, or the answer is refused."""
     codec = dialects.get(dialect)
     whole = dumps(codec.encode_response(ANSWER)).decode()
     assert str(COUNT) in whole
@@ -57,8 +57,8 @@ def test_safe_16_usage_of_many_digits(dialect):
 
 @every_dialect
 @pytest.mark.parametrize("field", ["model", "user", "text", "system", "name"])
-def test_safe_16_a_lone_surrogate(dialect, field):
-    """Safe 16: in any text of a request; what is encoded can be sent."""
+def test_a_request_with_a_lone_surrogate_can_be_sent(dialect, field):
+    """In any text of a request; what is encoded can be sent."""
     request = Request(model="m", messages=[Message.system("Be brief."), Message.user("Hi.")])
     changed = {
         "model": {"model": SURROGATE},

@@ -10,8 +10,8 @@ EVERY = pytest.mark.parametrize("name", dialects.names())
 
 
 @EVERY
-def test_safe_37_no_tools_are_the_empty_tuple(name):
-    """Safe 37: an absent and an empty list are both `()`; an empty list is written back."""
+def test_no_tools_are_the_empty_tuple(name):
+    """An absent and an empty list are both `()`; an empty list is written back."""
     dialect = dialects.get(name)
     call = dialect.encode_request(Request(model="m", messages="hi", tools=()))
     assert "tools" not in call.body

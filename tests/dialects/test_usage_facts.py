@@ -224,8 +224,8 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_field_bug_70_negative_counts_are_clamped_and_flagged(name):
-    """0 is counted, and a warning names the figure; whole and streamed."""
+def test_negative_counts_are_clamped_and_flagged(name):
+    """0 is counted, and a warning names the figure; whole and streamed (field bug 70)."""
     dialect, body = IMPOSSIBLE[name]
     spoken = dialects.get(dialect)
     whole = spoken.decode_response(body)
@@ -239,8 +239,8 @@ def test_field_bug_70_negative_counts_are_clamped_and_flagged(name):
     assert whole.usage == streamed.usage
 
 
-def test_field_bug_70_media_above_their_whole_are_limited_and_flagged():
-    """More audio than input cannot be."""
+def test_media_above_their_whole_are_limited_and_flagged():
+    """More audio than input cannot be (field bug 70)."""
     dialect, body = chat(
         {
             "prompt_tokens": 10,
@@ -256,8 +256,8 @@ def test_field_bug_70_media_above_their_whole_are_limited_and_flagged():
     assert "only 1 output tokens" in response.warnings[1].message
 
 
-def test_field_bug_63_no_hour_above_the_writes():
-    """An hour-long part is never larger than all writes."""
+def test_hour_long_writes_are_never_more_than_all_writes():
+    """An hour-long part is never larger than all writes (field bug 63)."""
     dialect, body = messages(
         {
             "input_tokens": 1,

@@ -44,8 +44,8 @@ def packed_zeros(size):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_15_a_packed_reply_is_limited(transport_type, action):
-    """Safe 15: 32 KiB that become 32 MB are refused at the limit, as a whole and as a stream."""
+def test_a_packed_reply_is_limited(transport_type, action):
+    """32 KiB that become 32 MB are refused at the limit, as a whole and as a stream."""
     told = reply(packed_zeros(32_000_000), headers=PACKED)
     limits = Limits(inflated=4_000_000)
 
@@ -58,8 +58,8 @@ def test_safe_15_a_packed_reply_is_limited(transport_type, action):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_15_other_tasks_run_while_a_reply_is_inflated(transport_type, action):
-    """Safe 15: at least once for each 32 KiB."""
+def test_other_tasks_run_while_a_reply_is_inflated(transport_type, action):
+    """At least once for each 32 KiB."""
     told = reply(packed_zeros(32_000_000), headers=PACKED)
     turns = 0
 
@@ -87,8 +87,8 @@ def chat(url, transport, **settings):
     return HttpAdapter("openai_compatible", base_url=url, transport=transport, **settings)
 
 
-def test_safe_15_other_tasks_run_between_small_events(transport_type):
-    """Safe 15: 20,000 events in one chunk are read 256 at a time."""
+def test_other_tasks_run_between_small_events(transport_type):
+    """20,000 events in one chunk are read 256 at a time."""
     delta = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "x"}}]}
     last = {
         "id": "c",
@@ -130,8 +130,8 @@ def test_safe_15_other_tasks_run_between_small_events(transport_type):
     assert most <= 300
 
 
-def test_safe_15_other_tasks_run_between_pings(transport_type):
-    """Safe 15: also in a stream that has no events at all."""
+def test_other_tasks_run_between_pings(transport_type):
+    """Also in a stream that has no events at all."""
     turns, size = 0, 2_000_000
 
     async def other():
@@ -154,8 +154,8 @@ def test_safe_15_other_tasks_run_between_pings(transport_type):
     assert turns >= size // (32 * 1024)
 
 
-def test_safe_15_a_stream_has_a_limit_of_events(transport_type):
-    """Safe 15: settable on the adapter; the message says how."""
+def test_a_stream_has_a_limit_of_events(transport_type):
+    """Settable on the adapter; the message says how."""
     body = CHUNKED + piece(b"data: {}\n\n" * 100) + LAST
 
     async def work(transport):
@@ -182,11 +182,11 @@ ANSWER = {
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("size", [1_000, 3_000_000])
-def test_safe_15_large_answers_and_requests_are_coded_in_a_thread(
+def test_large_answers_and_requests_are_coded_in_a_thread(
     transport_type, size, is_stream, monkeypatch
 ):
     """
-    Safe 15: above a megabyte, decoding and encoding leave the event loop free.
+    Above a megabyte, decoding and encoding leave the event loop free.
 
     Also for a server that answers a stream with one JSON body.
     """
@@ -225,8 +225,8 @@ def test_safe_15_large_answers_and_requests_are_coded_in_a_thread(
 
 
 @pytest.mark.parametrize("size", [1_000, 3_000_000])
-def test_safe_15_large_results_of_operations_are_decoded_in_a_thread(transport_type, size):
-    """Safe 15: as answers are."""
+def test_large_results_of_operations_are_decoded_in_a_thread(transport_type, size):
+    """As answers are."""
 
     def decode(_status, _headers, body):
         return len(body), threading.current_thread() is threading.main_thread()
@@ -241,8 +241,8 @@ def test_safe_15_large_results_of_operations_are_decoded_in_a_thread(transport_t
 
 
 @pytest.mark.parametrize("size", [1_000, 3_000_000])
-def test_safe_15_large_requests_of_operations_are_encoded_in_a_thread(transport_type, size):
-    """Safe 15: such as a request whose tokens are counted."""
+def test_large_requests_of_operations_are_encoded_in_a_thread(transport_type, size):
+    """Such as a request whose tokens are counted."""
     threads = []
 
     def encode(value, _profile):
@@ -261,8 +261,8 @@ def test_safe_15_large_requests_of_operations_are_encoded_in_a_thread(transport_
 
 
 @pytest.mark.parametrize("unit", [b"-eyJ", b"maximum ", b"[", b'{"error":', b"\xff", b"a\n"])
-def test_safe_15_a_large_error_body_is_cut(transport_type, unit):
-    """Safe 15: what is read of it is bounded, and the error is the one of the status."""
+def test_a_large_error_body_is_cut(transport_type, unit):
+    """What is read of it is bounded, and the error is the one of the status."""
     told = reply(unit * (8_000_000 // len(unit)), status="400 Bad Request")
 
     async def work(transport):
@@ -295,8 +295,8 @@ async def drip(connection):
     ],
     ids=["content", "total", "a number"],
 )
-def test_safe_15_pings_do_not_keep_a_stream_alive_for_ever(transport_type, timeout, phase):
-    """Safe 15: neither past the content timeout nor past the adapter's own."""
+def test_pings_do_not_keep_a_stream_alive_for_ever(transport_type, timeout, phase):
+    """Neither past the content timeout nor past the adapter's own."""
 
     async def work(transport):
         adapter = chat(server.url, transport, timeout=timeout)
@@ -331,8 +331,10 @@ HTML = b"<!DOCTYPE html><html><body>Welcome to the proxy</body></html>"
     ],
     ids=["html", "html as json", "not utf-8", "cut and not utf-8", "binary", "empty", "empty html"],
 )
-def test_safe_16_a_reply_that_is_not_an_answer(transport_type, dialect, body, content_type):
-    """Safe 16: with a 200, `complete` and `stream` raise the same class of error."""
+def test_a_reply_that_is_not_an_answer_is_the_same_error_whole_and_streamed(
+    transport_type, dialect, body, content_type
+):
+    """With a 200, `complete` and `stream` raise the same class of error."""
     told = reply(body, headers=(f"content-type: {content_type}",))
 
     async def work(transport):
@@ -355,8 +357,8 @@ def test_safe_16_a_reply_that_is_not_an_answer(transport_type, dialect, body, co
 @pytest.mark.parametrize(
     "done", [b"data: [DONE] \n\n", b"data: [DONE]\t\r\n\r\n", b"data:  [DONE]  \n\n"]
 )
-def test_safe_32_done_with_blanks(transport_type, done):
-    """Safe 32: it ends the stream, and what follows is ignored."""
+def test_a_done_with_blanks_ends_the_stream(transport_type, done):
+    """It ends the stream, and what follows is ignored."""
     delta = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "x"}}]}
     body = b"data: %s\n\n%sdata: never read\n\n" % (json.dumps(delta).encode(), done)
 
@@ -371,8 +373,8 @@ def test_safe_32_done_with_blanks(transport_type, done):
 @pytest.mark.parametrize(
     "dialect", ["openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"]
 )
-def test_safe_32_an_error_line_is_the_error(transport_type, dialect):
-    """Safe 32: its text is the message, on every dialect."""
+def test_an_error_line_is_the_error(transport_type, dialect):
+    """Its text is the message, on every dialect."""
     body = b'error: {"code":500,"message":"the context is broken","type":"server_error"}\n\n'
 
     async def work(transport):

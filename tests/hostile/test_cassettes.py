@@ -67,8 +67,8 @@ def test_a_whole_cassette(tape, tmp_path):
     assert (whole[2], streamed) == (b'{"a": 1}', b"data: 1\n\n\xff\x00")
 
 
-def test_safe_19_a_cassette_that_is_cut(tape, tmp_path):
-    """Safe 19: at any byte; the error names the file."""
+def test_a_cassette_that_is_cut_is_refused_by_its_name(tape, tmp_path):
+    """At any byte; the error names the file."""
     path = tmp_path / "tape.json"
     for size in range(0, len(tape) - 2, 7):
         path.write_bytes(tape[:size])
@@ -77,8 +77,8 @@ def test_safe_19_a_cassette_that_is_cut(tape, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_safe_19_a_cassette_with_wrong_bytes(tape, tmp_path, seed):
-    """Safe 19: nothing but our own errors escapes."""
+def test_a_cassette_with_wrong_bytes_raises_only_our_errors(tape, tmp_path, seed):
+    """Nothing but our own errors escapes."""
     source, path = random.Random(seed), tmp_path / "tape.json"
     for _ in range(60):
         damaged = bytearray(tape)
@@ -92,8 +92,8 @@ ODD = (None, 5, -1.5, "x", "", [], {}, True, [[]], [None], 10**40, "\ud83d", {"a
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-def test_safe_19_a_cassette_with_odd_values(tape, tmp_path, odd):
-    """Safe 19: each value in it, replaced by something else or removed."""
+def test_a_cassette_with_odd_values_raises_only_our_errors(tape, tmp_path, odd):
+    """Each value in it, replaced by something else or removed."""
     path = tmp_path / "tape.json"
     whole = json.loads(tape)
     for place in list(places(whole)):
@@ -120,8 +120,8 @@ def places(value, path=()):
             yield from places(item, (*path, key))
 
 
-def test_safe_19_a_deep_cassette(tape, tmp_path):
-    """Safe 19: nesting is limited."""
+def test_a_cassette_that_is_nested_too_deep_is_refused(tape, tmp_path):
+    """Nesting is limited."""
     path = tmp_path / "tape.json"
     path.write_bytes(tape.replace(b'"exchanges": [', b'"exchanges": ' + b"[" * 100_000))
 
@@ -129,8 +129,8 @@ def test_safe_19_a_deep_cassette(tape, tmp_path):
     assert isinstance(error, ConfigurationError)
 
 
-def test_safe_19_a_damaged_cassette_through_an_adapter(tape, tmp_path):
-    """Safe 19: a call that was not recorded says so."""
+def test_a_call_that_a_damaged_cassette_lacks_says_so(tape, tmp_path):
+    """A call that was not recorded says so."""
     path = tmp_path / "tape.json"
     path.write_bytes(tape)
     transport = ReplayTransport(path)

@@ -67,8 +67,8 @@ async def close_after_each_reply(connection):
         connection.writer.close()
 
 
-def test_safe_13_a_server_that_closes_after_each_reply(transport_type):
-    """Safe 13, field bug 105: 100 streams, each followed by a whole call, give 200 answers."""
+def test_a_server_that_closes_after_each_reply_costs_no_call(transport_type):
+    """100 streams, each followed by a whole call, give 200 answers (field bug 105)."""
 
     async def work(transport):
         adapter = HttpAdapter("openai_compatible", base_url=server.url, transport=transport)
@@ -119,8 +119,8 @@ UNASKED = reply(b"unasked")
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_13_an_unasked_response_answers_no_call(transport_type, after, action):
-    """Safe 13, field bug 105: the connection is not used again, whatever came after the reply."""
+def test_an_unasked_response_answers_no_call(transport_type, after, action):
+    """The connection is not used again, whatever came after the reply (field bug 105)."""
 
     async def work(transport):
         bodies = []
@@ -136,9 +136,9 @@ def test_safe_13_an_unasked_response_answers_no_call(transport_type, after, acti
 
 
 @pytest.mark.parametrize("after", [(b"garbage",), (b"", b"garbage")], ids=["same", "later"])
-def test_safe_13_garbage_after_a_reply(transport_type, after):
+def test_garbage_after_a_reply_reaches_no_call(transport_type, after):
     """
-    Safe 13: no call gets it.
+    No call gets it.
 
     Garbage that arrives together with a reply may spoil that reply, which is then an error.
     """
@@ -158,8 +158,8 @@ def test_safe_13_garbage_after_a_reply(transport_type, after):
     assert all(len(connection.requests) == 1 for connection in server.connections)
 
 
-def test_safe_13_an_unasked_response_in_one_segment_with_its_reply(transport_type):
-    """Safe 13: the same, if the head and the body came in that segment too."""
+def test_an_unasked_response_in_one_segment_with_its_reply_answers_no_call(transport_type):
+    """The same, if the head and the body came in that segment too."""
 
     async def script(connection):
         request = await connection.read_request()
@@ -201,8 +201,10 @@ def reset(connection):
 
 @pytest.mark.parametrize("end", [close, reset])
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_13_a_reused_connection_that_ends_before_a_reply(transport_type, end, action):
-    """Safe 13: the request is sent once more, on a new connection."""
+def test_a_request_is_sent_again_if_a_reused_connection_ends_before_a_reply(
+    transport_type, end, action
+):
+    """The request is sent once more, on a new connection."""
     resent = []
 
     async def work(transport):
@@ -234,8 +236,8 @@ def test_a_request_that_starts_a_job_is_not_sent_once_more(transport_type, end):
     assert [len(connection.requests) for connection in server.connections] == [2]
 
 
-def test_safe_13_a_request_is_sent_twice_at_most(transport_type):
-    """Safe 13: also if many pooled connections end in the same way."""
+def test_a_request_is_sent_twice_at_most(transport_type):
+    """Also if many pooled connections end in the same way."""
 
     async def script(connection):
         await connection.read_request()
@@ -258,8 +260,8 @@ def test_safe_13_a_request_is_sent_twice_at_most(transport_type):
 
 
 @pytest.mark.parametrize("end", [close, reset])
-def test_safe_13_a_reply_that_began_is_not_asked_for_again(transport_type, end):
-    """Safe 13: one byte of a reply shows that the server worked on the request."""
+def test_a_reply_that_began_is_not_asked_for_again(transport_type, end):
+    """One byte of a reply shows that the server worked on the request."""
 
     async def work(transport):
         await read(transport, call(server.url))
@@ -272,8 +274,8 @@ def test_safe_13_a_reply_that_began_is_not_asked_for_again(transport_type, end):
     assert [len(connection.requests) for connection in server.connections] == [2]
 
 
-def test_safe_13_a_new_connection_that_ends_is_an_error(transport_type):
-    """Safe 13: only a reused connection can be out of date."""
+def test_a_new_connection_that_ends_is_an_error(transport_type):
+    """Only a reused connection can be out of date."""
 
     async def script(connection):
         await connection.read_request()
@@ -289,8 +291,8 @@ def test_safe_13_a_new_connection_that_ends_is_an_error(transport_type):
     assert len(server.requests) == 1
 
 
-def test_safe_13_a_body_that_is_read_once_is_not_sent_again(transport_type):
-    """Safe 13: an async generator has no second reading."""
+def test_a_body_that_is_read_once_is_not_sent_again(transport_type):
+    """An async generator has no second reading."""
 
     async def pieces():
         yield b"x"
@@ -312,8 +314,8 @@ def test_safe_13_a_body_that_is_read_once_is_not_sent_again(transport_type):
     assert len(server.connections) == 1
 
 
-def test_safe_13_the_call_event_says_that_a_request_was_sent_twice(transport_type):
-    """Safe 13: it is not another attempt."""
+def test_the_call_event_says_that_a_request_was_sent_twice(transport_type):
+    """It is not another attempt."""
     events = []
 
     async def script(connection):
@@ -338,8 +340,8 @@ def test_safe_13_the_call_event_says_that_a_request_was_sent_twice(transport_typ
     assert [event.resent for event in ends] == [False, True]
 
 
-def test_safe_13_a_row_without_keep_alive(transport_type):
-    """Safe 13: each call has a connection of its own, and says so to the server."""
+def test_a_row_without_keep_alive_has_a_connection_per_call(transport_type):
+    """Each call has a connection of its own, and says so to the server."""
     row = replace(find_provider("openai_compatible"), keep_alive=False)
 
     async def work(transport):
@@ -355,8 +357,8 @@ def test_safe_13_a_row_without_keep_alive(transport_type):
     assert all(request.headers["connection"] == "close" for request in server.requests)
 
 
-def test_safe_13_the_names_of_aiohttp_that_the_transport_uses():
-    """Safe 13: a new version of aiohttp that renames them fails here, and not in silence."""
+def test_the_installed_aiohttp_has_the_names_that_the_transport_uses():
+    """A new version of aiohttp that renames them fails here, and not in silence."""
     base, handler_type = aiohttp.TCPConnector, aiohttp.client_proto.ResponseHandler
     assert list(inspect.signature(base.connect).parameters) == ["self", "req", "traces", "timeout"]
     assert isinstance(handler_type.should_close, property)
@@ -381,8 +383,8 @@ def test_safe_13_the_names_of_aiohttp_that_the_transport_uses():
     asyncio.run(main())
 
 
-def test_safe_13_the_names_of_httpx2_that_the_transport_uses():
-    """Safe 13: the connection of a response is found on the installed version."""
+def test_the_installed_httpx2_has_the_names_that_the_transport_uses():
+    """The connection of a response is found on the installed version."""
     import httpx2
 
     async def main():

@@ -49,8 +49,8 @@ def ends(answer):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_safe_19_repeated_text(unit):
-    """Safe 19: 50,000 characters of it, in pieces."""
+def test_an_answer_of_repeated_text_ends(unit):
+    """50,000 characters of it, in pieces."""
     ends(pieces(97) + text(unit * (50_000 // len(unit))))
 
 
@@ -58,8 +58,8 @@ def test_safe_19_repeated_text(unit):
     st.lists(st.one_of(st.sampled_from(UNITS), st.text(max_size=5)), max_size=30).map("".join),
     json_values,
 )
-def test_safe_19_any_text(said, value):
-    """Safe 19: nothing but our own errors escapes, from text and from text around JSON."""
+def test_any_text_raises_only_our_errors(said, value):
+    """Nothing but our own errors escapes, from text and from text around JSON."""
     growing = GrowingObject(ObjectSchema(SCHEMA))
     for delta in (said, dump_text(value), said):
         growing.feed(TextDelta(id="t", index=0, delta=delta))
@@ -67,8 +67,8 @@ def test_safe_19_any_text(said, value):
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 @pytest.mark.parametrize("size", [1, 1000])
-def test_safe_19_growing_is_linear(unit, size):
-    """Safe 19: a text of twice the size takes twice the time, in pieces of any size.
+def test_the_time_of_a_growing_object_is_linear(unit, size):
+    """A text of twice the size takes twice the time, in pieces of any size.
 
     The depth is limited, so only texts that are longer than it can show the growth.
     """

@@ -29,8 +29,8 @@ WHOLE = reply(json.dumps(ANSWER).encode(), headers=("content-type: application/j
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
-def test_safe_17_no_wait_is_still_the_backoff(transport_type, header, is_stream):
-    """Safe 17, field bug 109: a server that says "at once" does not get all attempts at once."""
+def test_a_server_that_asks_for_no_wait_gets_the_backoff(transport_type, header, is_stream):
+    """A server that says "at once" does not get all attempts at once (field bug 109)."""
     waits = []
     policy = RetryPolicy(
         base_delay=0.01, jitter=False, on_retry=lambda *said: waits.append(said[2])

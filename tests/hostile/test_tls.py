@@ -34,8 +34,8 @@ async def stalled(connection):
 
 @pytest.mark.parametrize("script", [silent, stalled])
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_19_a_stalled_handshake(transport_type, script, action):
-    """Safe 19: the connect timeout covers TLS; the connection is closed."""
+def test_the_connect_timeout_covers_a_stalled_handshake(transport_type, script, action):
+    """The connect timeout covers TLS; the connection is closed."""
 
     async def main():
         transport = transport_type(timeouts=Timeouts(connect=0.1))
@@ -71,8 +71,8 @@ def over_http2(certificate, monkeypatch, answer, work, **settings):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_19_http2(certificate, monkeypatch, action):
-    """Safe 19: calls share one connection, as a whole and as a stream, packed or not."""
+def test_calls_share_one_http2_connection(certificate, monkeypatch, action):
+    """Calls share one connection, as a whole and as a stream, packed or not."""
 
     def answer(state, stream_id, number):
         if number % 2:
@@ -91,8 +91,8 @@ def test_safe_19_http2(certificate, monkeypatch, action):
     assert requests == [4]
 
 
-def test_safe_19_http2_goes_away_between_calls(certificate, monkeypatch):
-    """Safe 19: a server that closes after each reply costs no call."""
+def test_an_http2_server_that_closes_after_each_reply_costs_no_call(certificate, monkeypatch):
+    """A server that closes after each reply costs no call."""
 
     def answer(state, stream_id, _):
         send(state, stream_id, b"body")
@@ -113,8 +113,8 @@ def test_safe_19_http2_goes_away_between_calls(certificate, monkeypatch):
 
 
 @pytest.mark.parametrize(("action", "kind"), [(read, NetworkError), (collect, StreamError)])
-def test_safe_19_http2_a_stream_that_is_reset(certificate, monkeypatch, action, kind):
-    """Safe 19: a broken body is never a short success."""
+def test_an_http2_stream_that_is_reset_is_an_error(certificate, monkeypatch, action, kind):
+    """A broken body is never a short success."""
 
     def answer(state, stream_id, _):
         send(state, stream_id, b"half", end=False)
@@ -129,8 +129,8 @@ def test_safe_19_http2_a_stream_that_is_reset(certificate, monkeypatch, action, 
     assert over_http2(certificate, monkeypatch, answer, work)[0] is kind
 
 
-def test_safe_19_http2_a_packed_reply_is_limited(certificate, monkeypatch):
-    """Safe 19: as over HTTP/1.1."""
+def test_a_packed_reply_over_http2_is_limited(certificate, monkeypatch):
+    """As over HTTP/1.1."""
 
     def answer(state, stream_id, _):
         body = gzip.compress(bytes(10_000_000))
@@ -144,8 +144,8 @@ def test_safe_19_http2_a_packed_reply_is_limited(certificate, monkeypatch):
     over_http2(certificate, monkeypatch, answer, work, limits=Limits(inflated=1_000_000))
 
 
-def test_safe_19_http2_silence(certificate, monkeypatch):
-    """Safe 19: the timeouts hold."""
+def test_the_timeouts_hold_over_http2(certificate, monkeypatch):
+    """The timeouts hold."""
 
     async def work(transport, url):
         with pytest.raises(RequestTimeoutError) as caught:

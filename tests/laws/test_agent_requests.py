@@ -31,7 +31,7 @@ def user_item(text="Hi.", **fields):
 
 
 ANTHROPIC = {
-    "field bug 104: a system message among the messages": messages(
+    "a system message among the messages": messages(
         messages=[
             *HI,
             {"role": "system", "content": "Be brief."},
@@ -39,7 +39,7 @@ ANTHROPIC = {
             {"role": "user", "content": "Go on."},
         ]
     ),
-    "field bug 104: a billing header before the prompt": messages(
+    "a billing header before the prompt": messages(
         system=[BILLING, {"type": "text", "text": "You are an agent."}]
     ),
     "context management": messages(
@@ -47,7 +47,7 @@ ANTHROPIC = {
     ),
     "effort": messages(output_config={"effort": "medium"}),
     "adaptive thinking": messages(thinking={"type": "adaptive", "display": "omitted"}),
-    "field bug 101: a deferred tool": messages(
+    "a deferred tool": messages(
         tools=[
             {"name": "hunt", "input_schema": {"type": "object"}, "defer_loading": True},
             {"name": "find", "input_schema": {"type": "object"}},
@@ -63,7 +63,7 @@ CODEX = {
         },
         user_item(),
     ),
-    "field bug 104: metadata on items": responses(
+    "metadata on items": responses(
         user_item(**MARK),
         {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}", **MARK},
         {"type": "function_call_output", "call_id": "c1", "output": "ok", **MARK},
@@ -147,8 +147,8 @@ def test_it_reaches_every_other_dialect(dialect, path, name, body, target):
         assert "defer_loading" not in sent, name
 
 
-def test_field_bug_104_unknown_beta_flags():
-    """They come back in the order in which they were sent, in one header."""
+def test_unknown_beta_flags_come_back_in_their_order():
+    """They come back in the order in which they were sent, in one header (field bug 104)."""
     codec = dialects.get("anthropic_messages")
     flags = "claude-code-20250219,invented-2027-01-01"
     call = WireCall(

@@ -50,8 +50,8 @@ def crossed(source, target, *, neutral):
 
 
 @pytest.mark.parametrize("source", dialects.names())
-def test_law_9_on_fixtures(source):
-    """The hand-written cases cross to every other dialect."""
+def test_fixtures_cross_to_every_other_dialect(source):
+    """The hand-written cases cross to every other dialect (law 9)."""
     cases = list(read_cases(corpus.FIXTURES / source))
 
     report = check(dialects.get(source), cases, crossings(map(dialects.get, dialects.names())))
@@ -62,8 +62,8 @@ def test_law_9_on_fixtures(source):
 @recorded
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @pytest.mark.parametrize("neutral", [True, False], ids=["neutral", "profile"])
-def test_law_9(source, target, neutral):
-    """What is said in one dialect is said in the other, but for what warnings name."""
+def test_what_is_said_in_one_dialect_is_said_in_the_other(source, target, neutral):
+    """What is said in one dialect is said in the other, but for what warnings name (law 9)."""
     decode = dialects.get(target).decode_request
     calls = crossed(source, target, neutral=neutral)
 

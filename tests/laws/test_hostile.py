@@ -171,8 +171,8 @@ def test_random_json(dialect, value):
 @DIALECTS
 @settings(max_examples=examples(200), deadline=None)
 @given(body=st.binary(max_size=200), status=st.integers(100, 599))
-def test_law_7_any_bytes(dialect, body, status):
-    """`decode_error` never raises."""
+def test_decode_error_never_raises(dialect, body, status):
+    """`decode_error` never raises (law 7)."""
     error = dialects.get(dialect).decode_error(status, {"retry-after": "soon"}, body)
 
     assert error.status_code == status

@@ -35,24 +35,24 @@ def test_law_holds_on_fixtures(dialect, law):
 @pytest.mark.parametrize("dialect", dialects.names())
 @MANY
 @given(request=strategies.requests())
-def test_law_4_request(dialect, request):
-    """A made-up request comes back the same, or a warning names what does not."""
+def test_a_made_up_request_comes_back_the_same_or_a_warning_says_why_not(dialect, request):
+    """A made-up request comes back the same, or a warning names what does not (law 4)."""
     assert request_survives(dialects.get(dialect), request) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.names())
 @MANY
 @given(response=strategies.responses())
-def test_law_4_response(dialect, response):
-    """A made-up response keeps its text, calls and totals."""
+def test_a_made_up_response_keeps_its_text_calls_and_totals(dialect, response):
+    """A made-up response keeps its text, calls and totals (law 4)."""
     assert response_survives(dialects.get(dialect), response) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.names())
 @MANY
 @given(response=strategies.responses())
-def test_law_2_made_up(dialect, response):
-    """A response said as a stream adds up to the same as said whole."""
+def test_a_made_up_response_is_the_same_whole_and_streamed(dialect, response):
+    """A response said as a stream adds up to the same as said whole (law 2)."""
     spoken = dialects.get(dialect)
     whole = spoken.decode_response(spoken.encode_response(response))
 

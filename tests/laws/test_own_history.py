@@ -54,8 +54,8 @@ def changes(name, body, profile, *, path="", stream=False):
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_33_what_was_accepted_stays(name):
-    """Safe 33: for its own host and model, no accepted history or schema is changed."""
+def test_an_accepted_history_stays_as_it_is(name):
+    """For its own host and model, no accepted history or schema is changed."""
     changed = {}
     for record, case in zip(corpus.records(name), corpus.cases(name), strict=True):
         if case.call is None or case.status >= 400 or REPLACED_IDS in str(case.call.body):
@@ -100,8 +100,8 @@ def answer_of(dialect, case):
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_33_what_was_made_is_sent_back(name):
-    """Safe 33: an answer is sent back to its own host and model without a change."""
+def test_an_answer_is_sent_back_to_its_host_unchanged(name):
+    """An answer is sent back to its own host and model without a change."""
     dialect = dialects.get(name)
     changed = {}
     for record, case in zip(corpus.records(name), corpus.cases(name), strict=True):
@@ -237,8 +237,8 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("name", "host", "body"), ACCEPTED)
-def test_safe_33_accepted_forms(name, host, body):
-    """Safe 33: forms that these hosts accept are sent as they came."""
+def test_accepted_forms_are_sent_as_they_came(name, host, body):
+    """Forms that these hosts accept are sent as they came."""
     assert changes(name, body, profile_for(name, body["model"], host)) == []
 
 
@@ -251,14 +251,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "host", "body"), REFUSED)
-def test_safe_33_refused_forms(name, host, body):
-    """Safe 33: hosts that refuse a form still get another."""
+def test_refused_forms_are_sent_in_another_form(name, host, body):
+    """Hosts that refuse a form still get another."""
     assert changes(name, body, profile_for(name, body["model"], host)) != []
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_safe_33_blank_texts_of_others(role):
-    """Safe 33: Claude gets no blank text that it did not write itself."""
+def test_claude_gets_no_blank_text_of_others(role):
+    """Claude gets no blank text that it did not write itself."""
     parts = (Text(text="\n\n"), Text(text="Yes."))
     history = [Message.user("Look."), Message(role=role, content=parts), Message.user("Go on.")]
     request = Request(model="claude-sonnet-5-5", messages=history)
@@ -270,8 +270,8 @@ def test_safe_33_blank_texts_of_others(role):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_safe_33_a_blank_answer_is_sent_back(stream):
-    """Safe 33: a blank text that Claude returned is sent back, after a stream too."""
+def test_a_blank_answer_is_sent_back(stream):
+    """A blank text that Claude returned is sent back, after a stream too."""
     dialect = dialects.get(CLAUDE)
     body = {"type": "message", "role": "assistant", "content": [text("\n\n"), text("Yes.")]}
     answer = dialect.decode_response(body)
@@ -288,8 +288,8 @@ def test_safe_33_a_blank_answer_is_sent_back(stream):
 
 
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_33_an_empty_array_means_no_arguments(name):
-    """Safe 33: `[]` as arguments is an empty object, in whichever dialect it is sent on."""
+def test_an_empty_array_means_no_arguments(name):
+    """`[]` as arguments is an empty object, in whichever dialect it is sent on."""
     call = ToolCall(id="call_1", name="look", raw_arguments="[]")
     assert call.is_valid
     history = (
@@ -308,8 +308,8 @@ def test_safe_33_an_empty_array_means_no_arguments(name):
     assert "arguments_wrapped" not in [warning.code for warning in wire.warnings]
 
 
-def test_safe_33_unsigned_thinking_of_claude_itself():
-    """Safe 33: what a broken stream of Claude left unsigned is dropped, by its profile."""
+def test_unsigned_thinking_of_claude_itself_is_dropped():
+    """What a broken stream of Claude left unsigned is dropped, by its profile."""
     thought = Thinking(text="Hm.", extra={CLAUDE: {}})
     turn = Message.assistant([thought, Text(text="Yes.")])
     history = [Message.user("Look."), turn, Message.user("Go on.")]
@@ -336,8 +336,8 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_safe_33_an_empty_array_in_the_place_of_an_object(name):
-    """Safe 33: a client that writes `[]` for no arguments is understood."""
+def test_an_empty_array_in_the_place_of_an_object_is_understood(name):
+    """A client that writes `[]` for no arguments is understood."""
     path = "/v1beta/models/m:generateContent"
 
     request = dialects.get(name).decode_request(WireCall(path=path, body=ARRAYS[name]))
@@ -375,8 +375,8 @@ def gemini_history(calls, results):
         (["look", "hear"], ["hear", "look"], [1, 0]),
     ],
 )
-def test_safe_34_the_one_call_that_waits(calls, results, links):
-    """Safe 34: a result with a name that no call has answers the one call that still waits."""
+def test_a_result_with_an_unknown_name_answers_the_one_call_that_waits(calls, results, links):
+    """A result with a name that no call has answers the one call that still waits."""
     body = gemini_history(calls, results)
     dialect = dialects.get(GEMINI)
 
@@ -390,8 +390,8 @@ def test_safe_34_the_one_call_that_waits(calls, results, links):
 
 
 @pytest.mark.parametrize("results", [["seen"], ["look", "look"]])
-def test_safe_34_nothing_is_guessed(results):
-    """Safe 34: where two calls wait, or the name is of another call, a warning says so."""
+def test_no_call_is_guessed_where_two_wait(results):
+    """Where two calls wait, or the name is of another call, a warning says so."""
     body = gemini_history(["look", "hear"], results)
     dialect = dialects.get(GEMINI)
 

@@ -108,8 +108,8 @@ def streamed(dialect, state, response):
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-def test_field_bugs_99_and_100_state_survives(upstream, client):
-    """FIELD-BUGS 99, 100: every signature and encrypted block is restored, in its order."""
+def test_every_signature_and_encrypted_block_is_restored_in_order(upstream, client):
+    """Every signature and encrypted block is restored, in its order (field bugs 99 and 100)."""
     broken, count = {}, 0
     for name, response in answers(upstream):
         before = reasoning_state(upstream, response.message.content)
@@ -290,7 +290,7 @@ SIGNED = {"candidates": [{"content": {"role": "model", "parts": [
 @pytest.mark.parametrize("client", ["openai_responses", "openai_chat"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_images_have_their_signatures_again(client, stream):
-    """FIELD-BUGS 99: a client that sends images back gets no signature lost or moved."""
+    """A client that sends images back gets no signature lost or moved (field bug 99)."""
     gemini = dialects.get("gemini_generate")
     recorded = [record["response_body"] for record in corpus.records("gemini_generate")]
     signed = [body for body in recorded if any(mark for _, mark in pictures(body))]

@@ -50,8 +50,8 @@ def is_note_right(response, *parts):
 
 @needs_corpus
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_31_parts_fit_their_whole(name):
-    """Safe 31: in no recorded answer is a part of the usage larger than its whole."""
+def test_recorded_parts_of_usage_fit_their_whole(name):
+    """In no recorded answer is a part of the usage larger than its whole."""
     assert [case.name for case, response in answers(name) if not parts_fit(response)] == []
 
 
@@ -66,8 +66,8 @@ def details(usage, side, *names):
 
 
 @needs_corpus
-def test_safe_31_prompt_tokens_stand():
-    """Safe 31: the host's own prompt and completion stand where its total is their sum."""
+def test_the_hosts_own_counts_stand_where_its_total_is_their_sum():
+    """The host's own prompt and completion stand where its total is their sum."""
     wrong, seen = {}, 0
     for case, response in answers(CHAT):
         usage, raw = response.usage, response.usage.raw
@@ -89,8 +89,8 @@ def test_safe_31_prompt_tokens_stand():
 
 
 @needs_corpus
-def test_safe_31_the_total_names_what_is_beside():
-    """Safe 31: a total above prompt and completion is kept where a figure explains the rest."""
+def test_a_total_above_its_parts_is_kept_where_a_figure_explains_the_rest():
+    """A total above prompt and completion is kept where a figure explains the rest."""
     totals = {
         case.name: (response.usage.total_tokens, raw["total_tokens"])
         for case, response in answers(CHAT)
@@ -107,8 +107,8 @@ COUNTED = [f"{name}TokenCount" for name in ("prompt", "toolUsePrompt", "candidat
 
 
 @needs_corpus
-def test_safe_31_gemini_totals():
-    """Safe 31: where a Gemini answer's figures agree with its total, ours is the same."""
+def test_a_gemini_total_that_agrees_with_its_figures_is_ours():
+    """Where a Gemini answer's figures agree with its total, ours is the same."""
     wrong, seen = {}, 0
     for case, response in answers(GEMINI):
         raw = response.usage.raw
@@ -170,8 +170,8 @@ def chat_usage(prompt, completion, total, **parts):
         (chat_usage(35, 12, 109), (35, 12, None, None, None), 0),
     ],
 )
-def test_safe_31_chat_figures(stream, wire, expected, notes):
-    """Safe 31: each kind of contradiction, whole and streamed; `raw` keeps the figures."""
+def test_each_contradiction_of_chat_figures_is_settled(stream, wire, expected, notes):
+    """Each kind of contradiction, whole and streamed; `raw` keeps the figures."""
     response = chat_answer(wire, stream=stream)
     usage = response.usage
 
@@ -190,8 +190,8 @@ FIGURES = st.integers(0, 50)
 
 
 @given(st.lists(FIGURES | st.none(), min_size=7, max_size=7))
-def test_safe_31_any_figures_fit(figures):
-    """Safe 31: whatever a host reports, no part is larger than its whole, in any dialect."""
+def test_any_reported_figures_fit_their_whole(figures):
+    """Whatever a host reports, no part is larger than its whole, in any dialect."""
     one, two, three, four, five, six, seven = figures
     bodies = {
         CHAT: {
@@ -269,15 +269,15 @@ def gemini_usage(prompt=None, answer=None, thoughts=None, tools=None, total=None
         ([(10, None, 50, None, 99), (10, 5, None, None, 3)], (10, 55)),
     ],
 )
-def test_safe_31_folded_gemini_usage(usages, expected):
-    """Safe 31: folded figures that contradict the total give way to the last that agree."""
+def test_folded_gemini_figures_give_way_to_the_last_that_agree(usages, expected):
+    """Folded figures that contradict the total give way to the last that agree."""
     usage = gemini_stream(*(gemini_usage(*figures) for figures in usages)).usage
 
     assert (usage.input_tokens, usage.output_tokens) == expected
 
 
-def test_safe_31_other_usage_fields_stay():
-    """Safe 31: where counts give way, fields that are no counts are kept."""
+def test_other_usage_fields_stay():
+    """Where counts give way, fields that are no counts are kept."""
     first = gemini_usage(10, None, 50, None, 60, trafficType="ON_DEMAND")
     usage = gemini_stream(first, gemini_usage(10, 5, total=15)).usage
 

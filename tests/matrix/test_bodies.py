@@ -64,7 +64,7 @@ def judged(peer, provider):
 
 @every_provider
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_safe_23_runs(provider, settings):
+def test_the_bodies_of_runs_are_valid(provider, settings):
     """Two rounds, whole and streamed; the strict simulator accepts them too."""
 
     async def work(client):
@@ -84,7 +84,7 @@ def test_safe_23_runs(provider, settings):
 
 
 @every_provider
-def test_safe_23_objects(provider):
+def test_the_bodies_that_ask_for_objects_are_valid(provider):
     """A schema in the provider's own way."""
 
     async def work(client):

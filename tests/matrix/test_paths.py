@@ -89,8 +89,8 @@ MODES = [_generate, _stream, _complete, _client_stream, _execute, _explain, _cou
 
 @every_provider
 @pytest.mark.parametrize("mode", MODES)
-def test_safe_5_a_path_as_url_is_refused(provider, mode, tmp_path):
-    """Safe 5: before anything is sent, and no file is opened."""
+def test_a_path_as_url_is_refused(provider, mode, tmp_path):
+    """Before anything is sent, and no file is opened."""
     if mode is _count and provider == "openai_compatible":
         pytest.skip("it cannot count tokens")
     path = tmp_path / "secret.png"
@@ -108,8 +108,8 @@ def test_safe_5_a_path_as_url_is_refused(provider, mode, tmp_path):
 
 
 @every_provider
-def test_safe_5_decoders_keep_a_path_as_url(provider, tmp_path):
-    """Safe 5: a server that decodes such a request does not fail; sending it on does."""
+def test_decoders_keep_a_path_as_url(provider, tmp_path):
+    """A server that decodes such a request does not fail; sending it on does."""
     path = tmp_path / "secret.png"
     path.write_bytes(PNG)
     for url in (str(path), f"file://{path}", "../secret.png", "~/secret.png", "C:\\secret.png"):
@@ -127,8 +127,8 @@ def test_safe_5_decoders_keep_a_path_as_url(provider, tmp_path):
 
 @every_provider
 @pytest.mark.parametrize("mode", [_generate, _stream])
-def test_safe_5_read_path_urls(provider, mode, tmp_path):
-    """Safe 5: a program that builds all content itself may switch it on, for tool results too."""
+def test_a_program_may_allow_paths_as_urls(provider, mode, tmp_path):
+    """A program that builds all content itself may switch it on, for tool results too."""
     path = tmp_path / "dot.png"
     path.write_bytes(PNG)
     call = Message.assistant([ToolCall(id="call_1", name="look")])
@@ -144,8 +144,8 @@ def test_safe_5_read_path_urls(provider, mode, tmp_path):
 
 
 @every_provider
-def test_safe_5_path_is_read_in_explain(provider, tmp_path):
-    """Safe 5: the program named the file, so the exact request has its bytes."""
+def test_explain_reads_the_file_of_a_path(provider, tmp_path):
+    """The program named the file, so the exact request has its bytes."""
     path = tmp_path / "dot.png"
     path.write_bytes(PNG)
     client = Client(adapters("http://x"))
@@ -155,8 +155,8 @@ def test_safe_5_path_is_read_in_explain(provider, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [Image, Audio, Document])
-def test_safe_5_json_cannot_name_a_file(kind):
-    """Safe 5: only `trust_paths=True` accepts a `path` in JSON."""
+def test_json_cannot_name_a_file(kind):
+    """Only `trust_paths=True` accepts a `path` in JSON."""
     message = Message.user([kind(path="/etc/hostname")])
     request = Request(model="m", messages=[message])
 
@@ -168,8 +168,8 @@ def test_safe_5_json_cannot_name_a_file(kind):
         assert from_json(data, type(value), trust_paths=True) == value
 
 
-def test_safe_5_dicts_cannot_name_a_file():
-    """Safe 5: neither as messages, nor as what a tool returned."""
+def test_dicts_cannot_name_a_file():
+    """Neither as messages, nor as what a tool returned."""
     part = {"kind": "image", "path": "/etc/hostname"}
     message = {"role": "user", "content": [part]}
     client = Client(adapters("http://x"))

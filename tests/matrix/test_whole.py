@@ -130,8 +130,8 @@ guard.hold = True
 
 
 @every_provider
-def test_field_bug_108_a_guard_of_one_function_guards_streams(provider):
-    """In every way of asking: the prompt is not sent, and the tool does not run."""
+def test_a_guard_of_one_function_guards_streams(provider):
+    """In every way of asking: the prompt is not sent, and the tool does not run (field bug 108)."""
     ran = []
     remove = Tool(name="remove", execute=lambda: ran.append(1))
 

@@ -241,7 +241,7 @@ def test_a_smallest_request():
     assert body.keys().isdisjoint(("system", "tools"))
 
 
-def test_safe_22_a_prompt_that_is_too_short_is_not_marked():
+def test_a_prompt_that_is_too_short_is_not_marked():
     """The provider ignores such a mark; with one more character, it may not be too short."""
     least = CLAUDE.min_cache_tokens
     for size, is_marked in ((least - 1, False), (least, True)):
@@ -251,7 +251,7 @@ def test_safe_22_a_prompt_that_is_too_short_is_not_marked():
             assert bool(marks(call.body)) == is_marked
 
 
-def test_safe_22_no_key_without_caching():
+def test_there_is_no_cache_key_without_caching():
     """`caching: false` means no marks and no key."""
     request = Request(model="gpt-6.1-sol", messages="Hi.")
     encode_request = dialects.get("openai_responses").encode_request
@@ -380,8 +380,11 @@ def test_auto_cache_is_never_sent(dialect, wanted, owner):
     assert len(told) == (wanted is not False and dialect != "gemini_generate")
 
 
-def test_field_bug_29_marks_of_system_blocks():
-    """System blocks keep their marks for Anthropic, and are plain text for everybody else."""
+def test_system_blocks_keep_their_marks_for_anthropic_alone():
+    """System blocks keep their marks for Anthropic, and are plain text for everybody else.
+
+    Field bug 29.
+    """
     body = {
         "model": "m",
         "max_tokens": 9,

@@ -27,7 +27,7 @@ def amount(request, profile):
 
 @pytest.mark.parametrize("dialect", dialects.names())
 @pytest.mark.parametrize("provider", [None, *DATA.providers])
-def test_safe_21_more_effort_never_sends_less_thinking(dialect, provider):
+def test_more_effort_never_sends_less_thinking(dialect, provider):
     """Whatever is lowered, raised or turned into a budget, and whatever `max_tokens` allows."""
     for model in MODELS:
         profile = profiles.profile_for(dialect, model, provider)

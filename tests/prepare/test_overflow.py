@@ -55,7 +55,7 @@ def test_calls_and_results_stay_together():
     assert without(history, units[:1]) == (SYSTEM, *turn(2), *turn(3))
 
 
-def test_safe_28_one_long_turn_loses_its_oldest_rounds():
+def test_one_long_turn_loses_its_oldest_rounds():
     """Those that are complete, but not the last one, nor what was asked."""
     rounds = [*tool_round("a"), *tool_round("b", "c"), *tool_round("d")]
     history = (SYSTEM, Message.user("?"), *rounds)

@@ -194,8 +194,8 @@ def test_rules_are_named_once():
 # Settings.
 
 
-def test_field_bug_43_no_temperature_while_thinking():
-    """A model that thinks takes no temperature: it goes, with a warning."""
+def test_no_temperature_while_thinking():
+    """A model that thinks takes no temperature: it goes, with a warning (field bug 43)."""
     profile = Profile(rejected_while_thinking=("temperature", "top_p"))
     request = Request(temperature=0.2, top_p=0.5, seed=7, reasoning_effort="low")
 
@@ -207,8 +207,8 @@ def test_field_bug_43_no_temperature_while_thinking():
     assert told_by(awake, profile)[0] is awake
 
 
-def test_field_bug_76_zero_is_a_value():
-    """Zeros survive where they are taken, and are told of where they are not."""
+def test_zero_is_sent_as_a_value():
+    """Zeros survive where they are taken, and are told of where they are not (field bug 76)."""
     zeros = Request(temperature=0, top_p=0.0, top_k=0, seed=0, max_tokens=0, stop_sequences=())
     generous = Profile(max_output_tokens=9, stop_sequences=1, max_temperature=1)
 
@@ -250,7 +250,7 @@ CLAUDE = Profile(
 
 
 @pytest.mark.parametrize("setting", ["temperature", "top_p", "top_k"])
-def test_safe_21_the_version_that_has_sampling_is_used(setting):
+def test_the_version_that_has_sampling_is_used(setting):
     """Where the model is known to have one, and the caller did not choose."""
     options = {"anthropic_messages": {"betas": ["x"]}}
     request = Request(**{setting: 0}, provider_options=options)
@@ -264,7 +264,7 @@ def test_safe_21_the_version_that_has_sampling_is_used(setting):
     }
 
 
-def test_safe_21_no_other_version_without_need():
+def test_no_other_version_is_used_without_need():
     """A value without effect needs none, nor does one that is dropped while the model thinks."""
     assert told_by(Request(temperature=1), CLAUDE)[1] == [("temperature_implied", "temperature")]
     thinks = replace(CLAUDE, rejected_while_thinking=("temperature",), thinks_by_default=True)
@@ -274,7 +274,7 @@ def test_safe_21_no_other_version_without_need():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_safe_21_temperature_reaches_claude(stream):
+def test_temperature_reaches_claude(stream):
     """In the header and in the body; newer models have none."""
     for model, is_sent in (("claude-haiku-4-5", True), ("claude-opus-5", False)):
         profile = profile_for("anthropic_messages", model, "anthropic")
@@ -382,8 +382,11 @@ def test_forced_choice_is_relaxed(choice):
         check_losses(losses.warnings, request, "strict")
 
 
-def test_field_bug_24_forced_choice_while_thinking():
-    """Claude cannot be forced while it thinks to a budget: that is said before it is sent."""
+def test_a_forced_choice_while_thinking_is_refused_before_sending():
+    """Claude cannot be forced while it thinks to a budget: that is said before it is sent.
+
+    Field bug 24.
+    """
     profile = Profile(
         thinking_modes=("adaptive", "enabled"), thinking_tool_choice={"enabled": ("auto", "none")}
     )

@@ -71,8 +71,8 @@ def test_no_known_effort_is_nearer(effort, known):
         ("medium", ("low", "high"), "high", "effort_raised"),
     ],
 )
-def test_field_bug_43_efforts_are_clamped(effort, known, sent, code):
-    """An effort a model does not know becomes the nearest, with a warning."""
+def test_efforts_are_clamped(effort, known, sent, code):
+    """An effort a model does not know becomes the nearest, with a warning (field bug 43)."""
     request, told = run(nearest_effort, Profile(reasoning_efforts=known), reasoning_effort=effort)
 
     assert request.reasoning_effort == sent
@@ -314,8 +314,11 @@ CLAUDE = Profile(budget_below_max_tokens=True, min_thinking_budget=1024, max_out
 
 
 @given(st.integers(1024, 200_000), st.none() | st.integers(1, 64_000))
-def test_field_bug_44_an_answer_always_fits(budget, limit):
-    """However small the limit and large the budget, the budget sent is below the limit."""
+def test_an_answer_always_fits(budget, limit):
+    """However small the limit and large the budget, the budget sent is below the limit.
+
+    Field bug 44.
+    """
     request, told = run(budget_below_max_tokens, CLAUDE, thinking_budget=budget, max_tokens=limit)
     sent = request.max_tokens or CLAUDE.max_output_tokens
 
@@ -334,8 +337,8 @@ def test_field_bug_44_an_answer_always_fits(budget, limit):
         ((4096, 0), (4096, 0), []),  # only fills the cache
     ],
 )
-def test_field_bug_44_the_budget_gives_way_first(settings, sent, codes):
-    """The limit is raised only where the least budget does not fit into it."""
+def test_the_budget_gives_way_first(settings, sent, codes):
+    """The limit is raised only where the least budget does not fit into it (field bug 44)."""
     budget, limit = settings
     request, told = run(budget_below_max_tokens, CLAUDE, thinking_budget=budget, max_tokens=limit)
 

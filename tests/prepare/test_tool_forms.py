@@ -76,8 +76,11 @@ def test_hosts_without_custom_tools():
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_field_bug_101(dialect):
-    """A deferred tool is sent once a reference has named it; the reference becomes a text."""
+def test_a_deferred_tool_is_sent_once_a_reference_has_named_it(dialect):
+    """A deferred tool is sent once a reference has named it; the reference becomes a text.
+
+    Field bug 101.
+    """
     request = ANTHROPIC.decode_request(WireCall(body=DEFERRED))
     call = dialects.get(dialect).encode_request(request)
     back = dialects.get(dialect).decode_request(call)
@@ -211,8 +214,11 @@ def test_recorded_searches_reach_every_dialect():
 
 
 @pytest.mark.parametrize("dialect", ["anthropic_messages", "gemini_generate", "openai_chat"])
-def test_field_bug_101_tools_of_a_search_in_responses(dialect):
-    """A deferred tool of Codex is sent once a search has loaded it; its own API gets all as is."""
+def test_a_deferred_tool_is_sent_once_a_search_has_loaded_it(dialect):
+    """A deferred tool of Codex is sent once a search has loaded it; its own API gets all as is.
+
+    Field bug 101.
+    """
     responses = dialects.get("openai_responses")
     tool = {"type": "function", "name": "send", "parameters": {"type": "object"}, "strict": False}
     deferred = [{**tool, "defer_loading": True}, {**tool, "name": "lost", "defer_loading": True}]

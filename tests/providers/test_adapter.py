@@ -379,8 +379,8 @@ def test_a_refusal_that_is_cancelled_while_it_is_read():
 
 
 @every_provider
-def test_field_bug_94_text_is_kept_to_the_byte(provider):
-    """Spaces and line ends at either side of it, whole and streamed."""
+def test_text_is_kept_to_the_byte(provider):
+    """Spaces and line ends at either side of it, whole and streamed (field bug 94)."""
     said = "\n  one \t\r\n two\u00a0\n\n"
     with simulated(text(said)) as peer:
         assert complete(peer, peer.ask(provider)).text == said

@@ -57,7 +57,9 @@ def ask(provider, reply, *, stream=False, **fields):
         ("something broke", ServerError, True, 200),
     ],
 )
-def test_an_error_told_with_a_200(provider, stream, error, kind, retryable, status):
+def test_an_error_told_with_a_200_has_its_own_class(
+    provider, stream, error, kind, retryable, status
+):
     """It is the error it would have been with its own status."""
     reply = CannedReply(headers=JSON, body=dumps({"error": error}))
     with pytest.raises(ProviderError) as caught:

@@ -520,8 +520,8 @@ def test_images_that_are_made():
     assert isclose(cost_of(usage, painter).media, 0.12)
 
 
-def test_field_bug_67_reasoning_is_priced_once_within_the_output():
-    """It is a part of `output`, not an addition to it."""
+def test_reasoning_is_priced_once_within_the_output():
+    """It is a part of `output`, not an addition to it (field bug 67)."""
     usage = Usage(input_tokens=10, output_tokens=300, reasoning_tokens=256)
     cost = cost_of(usage, OPENAI)
 
@@ -530,8 +530,11 @@ def test_field_bug_67_reasoning_is_priced_once_within_the_output():
     assert isclose(cost.total, cost.input + cost.output)
 
 
-def test_field_bug_68_every_tier_has_its_own_price():
-    """Writes of five minutes and of an hour, long context, served tiers and batches."""
+def test_every_tier_has_its_own_price():
+    """Writes of five minutes and of an hour, long context, served tiers and batches.
+
+    Field bug 68.
+    """
     parts = {
         name: cost_of(*CASES[name][:2]).total
         for name in (
@@ -549,8 +552,8 @@ def test_field_bug_68_every_tier_has_its_own_price():
     assert len(set(parts.values())) == len(parts)
 
 
-def test_field_bug_69_an_unknown_price_is_none():
-    """Never 0: not for the model, not for the tier, not for the output alone."""
+def test_an_unknown_price_is_none():
+    """Never 0: not for the model, not for the tier, not for the output alone (field bug 69)."""
     for name in ("unknown model", "a tier without a price", "output without a price"):
         usage, prices, *_ = CASES[name]
         assert cost_of(usage, prices) is None

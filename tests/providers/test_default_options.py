@@ -59,8 +59,10 @@ def body_of(row, adapter_options, by="arguments", stream=False, tmp=None, **fiel
 @pytest.mark.parametrize("by", ["arguments", "file"])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("row", ROWS)
-def test_safe_21_options_under_request_under_provider_options(row, stream, by, tmp_path):
-    """Safe 21: in every dialect, whole and streamed, from arguments and from a file."""
+def test_options_of_the_adapter_give_way_to_the_request_and_that_to_provider_options(
+    row, stream, by, tmp_path
+):
+    """In every dialect, whole and streamed, from arguments and from a file."""
     temperature, limit, _ = ROWS[row]
     options = join(nest(temperature, 0.1), nest(limit, 5))
     how = {"by": by, "stream": stream, "tmp": tmp_path}
@@ -76,8 +78,8 @@ def test_safe_21_options_under_request_under_provider_options(row, stream, by, t
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("tokens", [1, 2, 4096, 32_000])
-def test_safe_21_also_where_the_request_asks_for_the_default(row, tokens):
-    """Safe 21: a value that the encoder would write anyway is still the request's."""
+def test_a_request_for_the_default_goes_before_the_options_of_the_adapter(row, tokens):
+    """A value that the encoder would write anyway is still the request's."""
     limit = ROWS[row][1]
     default = body_of("anthropic", {})["max_tokens"]
     for asked in (tokens, default):
@@ -85,8 +87,8 @@ def test_safe_21_also_where_the_request_asks_for_the_default(row, tokens):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_safe_21_the_conversation_and_the_model_are_the_requests(row):
-    """Safe 21: options of an adapter do not replace them."""
+def test_the_conversation_and_the_model_are_the_requests(row):
+    """Options of an adapter do not replace them."""
     messages = ROWS[row][2]
     plain = body_of(row, {})
     assert (
@@ -95,8 +97,8 @@ def test_safe_21_the_conversation_and_the_model_are_the_requests(row):
     )
 
 
-def test_safe_21_fields_inside_of_objects():
-    """Safe 21: what the request does not set stays the adapter's."""
+def test_fields_inside_of_objects_are_merged():
+    """What the request does not set stays the adapter's."""
     options = {"reasoning": {"effort": "high", "summary": "auto"}, "service_tier": "flex"}
     client = Client({"openai": OpenAIAdapter("k", options=options)})
     body = client.explain(Request(model="gpt-5.2", messages="hi", reasoning_effort="low")).body
@@ -105,8 +107,8 @@ def test_safe_21_fields_inside_of_objects():
     assert body["service_tier"] == "flex"
 
 
-def test_safe_21_instructions_of_the_request():
-    """Safe 21: a system message goes before the adapter's own instructions, where there is one."""
+def test_instructions_of_the_request_go_before_those_of_the_adapter():
+    """A system message goes before the adapter's own instructions, where there is one."""
     options = {"system": "By the adapter."}
     asked = (Message.system("By the request."), Message.user("hi"))
 
@@ -117,8 +119,8 @@ def test_safe_21_instructions_of_the_request():
     assert "By the adapter." not in str(body["system"])
 
 
-def test_safe_21_a_setting_that_the_model_lacks():
-    """Safe 21: it is dropped with a warning; the adapter's value does not take its place."""
+def test_a_setting_that_the_model_lacks_is_dropped_with_a_warning():
+    """It is dropped with a warning; the adapter's value does not take its place."""
     client = Client({"anthropic": HttpAdapter("anthropic", "k", options={"temperature": 0.1})})
     plan = client.explain(Request(model="claude-opus-5", messages="hi", temperature=0.5))
 
@@ -126,8 +128,8 @@ def test_safe_21_a_setting_that_the_model_lacks():
     assert [warning.path for warning in plan.warnings] == ["temperature"]
 
 
-def test_safe_21_tools_of_the_adapter_are_added():
-    """Safe 21: a tool that the provider runs, for every call, beside the tools of a request."""
+def test_tools_of_the_adapter_are_added():
+    """A tool that the provider runs, for every call, beside the tools of a request."""
     search = {"type": "web_search"}
     client = Client({"openai": OpenAIAdapter("k", options={"tools": [search]})})
     tool = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
@@ -136,8 +138,8 @@ def test_safe_21_tools_of_the_adapter_are_added():
     assert [each.get("name") or each for each in body["tools"]] == ["look", search]
 
 
-def test_safe_21_options_by_an_alias():
-    """Safe 21: options of `google` are those of `gemini`."""
+def test_options_are_found_by_an_alias():
+    """Options of `google` are those of `gemini`."""
     client = Client({"gemini": HttpAdapter("gemini", "k")})
     options = {"google": {"generationConfig": {"temperature": 0.3}}}
     plan = client.explain(Request(model="gemini:m", messages="hi", provider_options=options))
@@ -158,8 +160,8 @@ def sent(adapter, **fields):
     return {name: call.headers.get(name) for name in HEADERS}
 
 
-def test_safe_21_organization_and_project_are_headers(tmp_path):
-    """Safe 21: as arguments, as options, in a file, and as provider options; never in the body."""
+def test_organization_and_project_are_headers(tmp_path):
+    """As arguments, as options, in a file, and as provider options; never in the body."""
     path = tmp_path / "models.yaml"
     path.write_text(
         "adapters:\n  openai: {api_key: k, organization: org, project: proj}\n"
@@ -176,8 +178,8 @@ def test_safe_21_organization_and_project_are_headers(tmp_path):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_safe_21_the_headers_are_sent(stream):
-    """Safe 21: on the wire too, and for counting tokens."""
+def test_organization_and_project_are_sent_on_the_wire(stream):
+    """On the wire too, and for counting tokens."""
     transport = CannedTransport(lambda _: CannedReply(status=400, body=b"{}"))
     adapter = OpenAIAdapter("k", transport=transport)
     request = Request(model="m", messages="hi", provider_options={"openai": BOTH})
@@ -192,7 +194,7 @@ def test_safe_21_the_headers_are_sent(stream):
     assert transport.requests[0].headers.items() >= HEADERS.items()
 
 
-def test_safe_21_a_row_without_an_organization():
-    """Safe 21: it says so, and where in a file."""
+def test_a_row_without_an_organization_says_so():
+    """It says so, and where in a file."""
     with pytest.raises(ConfigurationError, match="groq has no organization"):
         HttpAdapter("groq", "k", organization="x")

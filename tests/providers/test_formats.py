@@ -25,7 +25,7 @@ INSTRUCTION = SCHEMA_INSTRUCTION.partition("{schema}")[0]
 @every_provider
 @pytest.mark.parametrize("ways", [("prompt",), ("tool", "prompt")])
 @pytest.mark.parametrize("mode", ["whole", "stream"])
-def test_safe_24_a_schema_becomes_an_instruction(provider, ways, mode):
+def test_a_schema_becomes_an_instruction(provider, ways, mode):
     """Through `Client` too; a warning says so, and `strict` refuses."""
     with simulated(text('{"a": "b"}'), profile={"structured_output": ways}) as peer:
         request = peer.ask(provider, response_format=FORM)
@@ -45,7 +45,7 @@ def test_safe_24_a_schema_becomes_an_instruction(provider, ways, mode):
 
 
 @every_provider
-def test_safe_24_the_instruction_without_a_system_prompt(provider):
+def test_without_a_system_prompt_the_instruction_is_in_the_users_message(provider):
     """It is part of the user's message."""
     row = {"structured_output": ("prompt",), "system_prompt": False}
     adapter = HttpAdapter(provider, "k", base_url="https://host.test/v1", profile=row)
@@ -56,7 +56,7 @@ def test_safe_24_the_instruction_without_a_system_prompt(provider):
     assert '"system"' not in json.dumps(call.body)
 
 
-def test_safe_24_a_schema_that_cannot_be_strict():
+def test_a_schema_that_cannot_be_strict_becomes_an_instruction():
     """Anthropic has only strict formats: such a schema becomes an instruction too."""
     free = {"type": "object", "additionalProperties": {"type": "string"}}
     adapter = HttpAdapter("anthropic", "k")
@@ -68,7 +68,7 @@ def test_safe_24_a_schema_that_cannot_be_strict():
     assert [warning.code for warning in call.warnings] == ["structured_output_fallback"]
 
 
-def test_safe_24_json_mode():
+def test_json_mode_becomes_an_instruction_where_a_dialect_has_none():
     """Where a dialect has none, it becomes an instruction; `strict` refuses."""
     with simulated(text("{}")) as peer:
         request = peer.ask("anthropic", response_format=ResponseFormat(type="json"))
@@ -91,7 +91,7 @@ def body(provider, model, **fields):
 
 
 @pytest.mark.parametrize("effort", [None, "low"])
-def test_safe_24_openai_is_asked_for_a_summary(effort):
+def test_openai_is_asked_for_a_summary(effort):
     """With or without an effort."""
     sent, codes = body("openai", "gpt-6-sol", include_thinking=True, reasoning_effort=effort)
 
@@ -102,7 +102,7 @@ def test_safe_24_openai_is_asked_for_a_summary(effort):
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_safe_24_gemini_is_asked_for_thoughts(asked):
+def test_gemini_is_asked_for_thoughts(asked):
     """By its own switch."""
     sent, codes = body("gemini", "gemini-3-pro", include_thinking=asked)
 
@@ -111,7 +111,7 @@ def test_safe_24_gemini_is_asked_for_thoughts(asked):
 
 
 @pytest.mark.parametrize(("asked", "display"), [(True, "summarized"), (False, "omitted")])
-def test_safe_24_claude_is_asked_for_thoughts(asked, display):
+def test_claude_is_asked_for_thoughts(asked, display):
     """Newer models hide them by default; older ones always show them."""
     sent, codes = body("anthropic", "claude-opus-5-5", include_thinking=asked)
 
@@ -122,7 +122,7 @@ def test_safe_24_claude_is_asked_for_thoughts(asked, display):
     assert codes == ["include_thinking_implied" if asked else "include_thinking_dropped"]
 
 
-def test_safe_24_thoughts_of_a_model_without_them():
+def test_a_model_without_thoughts_is_not_asked_for_them():
     """There is nothing to ask for."""
     for provider, model in (("openai", "gpt-4o"), ("gemini", "gemini-2.0-flash")):
         assert body(provider, model, include_thinking=True)[1][0] == "include_thinking_implied"
@@ -133,7 +133,7 @@ def test_safe_24_thoughts_of_a_model_without_them():
 
 @pytest.mark.parametrize("asked", [None, True, False])
 @pytest.mark.parametrize("dialect", ["openai_responses", "gemini_generate"])
-def test_safe_24_it_is_read_again(dialect, asked):
+def test_a_server_reads_that_thoughts_were_asked_for(dialect, asked):
     """What a server receives says it too."""
     codec = dialects.get(dialect)
     request = Request(model="m", messages=(Message.user("hi"),), include_thinking=asked)

@@ -267,22 +267,22 @@ def answer_from(client, model):
 
 
 @pytest.mark.parametrize("model", ["local:llama3", "local:gpt-5.2", "local:smol", "local:no.gguf"])
-def test_safe_3_no_other_model_answers_for_the_named_one(model):
-    """Safe 3: a name that is not the local model's, or a file that is not there, is an error."""
+def test_no_other_model_answers_for_the_named_one(model):
+    """A name that is not the local model's, or a file that is not there, is an error."""
     with pytest.raises(ConfigurationError, match=r"The local model is|does not exist"):
         answer_from(Client.from_env({}), model)
 
 
 @pytest.mark.parametrize("name", ["smollm2", "smollm2-135m", "SmolLM2-135M-Instruct", ""])
-def test_safe_3_the_local_model_answers_to_its_name(name):
-    """Safe 3: or to the beginning of it."""
+def test_the_local_model_answers_to_its_name(name):
+    """Or to the beginning of it."""
     shared = local_server()
 
     assert server_for(name, shared) is shared
 
 
-def test_safe_3_a_file_is_loaded_by_its_path(gguf, tmp_path):
-    """Safe 3: an existing GGUF file after `local:` has a server of its own."""
+def test_a_file_is_loaded_by_its_path(gguf, tmp_path):
+    """An existing GGUF file after `local:` has a server of its own."""
     path = tmp_path / "Other-1B.gguf"
     path.symlink_to(gguf)
     response = answer_from(Client.from_env({}), f"local:{path}")

@@ -41,7 +41,7 @@ REFUSED = [
 @every_provider
 @pytest.mark.parametrize("mode", ["whole", "stream"])
 @pytest.mark.parametrize(("profile", "asked", "kind"), REFUSED)
-def test_safe_9_what_the_turn_asks_for_is_refused(provider, mode, profile, asked, kind):
+def test_what_the_turn_asks_for_is_refused(provider, mode, profile, asked, kind):
     """Images, tools, a forced choice, a schema: no answer comes that never saw them."""
     with simulated(text("hi"), profile=profile) as peer:
         request = peer.ask(provider, **asked)
@@ -81,7 +81,7 @@ def _sync(peer, model, prompt, **options):
 
 @every_provider
 @pytest.mark.parametrize("front", [_generate, _execute, _sync])
-def test_safe_9_the_functions_refuse_too(provider, front):
+def test_the_functions_refuse_too(provider, front):
     """Through `generate`, `execute` and `sync`: nothing is sent."""
     with simulated(text("hi"), profile={"tools": False}) as peer:
         with pytest.raises(UnsupportedError, match="does not support tools"):
@@ -90,7 +90,7 @@ def test_safe_9_the_functions_refuse_too(provider, front):
 
 
 @every_provider
-def test_safe_9_a_screenshot_does_not_kill_a_run(provider):
+def test_a_screenshot_does_not_kill_a_run(provider):
     """Media that a tool returned becomes a note to the model, and a warning."""
     with simulated(tool_call("look"), text("a cat"), profile={"image_types": ()}) as peer:
         model = f"{provider}:{MODELS[provider]}"
@@ -115,14 +115,14 @@ def body(model="gpt-6-sol", messages="hi", **options):
 ENCRYPTED = "reasoning.encrypted_content"
 
 
-def test_safe_9_responses_are_not_stored():
+def test_responses_are_not_stored():
     """By default; thinking comes back with the answer, where the model thinks."""
     assert (body()["store"], body()["include"]) == (False, [ENCRYPTED])
     assert body("gpt-4o")["store"] is False
     assert "include" not in body("gpt-4o")
 
 
-def test_safe_9_the_caller_switches_storing_on():
+def test_the_caller_switches_storing_on():
     """With `store`, or by what only a stored answer makes possible; includes are added to."""
     assert "include" not in body(store=True)
     assert body(store=True)["store"] is True
@@ -135,7 +135,7 @@ def test_safe_9_the_caller_switches_storing_on():
     assert body(store=False)["include"] == [ENCRYPTED]
 
 
-def test_safe_9_a_neutral_profile_adds_nothing():
+def test_a_neutral_profile_adds_nothing():
     """The codec alone encodes what it is given."""
     call = get("openai_responses").encode_request(Request(model="gpt-6-sol", messages="hi"))
 
@@ -159,7 +159,7 @@ WHOLE = [
 ]
 
 
-def test_safe_9_no_bare_reasoning_id_is_replayed():
+def test_no_bare_reasoning_id_is_replayed():
     """Its content is not stored, so the provider could not find it."""
     sent = str(body(messages=BARE)["input"])
 
@@ -175,12 +175,12 @@ def test_safe_9_no_bare_reasoning_id_is_replayed():
 
 
 @pytest.mark.parametrize("history", WHOLE)
-def test_safe_9_reasoning_with_its_content_is_replayed(history):
+def test_reasoning_with_its_content_is_replayed(history):
     """Encrypted, or in the open."""
     assert "rs_1" in str(body(messages=history)["input"])
 
 
-def test_safe_9_a_stored_reasoning_id_is_replayed():
+def test_a_stored_reasoning_id_is_replayed():
     """The caller has stored it."""
     assert "rs_1" in str(body(messages=BARE, store=True)["input"])
 

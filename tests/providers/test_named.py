@@ -53,8 +53,8 @@ VARIABLES = {
 }
 
 
-def test_safe_2_adapters_read_their_variables(monkeypatch):
-    """Safe 2: where a key, address or header is not given; what is given goes first."""
+def test_adapters_read_their_variables(monkeypatch):
+    """Where a key, address or header is not given; what is given goes first."""
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     made = [OpenAIAdapter(), AnthropicAdapter(), GeminiAdapter(), HttpAdapter("groq")]
@@ -72,8 +72,8 @@ def test_safe_2_adapters_read_their_variables(monkeypatch):
     assert HttpAdapter(find_provider("groq"))._key is None  # a row has only names
 
 
-def test_safe_2_a_bad_address_names_its_variable(monkeypatch):
-    """Safe 2: and not the value, which may hold a password."""
+def test_a_bad_address_names_its_variable(monkeypatch):
+    """And not the value, which may hold a password."""
     monkeypatch.setenv("OPENAI_BASE_URL", "https://a:hunter2@b")
     with pytest.raises(ConfigurationError, match="check OPENAI_BASE_URL") as caught:
         OpenAIAdapter("k")

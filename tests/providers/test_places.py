@@ -46,7 +46,7 @@ def texts(request):
 @every_provider
 @both_modes
 @pytest.mark.parametrize("blank", ["", "  \n"])
-def test_safe_36_an_empty_system_message_is_left_out(provider, stream, blank):
+def test_an_empty_system_message_is_left_out(provider, stream, blank):
     """Alone, or beside another."""
     received, codes = told(provider, Message.system(blank), USER, stream=stream)
     assert texts(received) == []
@@ -58,7 +58,7 @@ def test_safe_36_an_empty_system_message_is_left_out(provider, stream, blank):
 
 
 @every_provider
-def test_safe_36_system_messages_stay_separate(provider):
+def test_system_messages_stay_separate(provider):
     """Each keeps its own block, for cache marks and the way back."""
     received, codes = told(provider, Message.system("a"), Message.system("b"), USER)
 
@@ -67,7 +67,7 @@ def test_safe_36_system_messages_stay_separate(provider):
 
 
 @every_provider
-def test_safe_36_or_are_joined(provider):
+def test_system_messages_are_joined_for_a_host_that_accepts_one(provider):
     """For a host that accepts only one, with a blank line between them."""
     row = {"single_system_prompt": True}
     prompts = (Message.system("a"), Message.system(""), Message.developer("b"))
@@ -77,7 +77,7 @@ def test_safe_36_or_are_joined(provider):
     assert codes == [("empty_message_dropped", "messages[1]"), ("messages_merged", "messages[2]")]
 
 
-def test_safe_36_hosts_that_accept_one_system_message():
+def test_hosts_that_accept_one_system_message_are_known():
     """Chat templates of open models often do."""
     for provider in ("vllm", "llamacpp"):
         assert HttpAdapter(provider).profile_for("m").single_system_prompt
@@ -88,7 +88,7 @@ def test_safe_36_hosts_that_accept_one_system_message():
 
 @pytest.mark.parametrize("provider", ["openai_compatible", "anthropic", "gemini"])
 @both_modes
-def test_safe_36_an_image_in_a_system_message_is_moved(provider, stream):
+def test_an_image_in_a_system_message_is_moved(provider, stream):
     """To the user's message, with a note."""
     received, codes = told(provider, SYSTEM, USER, stream=stream)
 
@@ -99,14 +99,14 @@ def test_safe_36_an_image_in_a_system_message_is_moved(provider, stream):
 
 
 @pytest.mark.parametrize("provider", ["openai_compatible", "anthropic", "gemini"])
-def test_safe_36_or_refused(provider):
+def test_an_image_in_a_system_message_is_refused_by_profile(provider):
     """By profile: instructions apply to the current turn."""
     with pytest.raises(UnsupportedError, match="image in a message of the role system"):
         told(provider, SYSTEM, USER, row={"moves_media": False})
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai_compatible", "anthropic"])
-def test_safe_36_an_image_of_the_assistant(provider):
+def test_an_image_of_the_assistant_is_moved_to_the_next_user_message(provider):
     """It is moved to the user's next message; where it is not, it is lost with a warning."""
     received, codes = told(provider, USER, ASSISTANT, USER)
     assert [part.kind for part in received.messages[-1].content] == ["image", "text"]
@@ -117,7 +117,7 @@ def test_safe_36_an_image_of_the_assistant(provider):
     assert ("image_dropped", "messages[1].content[1]") in codes
 
 
-def test_safe_36_where_the_format_has_a_place_it_stays():
+def test_an_image_stays_where_the_format_has_a_place_for_it():
     """Gemini's models show images; OpenAI's instructions may hold them."""
     received, codes = told("gemini", USER, ASSISTANT, USER)
     assert [part.kind for part in received.messages[1].content] == ["text", "image"]
@@ -128,7 +128,7 @@ def test_safe_36_where_the_format_has_a_place_it_stays():
 
 
 @every_provider
-def test_safe_36_detail(provider):
+def test_detail_is_sent_or_a_warning_says_that_it_is_not(provider):
     """It is sent, or a warning says that it is not."""
     received, codes = told(provider, Message(role="user", content=(PNG,)))
 
@@ -140,7 +140,7 @@ def test_safe_36_detail(provider):
 
 
 @every_provider
-def test_safe_36_names(provider):
+def test_names_are_sent_or_a_warning_says_that_they_are_not(provider):
     """They are sent, or a warning says that they are not, in every message."""
     roles = ("system", "user", "assistant", "user")
     history = [Message(role=role, content="x", name=f"n{i}") for i, role in enumerate(roles)]
@@ -157,7 +157,7 @@ def test_safe_36_names(provider):
 
 @every_provider
 @pytest.mark.parametrize("verbosity", ["low", "medium", "high"])
-def test_safe_36_verbosity_as_an_instruction(provider, verbosity):
+def test_verbosity_becomes_an_instruction_by_profile(provider, verbosity):
     """If the profile says so; otherwise a warning."""
     received, codes = told(provider, row={"verbosity": "instruction"}, verbosity=verbosity)
     instruction = VERBOSITY_INSTRUCTIONS.get(verbosity)
@@ -171,7 +171,7 @@ def test_safe_36_verbosity_as_an_instruction(provider, verbosity):
 
 
 @every_provider
-def test_safe_36_parallel_calls_where_they_are_the_default(provider):
+def test_asking_for_parallel_calls_loses_nothing_where_they_are_the_default(provider):
     """Asking for what happens anyway loses nothing."""
     tool = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
     received, codes = told(provider, tools=(tool,), parallel_tool_calls=True, on_loss="strict")
@@ -196,7 +196,7 @@ def schema(**more):
 
 @every_provider
 @pytest.mark.parametrize("strict", [True, None])
-def test_safe_36_keys_that_no_target_knows(provider, strict):
+def test_keys_that_no_target_knows_are_stripped(provider, strict):
     """Those that schema libraries leave are stripped; properties of the same names stay."""
     foreign = {"~standard": {"vendor": "zod"}, "def": {"type": "object"}}
     if strict:
@@ -214,7 +214,7 @@ def test_safe_36_keys_that_no_target_knows(provider, strict):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_safe_36_an_anchor_that_is_used(provider):
+def test_a_schema_that_uses_an_anchor_is_not_strict(provider):
     """A schema that refers to it cannot be strict."""
     linked = {"type": "object", "properties": {"a": {"$ref": "#b"}}, "required": ["a"]}
     linked |= {"$defs": {"b": {"$anchor": "b", "type": "string"}}, "additionalProperties": False}

@@ -211,7 +211,7 @@ def outcome(provider, row, *, stream=False, **fields):
 
 
 @pytest.mark.parametrize("field", Profile.__struct_fields__)
-def test_safe_22_every_field_is_enforced(field):
+def test_every_field_is_enforced(field):
     """A request that meets the limit is sent otherwise, or not at all."""
     if field in EXEMPT:
         return
@@ -232,7 +232,7 @@ def test_safe_22_every_field_is_enforced(field):
 
 @every_provider
 @pytest.mark.parametrize("row", [{"streaming": False}, {"streaming_tool_calls": False}])
-def test_safe_22_a_stream_that_is_not_supported_is_replayed(provider, row):
+def test_a_stream_that_is_not_supported_is_replayed(provider, row):
     """The whole answer is read, and delivered as events by the same grammar."""
     answer = text("Let me look.") + tool_call("look", a="b")
     with simulated(answer, profile=row) as peer:
@@ -251,7 +251,7 @@ def test_safe_22_a_stream_that_is_not_supported_is_replayed(provider, row):
 
 
 @every_provider
-def test_safe_22_text_is_streamed_where_only_calls_are_not(provider):
+def test_text_is_streamed_where_only_calls_are_not(provider):
     """Without tools, a stream is a stream."""
     with simulated(text("hi"), profile={"streaming_tool_calls": False}) as peer:
         assert stream(peer, peer.ask(provider))[0][-1].response.text == "hi"
@@ -261,7 +261,7 @@ def test_safe_22_text_is_streamed_where_only_calls_are_not(provider):
 
 
 @every_provider
-def test_safe_22_calls_that_only_come_in_streams(provider):
+def test_a_whole_answer_is_joined_from_a_stream_where_calls_only_come_in_streams(provider):
     """The whole answer is joined from a stream."""
     row = {"tool_calls": {"non_streaming": False, "streaming_mode": "deltas", "parallel": True}}
     answer = text("Let me look.") + tool_call("look", a="b")
@@ -281,7 +281,7 @@ def test_safe_22_calls_that_only_come_in_streams(provider):
 @pytest.mark.parametrize("non_streaming", [True, False])
 @pytest.mark.parametrize("mode", ["none", "deltas"])
 @pytest.mark.parametrize("parallel", [True, False])
-def test_safe_22_tool_calls_read_back_equal(non_streaming, mode, parallel):
+def test_tool_calls_read_back_equal(non_streaming, mode, parallel):
     """What a file says about tool calls is what the capabilities say."""
     has_tools = non_streaming or mode == "deltas"
     calls = {
@@ -297,21 +297,21 @@ def test_safe_22_tool_calls_read_back_equal(non_streaming, mode, parallel):
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_safe_22_tool_calls_in_short(value):
+def test_a_bool_stands_for_all_of_tool_calls(value):
     """A bool stands for all of it or nothing."""
     profile = make_profile({"file": check_row({"tool_calls": value}, "file")}, "openai_chat")
 
     assert profile.tools is profile.whole_tool_calls is profile.parallel_tool_calls is value
 
 
-def test_safe_22_wrong_tool_calls():
+def test_wrong_tool_calls_are_refused_by_row_and_key():
     """The error names the row and the key."""
     with pytest.raises(ConfigurationError, match=r"'mine': key 'tool_calls'.*streaming_mode"):
         check_row({"tool_calls": {"streaming_mode": "chunks"}}, "mine")
 
 
 @every_provider
-def test_safe_22_no_such_mode(provider):
+def test_an_unknown_mode_is_refused(provider):
     """A typo is not a mode that the model lacks."""
     adapter = HttpAdapter(provider, "k", base_url="https://host.test")
     with pytest.raises(ConfigurationError, match=r"'bogus'; there are auto, none, required, named"):
@@ -332,7 +332,7 @@ def test_safe_22_no_such_mode(provider):
     ],
 )
 @pytest.mark.parametrize("mode", ["whole", "stream"])
-def test_safe_22_a_model_that_does_not_chat(provider, model, function, mode):
+def test_a_model_that_does_not_chat_names_the_function_to_use(provider, model, function, mode):
     """The error names the function to use."""
     request = Request(provider=provider, model=model, messages="hi")
 
@@ -354,7 +354,7 @@ def test_safe_22_a_model_that_does_not_chat(provider, model, function, mode):
 
 @every_provider
 @pytest.mark.parametrize("mode", ["whole", "stream"])
-def test_safe_22_too_long_for_the_window(provider, mode):
+def test_a_request_too_long_for_the_window_is_not_sent(provider, mode):
     """Nothing is sent, and the error says how long it is; `on_loss="warn"` sends it."""
     with simulated(text("hi"), profile={"context_window": 1000}) as peer:
         request = peer.ask(provider, messages="word " * 2000)
@@ -367,7 +367,7 @@ def test_safe_22_too_long_for_the_window(provider, mode):
         assert complete(peer, msgspec.structs.replace(request, on_loss="warn")).text == "hi"
 
 
-def test_safe_22_the_window_is_not_guessed():
+def test_the_window_is_not_guessed():
     """Within the error of the estimate, and with media of unknown size, the provider decides."""
     row = {"context_window": 1000}
     url = Message.user([Document(url="https://host.test/a.pdf", media_type="application/pdf")] * 99)
@@ -380,7 +380,7 @@ def test_safe_22_the_window_is_not_guessed():
 
 
 @every_provider
-def test_safe_22_calls_and_thinking_in_the_history(provider):
+def test_earlier_calls_are_text_for_a_model_without_tools_and_thinking_goes(provider):
     """A model without tools reads the earlier calls as text; one without thinking reads none."""
     row = {"tools": False, "thinking": False}
     own = {DIALECTS[provider]: {}}
@@ -399,7 +399,7 @@ def test_safe_22_calls_and_thinking_in_the_history(provider):
 
 
 @every_provider
-def test_safe_22_no_system_prompt(provider):
+def test_an_instruction_is_user_text_for_a_model_without_system_prompts(provider):
     """The instruction is sent as user text, in the first place."""
     history = (Message.system("be kind"), USER)
     body, _, codes = outcome(provider, {"system_prompt": False}, messages=history)
@@ -411,7 +411,7 @@ def test_safe_22_no_system_prompt(provider):
 
 
 @every_provider
-def test_safe_22_no_prefill(provider):
+def test_a_prefill_is_refused_for_a_model_without_prefill(provider):
     """It is refused; who accepts the loss gets a user message that asks to continue."""
     error = outcome(provider, {"prefill": False}, messages=(USER, MODEL))
     assert isinstance(error, UnsupportedError)
@@ -422,7 +422,7 @@ def test_safe_22_no_prefill(provider):
     assert "Continue your last message" in body
 
 
-def test_safe_22_a_paused_turn_is_no_prefill():
+def test_a_paused_turn_is_no_prefill():
     """The provider asked to get its own blocks back."""
     block = Opaque(dialect="anthropic_messages", data={"type": "server_tool_use", "id": "s"})
     history = (USER, Message(role="assistant", content=(block, Text(text="so"))))
@@ -431,13 +431,13 @@ def test_safe_22_a_paused_turn_is_no_prefill():
     assert codes == []
 
 
-def test_safe_22_every_case_is_of_a_field():
+def test_every_case_is_of_a_field_that_exists():
     """The table above has no fields that are gone."""
     assert CASES.keys() | EXEMPT == {*Profile.__struct_fields__}
 
 
 @every_provider
-def test_safe_22_an_overflow_that_was_not_sent_is_truncated(provider):
+def test_an_overflow_that_was_not_sent_is_truncated(provider):
     """`on_overflow` applies to it as to the provider's own error."""
     history = []
     for number in range(8):

@@ -27,7 +27,7 @@ def dry_run(provider, *, adapter_options=None, stream=False, **fields):
 @every_provider
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("by", ["provider", "dialect"])
-def test_safe_8_tools_among_the_options_are_added(provider, stream, by):
+def test_tools_among_the_options_are_added(provider, stream, by):
     """To `tools=`, and to the tools of the adapter's own options."""
     name = provider if by == "provider" else DIALECTS[provider]
     more = {"type": "house_tool"}
@@ -46,7 +46,7 @@ def test_safe_8_tools_among_the_options_are_added(provider, stream, by):
 
 
 @every_provider
-def test_safe_8_options_alone_are_the_tools(provider):
+def test_tools_among_the_options_alone_are_the_tools(provider):
     """A choice among them is a choice."""
     options = {provider: {"tools": [BUILTIN[provider]], "auto_cache": False}}
     call = dry_run(provider, tool_choice=ToolChoice(mode="required"), provider_options=options)
@@ -56,7 +56,7 @@ def test_safe_8_options_alone_are_the_tools(provider):
 
 
 @every_provider
-def test_safe_8_a_misspelt_provider(provider):
+def test_a_misspelt_provider_is_told_the_right_name(provider):
     """Its options are not sent; the warning has the right name."""
     call = dry_run(provider, provider_options={f"{provider}s": {"metadata": {}}})
 
@@ -66,7 +66,7 @@ def test_safe_8_a_misspelt_provider(provider):
     assert f"did you mean {provider!r}?" in warning.message
 
 
-def test_safe_8_options_for_other_providers_are_usual():
+def test_options_for_other_providers_are_no_mistake():
     """A request may go to any of several."""
     assert dry_run("openai", provider_options={"anthropic": {"betas": ["x"]}}).warnings == ()
 
@@ -80,7 +80,7 @@ def test_safe_8_options_for_other_providers_are_usual():
         ("gemini", "safetySetings", "safetySettings"),
     ],
 )
-def test_safe_8_a_misspelt_option(provider, name, meant):
+def test_a_misspelt_option_is_sent_with_a_note(provider, name, meant):
     """It is sent, because it may be new, with a note."""
     call = dry_run(provider, provider_options={provider: {name: "x"}})
 
@@ -95,7 +95,7 @@ def test_safe_8_a_misspelt_option(provider, name, meant):
 
 @pytest.mark.parametrize("name", ["betas", "beta_headers", "beta_features"])
 @pytest.mark.parametrize(("flags", "header"), [("one-flag", "one-flag"), (["a", "b"], "a,b")])
-def test_safe_8_beta_flags(name, flags, header):
+def test_a_string_is_one_beta_flag(name, flags, header):
     """A string is one flag, and no name of theirs is sent in the body."""
     call = dry_run("anthropic", provider_options={"anthropic": {name: flags}})
 
@@ -106,7 +106,7 @@ def test_safe_8_beta_flags(name, flags, header):
 
 @every_provider
 @pytest.mark.parametrize("mode", ["auto", "none"])
-def test_safe_8_a_choice_without_tools_is_omitted(provider, mode):
+def test_a_choice_without_tools_is_omitted(provider, mode):
     """With a note: there is nothing to choose from."""
     call = dry_run(provider, tool_choice=ToolChoice(mode=mode))
 
@@ -115,7 +115,7 @@ def test_safe_8_a_choice_without_tools_is_omitted(provider, mode):
 
 
 @every_provider
-def test_safe_8_a_forced_choice_without_tools_is_refused(provider):
+def test_a_forced_choice_without_tools_is_refused(provider):
     """Unless the caller accepts the loss: it is what the turn asks for."""
     choice = ToolChoice(mode="required")
     with pytest.raises(UnsupportedToolChoiceError, match="needs tools"):

@@ -41,8 +41,8 @@ def adapter_for(provider, transport=None):
 
 
 @pytest.mark.parametrize("provider", CHAT_ROWS)
-def test_safe_23_chat_rows_ask_for_usage(provider):
-    """Field bug 106: every Chat row asks for the usage of a stream, except where it is refused."""
+def test_chat_rows_ask_for_usage(provider):
+    """Every Chat row asks for the usage of a stream, except where it is refused (field bug 106)."""
     body = adapter_for(provider).dry_run(REQUEST, stream=True).body
     whole = adapter_for(provider).dry_run(REQUEST).body
 
@@ -51,7 +51,7 @@ def test_safe_23_chat_rows_ask_for_usage(provider):
     assert "stream_options" not in whole
 
 
-def test_safe_23_the_request_for_usage_can_be_switched_off():
+def test_the_request_for_usage_can_be_switched_off():
     """By an option of the call, or by the profile for a host that refuses the field."""
     options = {"openai_compatible": {"stream_options": {"include_usage": False}}}
     request = Request(model="m", messages="hi", provider_options=options)
@@ -114,7 +114,7 @@ def answer(provider, *, stream, body=None):
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("provider", VENDORS)
-def test_safe_23_unreported_usage_is_an_estimate(provider, stream):
+def test_unreported_usage_is_an_estimate(provider, stream):
     """It is marked as one, with one warning; it is never 0/0."""
     response = answer(provider, stream=stream)
 
@@ -125,7 +125,7 @@ def test_safe_23_unreported_usage_is_an_estimate(provider, stream):
     assert codes(response) == ["usage_estimated"]
 
 
-def test_safe_23_a_whole_answer_to_a_stream_is_estimated_too():
+def test_a_whole_answer_to_a_stream_is_estimated_too():
     """A server that does not stream, and reports nothing."""
     body = body_of("openai_chat", stream=False)
     response = answer("openai_compatible", stream=True, body=body)
@@ -135,7 +135,7 @@ def test_safe_23_a_whole_answer_to_a_stream_is_estimated_too():
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_safe_23_reported_usage_is_not_an_estimate(stream):
+def test_reported_usage_is_not_an_estimate(stream):
     """Figures of the provider stand as they are."""
     content_type, data = body_of("openai_chat", stream=stream)
     usage = b'"usage": {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3}, "choices"'

@@ -116,8 +116,11 @@ def test_as_an_error_of_a_stream(dialect):
 
 @pytest.mark.parametrize("dialect", dialects.names())
 @pytest.mark.parametrize("delay", [None, 7.0])
-def test_field_bug_103_a_rate_limit_has_a_delay(dialect, delay):
-    """Codex gives up after a 429 without `retry-after`; the error's own delay stands."""
+def test_a_rate_limit_has_a_delay(dialect, delay):
+    """Codex gives up after a 429 without `retry-after`; the error's own delay stands.
+
+    Field bug 103.
+    """
     incoming = Incoming(WireCall(path="/"), Route("answer", dialect), {}, None)
     reply = error_reply(incoming, RateLimitError("slow down", retry_after=delay))
 
@@ -135,8 +138,8 @@ SPENT_STATUSES = {
 
 @pytest.mark.parametrize("dialect", dialects.names())
 @pytest.mark.parametrize("kind", [QuotaExceededError, BudgetExceededError])
-def test_field_bug_103_spent_money_is_final(dialect, kind):
-    """With another status an agent would try again for ever."""
+def test_spent_money_is_final(dialect, kind):
+    """With another status an agent would try again for ever (field bug 103)."""
     incoming = Incoming(WireCall(path="/"), Route("answer", dialect), {}, None)
     reply = error_reply(incoming, kind("The budget is spent."))
     (body,) = reply.chunks
@@ -196,8 +199,11 @@ SPENT_STATUS = {
         QuotaExceededError("No credit.", status_code=429),
     ],
 )
-def test_field_bug_103_spent_money_stops_an_agent(client, error):
-    """Each client gets the status after which it stops, whatever the upstream sent."""
+def test_spent_money_stops_an_agent(client, error):
+    """Each client gets the status after which it stops, whatever the upstream sent.
+
+    Field bug 103.
+    """
     status, headers, body = dialects.get(client).encode_error(error)
 
     assert status == SPENT_STATUS[client]
@@ -207,8 +213,8 @@ def test_field_bug_103_spent_money_stops_an_agent(client, error):
 
 
 @pytest.mark.parametrize("client", SPENT_STATUS)
-def test_field_bug_103_in_the_codec(client):
-    """A rate limit has a delay also where a dialect is used alone."""
+def test_a_rate_limit_has_a_delay_in_the_codec_too(client):
+    """A rate limit has a delay also where a dialect is used alone (field bug 103)."""
     _, headers, _ = dialects.get(client).encode_error(RateLimitError("Slow down.", status_code=429))
 
     assert headers["retry-after"] == "1"

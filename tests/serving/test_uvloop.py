@@ -25,7 +25,7 @@ def run(loop, work):
 
 
 @every_loop
-def test_safe_37_the_simulator_serves_under_uvloop(loop):
+def test_the_simulator_serves_under_uvloop(loop):
     """Whole answers and streams of every dialect, and a clean end."""
 
     async def work():
@@ -49,7 +49,7 @@ def test_safe_37_the_simulator_serves_under_uvloop(loop):
 
 @every_loop
 @pytest.mark.parametrize("fault", [reset, cut])
-def test_safe_37_faults_under_uvloop(loop, fault):
+def test_connections_are_reset_and_cut_under_uvloop(loop, fault):
     """A connection is reset or cut, before the head and in the middle."""
 
     async def work(place, way):
@@ -71,7 +71,7 @@ def test_safe_37_faults_under_uvloop(loop, fault):
 
 
 @every_loop
-def test_safe_37_a_reset_is_a_reset(loop):
+def test_a_reset_is_not_the_end_of_the_body(loop):
     """The client sees RST, not the end of the body."""
 
     async def work():

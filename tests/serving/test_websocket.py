@@ -17,8 +17,8 @@ UPGRADE = {
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/responses"])
-def test_safe_37_field_bug_102_a_websocket_gets_426(path):
-    """Codex tries a WebSocket first, and falls back to HTTP only after a 426."""
+def test_a_websocket_gets_426(path):
+    """Codex tries a WebSocket first, and falls back to HTTP only after a 426 (field bug 102)."""
     reply = call(Simulator(text("hi")), path, headers=UPGRADE, method="GET")
 
     assert reply.status == 426
@@ -26,7 +26,7 @@ def test_safe_37_field_bug_102_a_websocket_gets_426(path):
     assert call(Simulator(text("hi")), path, method="GET").status == 404
 
 
-def test_safe_37_a_websocket_gets_426_on_a_socket():
+def test_a_websocket_gets_426_on_a_socket():
     """Over HTTP, with the headers that clients send."""
 
     async def ask(port):
@@ -42,7 +42,7 @@ def test_safe_37_a_websocket_gets_426_on_a_socket():
 
 
 @pytest.mark.parametrize("extensions", [{"websocket.http.response": {}}, {}, None])
-def test_safe_37_a_websocket_scope_is_refused(extensions):
+def test_a_websocket_scope_is_refused(extensions):
     """Another ASGI server hands WebSockets over: 426 if it can send a status, else a close."""
     scope = {"type": "websocket", "path": "/v1/responses", "headers": []}
     sent = []

@@ -89,7 +89,7 @@ def turns(count, *, marked):
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_safe_23_marked_prefixes_only(marked):
+def test_only_marked_prefixes_are_written_and_read(marked):
     """Where the vendor needs marks, nothing else is written or read."""
     cache = PrefixCache()
     first, second = (
@@ -103,7 +103,7 @@ def test_safe_23_marked_prefixes_only(marked):
     assert second.input_tokens == count_text(prompt_text(turns(2, marked=marked)))
 
 
-def test_safe_23_a_conversation_reads_what_its_last_turn_wrote():
+def test_a_conversation_reads_what_its_last_turn_wrote():
     """The rest up to the mark is written; more than twenty blocks back nothing is found."""
     cache = PrefixCache()
     mark = {CLAUDE: {"cache_control": {"type": "ephemeral"}}}
@@ -125,7 +125,7 @@ def test_safe_23_a_conversation_reads_what_its_last_turn_wrote():
 
 
 @pytest.mark.parametrize("place", ["tool", "builtin", "system"])
-def test_safe_23_a_mark_on_tools_or_system_text(place):
+def test_a_mark_on_tools_or_system_text_caches_what_stands_before_it(place):
     """What stands before it is read again, whatever follows."""
     tool = ToolDefinition(name="f", description=LONG, extra=MARK if place == "tool" else {})
     builtin = BuiltinTool(

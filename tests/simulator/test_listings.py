@@ -34,7 +34,7 @@ def test_vectors_are_of_length_one_and_equal_for_equal_texts(texts, size):
         assert embed({"input": text, "dimensions": size})["data"][0]["embedding"] == vector
 
 
-def test_vectors_in_base64():
+def test_vectors_are_sent_in_base64():
     """As the vendor's client asks for them."""
     plain = embed({"input": "a"})["data"][0]["embedding"]
     text = embed({"input": "a", "encoding_format": "base64"})["data"][0]["embedding"]

@@ -61,7 +61,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("path", "body"), INVALID.values(), ids=INVALID)
-def test_safe_23_invalid_bodies_are_refused_if_told(path, body):
+def test_invalid_bodies_are_refused_if_told(path, body):
     """With `strict` a 400 in the vendor's form; without, an answer as before."""
     strict, lenient = Simulator(text("in"), strict=True), Simulator(text("in"))
     reply = call(strict, path, body, CLAUDE)
@@ -72,7 +72,7 @@ def test_safe_23_invalid_bodies_are_refused_if_told(path, body):
     assert call(lenient, path, body, CLAUDE).status == 200
 
 
-def test_safe_23_an_unknown_field_is_named():
+def test_an_unknown_field_is_named():
     """In the vendors' words, not in those of our options."""
     reply = call(Simulator(text("in"), strict=True), *chat(temprature=1))
 
@@ -81,7 +81,7 @@ def test_safe_23_an_unknown_field_is_named():
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_safe_23_valid_bodies_pass(dialect, stream):
+def test_valid_bodies_pass(dialect, stream):
     """What our own client encodes is accepted."""
     reply = ask(Simulator(text("in"), strict=True), dialect, hello(), stream=stream)
 
@@ -90,7 +90,7 @@ def test_safe_23_valid_bodies_pass(dialect, stream):
 
 @pytest.mark.skipif(not corpus.is_here(), reason="the recordings are not at hand")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_safe_23_recorded_requests_are_accepted(dialect):
+def test_recorded_requests_are_accepted(dialect):
     """A strict simulator refuses none of the requests that the vendors answered."""
     refused = {}
     for record in corpus.records(dialect):

@@ -53,7 +53,7 @@ def test_capabilities_are_json(profile):
     assert msgspec.json.decode(msgspec.json.encode(found), type=AdapterCapabilities) == found
 
 
-def test_safe_21_a_neutral_profile_declares_nothing():
+def test_a_neutral_profile_declares_nothing():
     """What is unknown is None: a search by capability takes it as no."""
     assert AdapterCapabilities(Profile()) == AdapterCapabilities()
     assert AdapterCapabilities().supports_tools is None

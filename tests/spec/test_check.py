@@ -175,8 +175,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("fields", "path"), WRONG)
-def test_safe_20_wrong_values(fields, path):
-    """Safe 20: the error names the path, what is wanted, and what was given."""
+def test_wrong_values_are_refused_by_their_path(fields, path):
+    """The error names the path, what is wanted, and what was given."""
     with pytest.raises(ConfigurationError) as caught:
         check_request(Request(**{"model": "m", "messages": "?", **fields}))
     assert path in str(caught.value)
@@ -184,23 +184,23 @@ def test_safe_20_wrong_values(fields, path):
 
 @settings(deadline=None)
 @given(requests())
-def test_safe_20_right_values(request):
-    """Safe 20: what the language can say is not refused."""
+def test_right_values_are_accepted(request):
+    """What the language can say is not refused."""
     check_request(request)
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recordings")
 @pytest.mark.parametrize("name", dialects.names())
-def test_safe_20_recorded_requests(name):
-    """Safe 20: what a provider has accepted is not refused."""
+def test_recorded_requests_are_accepted(name):
+    """What a provider has accepted is not refused."""
     decode = dialects.get(name).decode_request
     for case in corpus.cases(name):
         if case.call is not None and case.status < 400:
             check_request(decode(case.call))
 
 
-def test_safe_20_nulls_and_nans():
-    """Safe 20: a null in arguments or results is right; a NaN beside it is found."""
+def test_a_null_is_accepted_and_a_nan_beside_it_refused():
+    """A null in arguments or results is right; a NaN beside it is found."""
     call = ToolCall(id="a", name="f", arguments={"x": None})
     check_request(Request(model="m", messages=[Message.assistant([call])]))
     check_request(Request(model="m", messages=[Message.tool_result("a", {"x": None})]))
@@ -213,8 +213,8 @@ def test_safe_20_nulls_and_nans():
             )
 
 
-def test_safe_20_types_seen_before():
-    """Safe 20: types that were right once do not make a wrong value right."""
+def test_a_wrong_value_of_types_seen_before_is_refused():
+    """Types that were right once do not make a wrong value right."""
     thinking = Thinking(text="hm", signature="s")
     check_request(Request(model="m", messages=[Message.assistant([thinking])]))
     call = ToolCall(id="a", name="f", type="custom", raw_arguments="x")
@@ -227,8 +227,8 @@ def test_safe_20_types_seen_before():
         check_request(Request(model="m", messages=[Message.assistant([thinking, wrong])]))
 
 
-def test_safe_20_deep_values():
-    """Safe 20: they are refused without recursion, and described by their type."""
+def test_deep_values_are_refused_without_recursion():
+    """They are refused without recursion, and described by their type."""
     cycle = {"again": []}
     cycle["again"].append(cycle)
     shared = {"a": 1}
@@ -245,8 +245,8 @@ def test_safe_20_deep_values():
 
 
 @pytest.mark.parametrize("kind", [*PART_TYPES, ToolDefinition, ToolChoice, ResponseFormat])
-def test_safe_20_every_field_is_checked(kind):
-    """Safe 20: an object of no known type is refused in each field, whatever the field is."""
+def test_every_field_is_checked(kind):
+    """An object of no known type is refused in each field, whatever the field is."""
     required = {field.name: "x" for field in msgspec.structs.fields(kind) if field.required}
     for field in msgspec.structs.fields(kind):
         holder = kind(**required)
@@ -263,8 +263,8 @@ def test_safe_20_every_field_is_checked(kind):
             check_request(Request(**fields))
 
 
-def test_safe_20_derived_classes():
-    """Safe 20: a class that an application derived is checked by the fields of ours."""
+def test_derived_classes_are_checked_by_the_fields_of_ours():
+    """A class that an application derived is checked by the fields of ours."""
 
     class Tagged(Message, frozen=True, kw_only=True):
         tag: int | list[str] = 0
@@ -277,8 +277,8 @@ def test_safe_20_derived_classes():
 # What constructors accept.
 
 
-def test_safe_20_the_one_value_by_position():
-    """Safe 20: text, a URL, bytes or a path."""
+def test_the_one_value_by_position_is_text_url_bytes_or_path():
+    """Text, a URL, bytes or a path."""
     assert Text("a") == Text(text="a")
     assert Thinking("a") == Thinking(text="a")
     for kind in (Image, Audio, Document):
@@ -292,8 +292,8 @@ def test_safe_20_the_one_value_by_position():
             Image(path=wrong)
 
 
-def test_safe_20_arguments_as_text():
-    """Safe 20: the JSON text of a call is parsed and kept, or refused with its position."""
+def test_arguments_as_text_are_parsed_or_refused():
+    """The JSON text of a call is parsed and kept, or refused with its position."""
     call = ToolCall(id="c", name="f", arguments='{"a": 1}')
 
     assert (call.arguments, call.raw_arguments) == ({"a": 1}, '{"a": 1}')
@@ -306,8 +306,8 @@ def test_safe_20_arguments_as_text():
         ToolCall(id="c", name="f", arguments="[1]")
 
 
-def test_safe_20_several_parts():
-    """Safe 20: `Message.user("look", image)`, and the same for the other constructors."""
+def test_constructors_of_messages_take_several_parts():
+    """`Message.user("look", image)`, and the same for the other constructors."""
     image = Image("https://a/b")
     for make in (Message.user, Message.system, Message.assistant, Message.developer):
         assert make("look", image) == make(["look", image])
@@ -344,14 +344,14 @@ LOOK = {
     ],
     ids=["tool", "definition", "bare", "chat", "flat", "ours", "input_schema"],
 )
-def test_safe_20_forms_of_tools(given_as):
-    """Safe 20: a tool, its definition, or a dict in one of the usual forms."""
+def test_a_tool_may_have_any_of_the_usual_forms(given_as):
+    """A tool, its definition, or a dict in one of the usual forms."""
     assert Request(tools=[given_as]).tools == (look.definition,)
     assert Request(tools=(given_as,)).tools == (look.definition,)
 
 
-def test_safe_20_custom_and_builtin_tools():
-    """Safe 20: a custom tool keeps its type; a provider's own tool needs its dialect."""
+def test_custom_tools_keep_their_type_and_builtin_tools_need_a_dialect():
+    """A custom tool keeps its type; a provider's own tool needs its dialect."""
     custom = {"type": "custom", "custom": {"name": "run"}}
     ours = {"kind": "builtin", "dialect": "gemini_generate", "data": {"googleSearch": {}}}
 
@@ -376,8 +376,8 @@ def test_safe_20_custom_and_builtin_tools():
         ([{"kind": "x"}], "tools[0] is not the definition of a tool"),
     ],
 )
-def test_safe_20_what_is_no_tool(tools, message):
-    """Safe 20: the error says which one, and what to pass."""
+def test_what_is_no_tool_is_refused(tools, message):
+    """The error says which one, and what to pass."""
     with pytest.raises(ConfigurationError) as caught:
         Request(tools=tools)
     assert message in str(caught.value)
@@ -395,8 +395,8 @@ def test_safe_20_what_is_no_tool(tools, message):
         ("zzz", "There are active_connectors, active_skills, chosen_because, context, "),
     ],
 )
-def test_safe_26_unknown_fields(name, advice):
-    """Safe 26: the right name is in the error, also for names of other libraries."""
+def test_unknown_fields_are_refused_with_the_right_name(name, advice):
+    """The right name is in the error, also for names of other libraries."""
     with pytest.raises(ConfigurationError, match=f"Request has no field {name!r}") as caught:
         Request(model="m", **{name: 1})
     assert advice in str(caught.value)

@@ -197,8 +197,8 @@ for _ in range(100_000):
 
 
 @pytest.mark.parametrize("value", [DEEP, 10**5000], ids=["deep", "digits"])
-def test_safe_16_repr(value):
-    """Safe 16: a value without a text is shown by its type, and what is beside it is shown."""
+def test_a_value_without_a_text_is_shown_by_its_type(value):
+    """A value without a text is shown by its type, and what is beside it is shown."""
     call = ToolCall(id="c1", name="look", arguments={"v": value})
     assert "id='c1'" in repr(call)
     assert "arguments=<dict>" in repr(call)
@@ -221,7 +221,7 @@ def test_safe_16_repr(value):
     ],
     ids=["comma", "cut", "nan", "deep", "array"],
 )
-def test_safe_36_what_is_wrong_with_arguments(text, problem):
-    """Safe 36: invalid JSON is reported as that, at its position."""
+def test_invalid_json_in_arguments_is_reported_at_its_position(text, problem):
+    """Invalid JSON is reported as that, at its position."""
     assert not ToolCall(id="c", name="f", raw_arguments=text).is_valid
     assert re.fullmatch(problem, argument_problem(text))

@@ -34,7 +34,7 @@ def test_default_profile_knows_no_limit(field):
         "sampling", "structured_output",
     ],
 )  # fmt: skip
-def test_safe_21_the_default_profile_knows_nothing(field):
+def test_the_default_profile_knows_nothing(field):
     """Unknown is neither supported nor forbidden."""
     assert getattr(NEUTRAL_PROFILE, field) is None
 

@@ -31,7 +31,7 @@ CLASSES = {
     if inspect.isclass(value) and issubclass(value, SDKError)
 }
 
-# seed 002 §6.3 for what it lists; whatever else is not transient is not retried
+# What is not transient is not retried.
 RETRYABLE = {
     "RateLimitError",
     "ServerError",
@@ -41,7 +41,7 @@ RETRYABLE = {
     "NetworkError",
     "StreamError",
 }
-# seed 000 §6.1
+# The class for metrics of each error.
 ERROR_CLASSES = {
     "SDKError": "other",
     "ProviderError": "other",
@@ -113,7 +113,7 @@ def test_retryable(name):
 
 
 def test_closed_list():
-    """The list for metrics is seed 000's."""
+    """The list of classes for metrics is closed: these, in this order."""
     assert [member.value for member in ErrorClass] == [
         "rate_limit", "auth", "server_error", "network", "context_overflow", "invalid_request",
         "cancelled", "other",

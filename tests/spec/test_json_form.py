@@ -399,8 +399,8 @@ def test_what_has_no_json_form():
         to_json(Message.user(Opaque(dialect="d", data=endless)))
 
 
-def test_safe_20_a_list_of_messages():
-    """Safe 20: it is written as a list of documents, and read back."""
+def test_a_list_of_messages_is_written_and_read_back():
+    """It is written as a list of documents, and read back."""
     messages = [Message.user("Hi"), Message.assistant("Hello")]
     data = to_json(messages)
 
@@ -421,8 +421,8 @@ ODD = [10**5000, DEEP, object(), CYCLE, {None: 1}, ["\ud800", 10**5000]]
 
 
 @pytest.mark.parametrize("value", ODD, ids=["digits", "deep", "object", "cycle", "key", "both"])
-def test_safe_16_values_without_a_json_form(value):
-    """Safe 16: they give an error of ours."""
+def test_values_without_a_json_form_are_our_error(value):
+    """They give an error of ours."""
     message = Message(role="user", metadata={"v": value})
 
     for document in (message, [message]):
@@ -430,8 +430,8 @@ def test_safe_16_values_without_a_json_form(value):
             to_json(document)
 
 
-def test_safe_16_nan_is_null_beside_a_lone_surrogate():
-    """Safe 16: the same as without one; `NaN` is not JSON."""
+def test_nan_is_null_beside_a_lone_surrogate():
+    """The same as without one; `NaN` is not JSON."""
     for texts in (["a"], ["\ud800"]):
         data = to_json(Message(role="user", metadata={"v": [math.nan, math.inf, *texts]}))
         assert from_json(data, Message).metadata == {"v": [None, None, *texts]}
@@ -450,14 +450,14 @@ def test_safe_16_nan_is_null_beside_a_lone_surrogate():
     ],
     ids=["nan", "infinity", "digits", "surrogate", "deep", "utf-8", "empty"],
 )
-def test_safe_16_text_that_is_no_json(text):
-    """Safe 16: it gives an error of ours."""
+def test_text_that_is_no_json_is_our_error(text):
+    """It gives an error of ours."""
     with pytest.raises(DecodeError, match="not a Message document"):
         from_json(text, Message)
 
 
-def test_safe_36_a_trailing_comma():
-    """Safe 36: it is reported as invalid JSON at its position."""
+def test_a_trailing_comma_is_reported_at_its_position():
+    """It is reported as invalid JSON at its position."""
     with pytest.raises(DecodeError, match=r"char [89]"):
         from_json('{"a":"1",}', Message)
 

@@ -79,8 +79,8 @@ def test_snake_case_and_our_own():
     assert to_messages("Hi") == (ours,)
 
 
-def test_safe_20_what_a_client_of_openai_dumps():
-    """Safe 20: fields that are None are ignored; those that nobody reads back are metadata."""
+def test_what_a_client_of_openai_dumps_is_read():
+    """Fields that are None are ignored; those that nobody reads back are metadata."""
     dumped = {
         "role": "assistant",
         "content": "Hi",
@@ -97,8 +97,8 @@ def test_safe_20_what_a_client_of_openai_dumps():
     )
 
 
-def test_safe_20_one_message_needs_no_list():
-    """Safe 20: a dict alone is a conversation of one, as a string and a `Message` are."""
+def test_one_message_needs_no_list():
+    """A dict alone is a conversation of one, as a string and a `Message` are."""
     assert to_messages({"role": "user", "content": "hi"}) == to_messages("hi")
 
 

@@ -151,8 +151,8 @@ def test_plain_text_is_a_user_message(messages):
 
 
 @pytest.mark.parametrize("tools", [None, (), []])
-def test_safe_37_no_tools(tools):
-    """Safe 37: `tools` is the empty tuple when there are none, however that was said."""
+def test_no_tools_are_the_empty_tuple(tools):
+    """`tools` is the empty tuple when there are none, however that was said."""
     assert Request(tools=tools).tools == Request().tools == ()
     assert Request(tools=tools) == Request()
 

@@ -41,7 +41,7 @@ def test_a_vector_needs_a_fraction_of_the_memory_of_a_tuple():
 
 
 @given(st.binary())
-def test_8_bit_integers(data):
+def test_vectors_may_be_8_bit_integers(data):
     """As one host sends them."""
     text = base64.b64encode(data).decode()
 

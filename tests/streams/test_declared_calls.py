@@ -94,8 +94,8 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_field_bug_98_whole(dialect):
-    """FIELD-BUGS 98: the client gets the calls that it declared; the vendor's SDK reads them."""
+def test_the_client_gets_the_calls_that_it_declared(dialect):
+    """The client gets the calls that it declared; the vendor's SDK reads them (field bug 98)."""
     body = RESPONSES.encode_response(answer(dialect), REQUEST)
 
     assert shapes(body["output"]) == EXPECTED
@@ -105,8 +105,11 @@ def test_field_bug_98_whole(dialect):
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_field_bug_98_streamed(dialect):
-    """A stream says the same as the whole answer, whatever the deltas were; the SDK reads it."""
+def test_a_stream_has_the_declared_calls_of_the_whole_answer(dialect):
+    """A stream says the same as the whole answer, whatever the deltas were; the SDK reads it.
+
+    Field bug 98.
+    """
     encoder = RESPONSES.stream_encoder(REQUEST)
     decoder = RESPONSES.stream_decoder()
     events, pieces = [], []

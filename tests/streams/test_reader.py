@@ -110,8 +110,8 @@ def test_events_before_an_error_in_the_same_bytes_are_kept():
     assert isinstance(error, ServerError)
 
 
-def test_field_bug_55_what_follows_the_end_does_not_matter():
-    """Neither more bytes nor nonsense."""
+def test_what_follows_the_end_does_not_matter():
+    """Neither more bytes nor nonsense (field bug 55)."""
     events, error = drive(reader_for(), body_of(ANSWER) + b"data: {broken\n\n")
 
     assert isinstance(events[-1], Finish)

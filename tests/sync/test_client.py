@@ -136,8 +136,11 @@ def test_from_env_and_file(tmp_path):
         sync.Client({}, default_provider="nobody")
 
 
-def test_field_bug_83_one_client_everywhere():
-    """Threads, loops one after another and blocking calls share it; connections are kept."""
+def test_one_client_serves_threads_loops_and_blocking_calls():
+    """Threads, loops one after another and blocking calls share it; connections are kept.
+
+    Field bug 83.
+    """
     with blocking(text("hello")) as (peer, client):
 
         async def main():

@@ -224,8 +224,8 @@ def test_the_error_of_a_stream_is_told_again():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_safe_29_retry(is_async):
-    """Safe 29: a blocking function is tried again as the policy allows."""
+def test_retry_repeats_a_blocking_function(is_async):
+    """A blocking function is tried again as the policy allows."""
     tries, log = [], []
 
     def call():

@@ -298,15 +298,21 @@ client.complete(ask)
 
 
 @pytest.mark.parametrize("code", QUIET.values(), ids=QUIET)
-def test_field_bug_83_nothing_is_left_at_exit(code):
-    """Whatever the program did, it ends in silence, and with every connection closed."""
+def test_nothing_is_left_at_exit(code):
+    """Whatever the program did, it ends in silence, and with every connection closed.
+
+    Field bug 83.
+    """
     with simulated(WORDS) as peer:
         assert says(code, peer.server.url) == ("", "", 0)
         until(lambda: peer.server.open_connections == 0)
 
 
-def test_field_bug_83_calls_under_way_at_exit():
-    """A program that ends does not wait for their answers; whoever waits for them is told."""
+def test_a_program_that_ends_does_not_wait_for_calls_under_way():
+    """A program that ends does not wait for their answers; whoever waits for them is told.
+
+    Field bug 83.
+    """
     code = """
 from interlingua import SDKError
 def wait(work):
@@ -323,8 +329,8 @@ time.sleep(0.5)
         until(lambda: peer.server.open_connections == 0)
 
 
-def test_field_bug_83_a_tool_that_does_not_stop():
-    """A handler that hangs does not keep the program from ending."""
+def test_a_tool_that_hangs_does_not_keep_a_program_from_ending():
+    """A handler that hangs does not keep the program from ending (field bug 83)."""
     code = """
 from interlingua.errors import RequestTimeoutError
 @tool
@@ -340,8 +346,11 @@ except RequestTimeoutError:
 
 
 @forks
-def test_field_bug_83_fork():
-    """Parent and child go on, each with a loop and connections of its own; both end in silence."""
+def test_parent_and_child_go_on_after_a_fork():
+    """Parent and child go on, each with a loop and connections of its own; both end in silence.
+
+    Field bug 83.
+    """
     code = """
 client.complete(ask)
 child = os.fork()
@@ -360,8 +369,11 @@ client.complete(ask)
 
 
 @forks
-def test_field_bug_83_fork_while_others_call():
-    """The locks that other threads hold at that moment do not matter to the child."""
+def test_a_fork_while_other_threads_call_does_not_harm_the_child():
+    """The locks that other threads hold at that moment do not matter to the child.
+
+    Field bug 83.
+    """
     code = """
 stop = threading.Event()
 def work():

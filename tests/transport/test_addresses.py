@@ -70,7 +70,7 @@ def test_public(address):
 
 
 @given(st.ip_addresses(v=4))
-def test_embedded_ipv4(address):
+def test_an_embedded_ipv4_address_decides_whether_it_is_public(address):
     """An IPv4 address embedded in an IPv6 address decides whether it is public."""
     high, low = divmod(int(address), 65536)
 
@@ -104,7 +104,7 @@ def test_python_tables(address):
 
 
 @given(st.ip_addresses(v=6))
-def test_other_ipv6_addresses(address):
+def test_other_ipv6_addresses_are_public_only_by_an_embedded_address(address):
     """Outside of global unicast only an embedded address can be public."""
     number = int(address)
     if number >> 125 != 1 and number >> 32 not in (0xFFFF, 0x64FF9B << 64):

@@ -72,16 +72,19 @@ def test_request_timeout_with_a_slow_body():
     assert (error.phase, error.retryable) == ("request", False)
 
 
-def test_field_bug_78_a_stream_that_stalls():
-    """Silence in the middle of a stream has a clock of its own."""
+def test_a_stream_that_stalls_ends_at_the_silence_timeout():
+    """Silence in the middle of a stream has a clock of its own (field bug 78)."""
     error = fails(streaming(b"one"), collect, timeouts=Timeouts(stream_read=SHORT))
 
     assert type(error) is RequestTimeoutError
     assert (error.phase, error.retryable) == ("stream_read", False)
 
 
-def test_field_bug_78_a_stream_that_goes_on_is_not_silent():
-    """Neither the clock of the head nor that of the exchange ends a stream that speaks."""
+def test_a_stream_that_goes_on_is_not_silent():
+    """Neither the clock of the head nor that of the exchange ends a stream that speaks.
+
+    Field bug 78.
+    """
 
     async def script(connection):
         await connection.read_request()

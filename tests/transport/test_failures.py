@@ -48,8 +48,8 @@ def certificate(tmp_path_factory):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_safe_26_a_refused_connection_names_host_and_port(action):
-    """Safe 26: a refused connection is a retryable network error."""
+def test_a_refused_connection_names_host_and_port(action):
+    """A refused connection is a retryable network error."""
     port = free_port()
 
     async def work(transport):
@@ -268,6 +268,6 @@ def test_unsupported_content_encoding():
         ("nonsense", "no host"),
     ],
 )
-def test_safe_26_addresses_in_messages(url, address):
-    """Safe 26: host and port, and nothing else of the URL."""
+def test_messages_have_host_and_port_and_nothing_else_of_the_url(url, address):
+    """Host and port, and nothing else of the URL."""
     assert address_of(url) == address

@@ -80,8 +80,8 @@ def test_message_names_the_limit():
 
 
 @given(size=st.integers(0, 3_000_000), form=st.sampled_from(FORMS))
-def test_safe_15_pieces_are_small(size, form):
-    """Safe 15: whatever the ratio, each step gives at most 32 KiB."""
+def test_pieces_are_small(size, form):
+    """Whatever the ratio, each step gives at most 32 KiB."""
     pieces = list(Inflater(3_000_000).feed(form(bytes(size))))
 
     assert sum(map(len, pieces)) == size
@@ -91,8 +91,8 @@ def test_safe_15_pieces_are_small(size, form):
 @pytest.mark.parametrize(
     "unit", [gzip.compress(b""), gzip.compress(bytes(500_000))], ids=["empty", "large"]
 )
-def test_safe_15_other_tasks_run_between_the_pieces(unit):
-    """Safe 15: after at most eight steps, also in a chunk of many empty members."""
+def test_other_tasks_run_between_the_pieces(unit):
+    """After at most eight steps, also in a chunk of many empty members."""
     turns = steps = 0
 
     class Counting(Inflater):

@@ -146,8 +146,8 @@ def test_as_large_as_the_limit(tmp_path):
     assert one(Document(path=f"{tmp_path}/a"), max_bytes=10).data == b"x" * 10
 
 
-def test_safe_17_all_files_together(tmp_path):
-    """Safe 17: files below the limit of one file are refused together."""
+def test_all_files_together_have_a_limit(tmp_path):
+    """Files below the limit of one file are refused together."""
     file = tmp_path / "a.png"
     file.write_bytes(PNG)
     request = Request(model="m", messages=[Message.user([Image(path=str(file))] * 3)])
@@ -173,8 +173,8 @@ def test_root_folder(tmp_path):
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("kind", [Image, Audio, Document])
-def test_safe_5_a_path_as_url_is_not_read(tmp_path, kind, nested):
-    """Safe 5: it may come from a stranger; the error says where it is and what to use."""
+def test_a_path_as_url_is_not_read(tmp_path, kind, nested):
+    """It may come from a stranger; the error says where it is and what to use."""
     path = tmp_path / "a.png"
     path.write_bytes(PNG)
     part = kind(url=str(path))

@@ -211,8 +211,8 @@ def test_own_errors_are_not_translated(own, monkeypatch):
     assert caught.value is own
 
 
-def test_safe_17_eight_fetches_at_once(monkeypatch):
-    """Safe 17: a request with many URLs does not open as many connections."""
+def test_at_most_eight_urls_are_fetched_at_once(monkeypatch):
+    """A request with many URLs does not open as many connections."""
     open_now, most = 0, 0
 
     async def slow(*_):
@@ -232,8 +232,8 @@ def test_safe_17_eight_fetches_at_once(monkeypatch):
     assert most == media.MAX_FETCHES == 8
 
 
-def test_safe_17_the_size_of_all_files_together():
-    """Safe 17: files below the limit of one file are refused together."""
+def test_all_fetched_files_together_have_a_limit():
+    """Files below the limit of one file are refused together."""
     with Server(answering(reply(PDF))) as server:
         urls = [server.url.replace("/x", f"/{number}.pdf") for number in range(5)]
         request = Request(model="m", messages=[Message.user([Document(url=url) for url in urls])])

@@ -97,8 +97,11 @@ gc.collect()
 """,
     ],
 )
-def test_field_bug_83_no_loop_is_left_with_something_open(code):
-    """Loops one after another, at once, closed by hand: one transport serves all, in silence."""
+def test_no_loop_is_left_with_something_open(code):
+    """Loops one after another, at once, closed by hand: one transport serves all, in silence.
+
+    Field bug 83.
+    """
     with Server(answering(reply())) as server:
         assert complains(PROGRAM + code, server.url) == ""
         assert server.requests
@@ -106,8 +109,8 @@ def test_field_bug_83_no_loop_is_left_with_something_open(code):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-def test_field_bug_83_a_forked_child_opens_its_own():
-    """Parent and child go on with one transport, each over its own connections."""
+def test_a_forked_child_opens_its_own():
+    """Parent and child go on with one transport, each over its own connections (field bug 83)."""
     code = """
 import os
 async def parent():
@@ -130,8 +133,8 @@ asyncio.run(parent())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-def test_field_bug_83_a_child_does_not_touch_its_parent_s():
-    """What a child closes are its own connections; the parent's go on."""
+def test_a_child_does_not_touch_the_connections_of_its_parent():
+    """What a child closes are its own connections; the parent's go on (field bug 83)."""
     code = """
 import os
 async def child():

@@ -10,8 +10,8 @@ class Connection(asyncio.Transport):
     """A transport that only has a socket."""
 
 
-def test_safe_13_what_waits_in_the_socket():
-    """Safe 13: bytes that the event loop has not read yet, and the end of the connection."""
+def test_what_waits_in_the_socket_is_seen():
+    """Bytes that the event loop has not read yet, and the end of the connection."""
     near, far = socket.socketpair()
     with near, far:
         probe = SocketProbe(Connection({"socket": near}))
@@ -24,6 +24,6 @@ def test_safe_13_what_waits_in_the_socket():
         assert probe.has_input()
 
 
-def test_safe_13_a_connection_without_a_socket():
-    """Safe 13: such as one in memory; there is nothing to look at."""
+def test_a_connection_without_a_socket_has_no_input():
+    """Such as one in memory; there is nothing to look at."""
     assert not SocketProbe(Connection()).has_input()

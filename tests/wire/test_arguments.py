@@ -51,8 +51,8 @@ def test_law_a_reader_of_objects_gets_one(raw, is_free, data):
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "null", " null\n", "[]", "[ ]"])
-def test_field_bug_10_no_arguments_are_an_empty_object(raw):
-    """A client that parses the text finds no error."""
+def test_no_arguments_are_an_empty_object(raw):
+    """A client that parses the text finds no error (field bug 10)."""
     call = ToolCall(id="c", name="f", raw_arguments=raw)
 
     assert plain_call(call).raw_arguments == "{}"

@@ -253,7 +253,7 @@ def test_any_shape_of_body_is_an_error(status, body):
 
 
 @given(words, st.sampled_from(list(STATUSES)))
-def test_429_is_never_an_overflow(message, status):
+def test_a_429_is_never_an_overflow(message, status):
     """Nothing that is said with a 429 makes it a context overflow."""
     for wording in (message, *OVERFLOWS.values()):
         for code in (None, "context_length_exceeded", "max_tokens_exceeded"):
@@ -296,8 +296,11 @@ def test_code(status, kind, code, cls):
 
 @pytest.mark.parametrize("status", [400, 413, 422, 500, None])
 @pytest.mark.parametrize("wording", OVERFLOWS.values(), ids=OVERFLOWS)
-def test_field_bug_75_overflow_by_its_wording(wording, status):
-    """The wording of an overflow is known, whoever the host and whatever the vague type."""
+def test_an_overflow_is_known_by_its_wording(wording, status):
+    """The wording of an overflow is known, whoever the host and whatever the vague type.
+
+    Field bug 75.
+    """
     for kind in (None, "invalid_request_error", "server_error", "api_error", "INVALID_ARGUMENT"):
         assert classify(status, Fault(wording, kind)) is ContextLengthError
 
@@ -347,8 +350,11 @@ def test_context_window_of_a_plan(status, cls):
         b'{"error":{"type":"request_too_large","message":"too large"}}',
     ],
 )
-def test_field_bug_75_413_is_an_overflow(body):
-    """Too many tokens or too many bytes: whoever shortens the history has cured it."""
+def test_a_413_is_an_overflow(body):
+    """Too many tokens or too many bytes: whoever shortens the history has cured it.
+
+    Field bug 75.
+    """
     assert type(decode(413, body)) is ContextLengthError
 
 
@@ -367,8 +373,8 @@ def test_overflow_in_plain_text():
     ],
 )
 @pytest.mark.parametrize("status", [400, 422, 500])
-def test_field_bug_75_auth_in_a_message_is_not_auth(message, status):
-    """A message that speaks of authors or authorization does not decide."""
+def test_auth_in_a_message_is_not_auth(message, status):
+    """A message that speaks of authors or authorization does not decide (field bug 75)."""
     assert classify(status, Fault(message)) is STATUSES[status]
 
 
@@ -380,7 +386,7 @@ def test_field_bug_75_auth_in_a_message_is_not_auth(message, status):
         "invalid x-api-key",
     ],
 )
-def test_bad_key_told_with_a_400(message):
+def test_a_bad_key_told_with_a_400_is_known_by_its_words(message):
     """Hosts that say 400 for a wrong key are known by their words."""
     assert classify(400, Fault(message, "INVALID_ARGUMENT", "400")) is AuthenticationError
 

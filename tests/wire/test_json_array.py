@@ -150,8 +150,11 @@ def test_a_long_object_byte_by_byte_takes_linear_time():
     assert process_time() - begin < 10
 
 
-def test_field_bug_58_several_values_in_one_buffer():
-    """Objects that follow each other without an array are told apart, however they are cut."""
+def test_several_values_in_one_buffer_are_told_apart():
+    """Objects that follow each other without an array are told apart, however they are cut.
+
+    Field bug 58.
+    """
     body = b'{"a": "}{"}{"b": 2}\n{"c": [{}]}'
 
     for cut in range(len(body)):

@@ -23,13 +23,13 @@ media_types = st.sampled_from(["image/png", "application/vnd.a+json", "text/plai
 
 
 @given(st.binary(max_size=200))
-def test_base64_round_trip(data):
+def test_base64_decodes_to_what_was_encoded(data):
     """What is encoded decodes to itself."""
     assert decode_base64(encode_base64(data)) == data
 
 
 @given(st.binary(max_size=200), st.integers(1, 80))
-def test_base64_in_other_spellings(data, width):
+def test_other_spellings_of_base64_are_read(data, width):
     """The URL-safe alphabet, missing padding and line breaks change nothing."""
     text = base64.urlsafe_b64encode(data).decode().rstrip("=")
     lines = "\r\n".join(text[at : at + width] for at in range(0, len(text), width))
@@ -47,7 +47,7 @@ def test_base64_never_raises(text):
 
 
 @pytest.mark.parametrize("text", ["A", "AAAAA", "QQ===", "QUJD=", "Q=Q=", "QUJD!", "é", "=", "a.b"])
-def test_what_is_not_base64(text):
+def test_what_is_not_base64_is_refused(text):
     """Wrong lengths, letters and padding are refused, not repaired."""
     assert decode_base64(text) is None
 
@@ -171,8 +171,8 @@ def test_media_type_for(data, name, media_type):
         ("file:a.png", "a.png"),
     ],
 )
-def test_safe_5_urls_that_look_like_paths(url, path):
-    """Safe 5: absolute, relative, home, drive and `file:` forms are paths."""
+def test_urls_that_look_like_paths_are_paths(url, path):
+    """Absolute, relative, home, drive and `file:` forms are paths."""
     assert local_path(url) == path
 
 

@@ -106,8 +106,8 @@ def test_durations(text, seconds):
         ({}, None),
     ],
 )
-def test_field_bug_73_every_form_of_retry_after(given_headers, seconds):
-    """Milliseconds, seconds and dates are read; a date in the past means at once."""
+def test_every_form_of_retry_after_is_read(given_headers, seconds):
+    """Milliseconds, seconds and dates are read; a date in the past means at once (field bug 73)."""
     assert parse_retry_after(given_headers, now=NOW) == seconds
 
 

@@ -196,8 +196,11 @@ def test_encoding_writes_a_lone_surrogate_as_its_escape():
     assert encode_sse(Frame(data='"\ud83d"')) == b'data: "\\ud83d"\n\n'
 
 
-def test_field_bug_60_every_oddity_at_once():
-    """No event line, CRLF, a comment, a BOM, several data lines and a split character."""
+def test_every_oddity_at_once_is_read():
+    """No event line, CRLF, a comment, a BOM, several data lines and a split character.
+
+    Field bug 60.
+    """
     body = '\ufeff: hello\r\ndata: {"a":\r\ndata: "é"}\r\n\r\n'.encode()
 
     for cut in range(len(body)):
@@ -238,8 +241,8 @@ def shown(chunks, **limits):
 
 
 @pytest.mark.parametrize("end", [b"", b"data: 4"])
-def test_safe_15_events_are_limited(end):
-    """Safe 15: the allowed events are delivered, then there is an error; chunks do not show."""
+def test_events_are_limited(end):
+    """The allowed events are delivered, then there is an error; chunks do not show."""
     body = b"data: 1\n\n: ping\n\ndata: 2\n\nid: x\ndata: 3\n\n" + end
 
     for chunks in ([body], single_bytes(body), cut(body, [5, 12, 30])):
@@ -251,8 +254,8 @@ def test_safe_15_events_are_limited(end):
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
-def test_safe_15_the_lines_of_an_event_are_limited(end):
-    """Safe 15: an event is read in one step, so it has a limit of lines."""
+def test_the_lines_of_an_event_are_limited(end):
+    """An event is read in one step, so it has a limit of lines."""
     most = b"data: 1\n\n" + b"\n".join([b":"] * 99_999 + [b"data: 2"])
     more = b"data: 1\n\n" + b"\n".join([b":"] * 100_000 + [b"data: 2"]) + end
 
@@ -273,8 +276,8 @@ def test_safe_15_the_lines_of_an_event_are_limited(end):
         ("error: not JSON", '{"error":"not JSON"}'),
     ],
 )
-def test_safe_32_an_error_line(line, data):
-    """Safe 32: llama.cpp writes an error as a field of its own."""
+def test_an_error_line_is_read(line, data):
+    """llama.cpp writes an error as a field of its own, which is read."""
     body = f"{line}\n\n".encode()
 
     assert shown([body])[0] == shown(single_bytes(body))[0] == [Frame(data=data)]

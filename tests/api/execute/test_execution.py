@@ -496,8 +496,8 @@ def test_awaiting():
 
 
 @every_provider
-def test_safe_29_warnings_and_separate_texts(provider):
-    """Safe 29: what was lost is in the result, also as JSON; texts of steps do not run together."""
+def test_the_result_has_the_warnings_and_keeps_the_texts_of_steps_apart(provider):
+    """What was lost is in the result, also as JSON; texts of steps do not run together."""
     with simulated(text("Looking.") + tool_call("get_weather", city="Oslo"), text("Rain.")) as peer:
         result, _ = executed(peer, provider, tools=[get_weather], provider_options={"nobody": {}})
 
@@ -509,8 +509,8 @@ def test_safe_29_warnings_and_separate_texts(provider):
 
 @every_provider
 @pytest.mark.parametrize("way", ["cancel", "client", "signal", "timeout"])
-def test_safe_29_the_partial_message_after_a_cancel(provider, way):
-    """Safe 29: the conversation ends with what had arrived, however the run was ended."""
+def test_a_cancelled_run_ends_with_what_had_arrived(provider, way):
+    """The conversation ends with what had arrived, however the run was ended."""
 
     async def work(client):
         controller = AbortController()

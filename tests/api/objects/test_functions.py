@@ -239,8 +239,8 @@ def test_a_refusal(provider):
         ("tool", raw_tool_call("answer", '{"name": "Ada"')),
     ],
 )
-def test_field_bug_88_cut_off_by_its_length(provider, mode, answer):
-    """Half an object is none, and the error says what to do."""
+def test_an_object_cut_off_by_the_length_limit_is_an_error(provider, mode, answer):
+    """Half an object is none, and the error says what to do (field bug 88)."""
     with (
         simulated(answer + finish("length"), profile=by(mode)) as peer,
         pytest.raises(NoObjectGeneratedError, match="max_tokens"),

@@ -214,8 +214,8 @@ def test_a_choice_beside_tools(given, choice):
         ),
     ],
 )
-def test_field_bug_24_a_choice_that_is_refused_is_not_made(profile, fields, choice):
-    """A model that cannot be forced, always or while it thinks, is told in words."""
+def test_no_choice_is_forced_where_the_model_refuses_one(profile, fields, choice):
+    """A model that cannot be forced, always or while it thinks, is told in words (field bug 24)."""
     asked = ask(goal("tool", profile), **fields)
 
     assert asked.tool_choice == choice

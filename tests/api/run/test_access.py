@@ -109,8 +109,8 @@ def address(server, provider):
 
 @every_provider
 @every_mode
-def test_safe_29_a_key_and_an_address_for_one_run(mode, provider):
-    """Safe 29: in every function, at every provider, with nothing configured."""
+def test_a_run_may_have_its_own_key_and_address(mode, provider):
+    """In every function, at every provider, with nothing configured."""
     with serve_in_thread(app := Simulator(ANSWER, key=OWN)) as server:
         options = {"base_url": address(server, provider), "headers": {"X-Team": "search"}}
         answer = MODES[mode](f"{provider}:{MODELS[provider]}", api_key=OWN, **options)
@@ -121,8 +121,8 @@ def test_safe_29_a_key_and_an_address_for_one_run(mode, provider):
 
 
 @every_mode
-def test_safe_29_it_goes_before_what_is_configured(mode):
-    """Safe 29: for this run; the next one has the client's own key again."""
+def test_the_key_of_a_run_goes_before_the_configured_one(mode):
+    """For this run; the next one has the client's own key again."""
     with serve_in_thread(Simulator(ANSWER, key=OWN)) as server:
         client = Client(adapters(server.url, key=KEY))
         options = {"client": sync.Client.wrap(client) if mode.startswith("sync") else client}
@@ -133,8 +133,8 @@ def test_safe_29_it_goes_before_what_is_configured(mode):
 
 
 @every_mode
-def test_safe_29_headers_alone(mode):
-    """Safe 29: they are added to those of the adapter."""
+def test_headers_of_a_run_are_added_to_those_of_the_adapter(mode):
+    """They are added to those of the adapter."""
     with serve_in_thread(app := Simulator(ANSWER)) as server:
         client = Client(adapters(server.url, default_headers={"x-own": "a", "x-both": "a"}))
         options = {"client": sync.Client.wrap(client) if mode.startswith("sync") else client}
@@ -144,8 +144,8 @@ def test_safe_29_headers_alone(mode):
     assert (headers["x-own"], headers["x-both"]) == ("a", "b")
 
 
-def test_safe_29_a_provider_by_its_catalog_id():
-    """Safe 29: the key is for the provider that alone serves the model."""
+def test_the_key_goes_to_the_provider_that_alone_serves_the_model():
+    """The key is for the provider that alone serves the model."""
     client = Client.from_env({"ANTHROPIC_API_KEY": "k"})
     bound = client.with_access("gpt-5.2", api_key=OWN)
 
@@ -166,8 +166,8 @@ def test_safe_29_a_provider_by_its_catalog_id():
         client.with_access("groq:m", headers={"a": "b"})  # headers alone configure nothing
 
 
-def test_safe_29_an_address_is_for_its_run_alone():
-    """Safe 29: the next run without one does not go there."""
+def test_an_address_is_for_its_run_alone():
+    """The next run without one does not go there."""
     client = Client.from_env({})
     first = client.with_access("azure:m", api_key=OWN, base_url="https://one.example/openai/v1")
     assert first.explain(Request(model="azure:m", messages="hi")).url.startswith("https://one.")
@@ -175,8 +175,8 @@ def test_safe_29_an_address_is_for_its_run_alone():
         client.with_access("azure:m", api_key=OWN)
 
 
-def test_safe_29_another_provider_does_not_get_the_key():
-    """Safe 29: a middleware that sends the request elsewhere sends it with the key from there."""
+def test_another_provider_does_not_get_the_key():
+    """A middleware that sends the request elsewhere sends it with the key from there."""
 
     async def elsewhere(request, call_next):
         return await call_next(replace(request, provider="anthropic", model="claude-haiku-4-5"))
@@ -191,8 +191,8 @@ def test_safe_29_another_provider_does_not_get_the_key():
 
 
 @pytest.mark.parametrize("mode", ["generate", "stream", "execute", "sync.generate"])
-def test_safe_29_the_key_is_told_to_nobody(mode, caplog):
-    """Safe 29: not in errors that echo it, not in logs, not in the repr of anything."""
+def test_the_key_is_in_no_error_log_or_repr(mode, caplog):
+    """Not in errors that echo it, not in logs, not in the repr of anything."""
     caplog.set_level(logging.DEBUG)
     echo = error(401, message=f"Incorrect API key provided: {OWN}, and my-secret-header")
     options = {"api_key": OWN, "headers": {"x-secret": "my-secret-header"}, "max_retries": 0}
@@ -218,16 +218,16 @@ def test_safe_29_the_key_is_told_to_nobody(mode, caplog):
     ],
 )
 @pytest.mark.parametrize("mode", ["generate", "stream_object", "execute"])
-def test_safe_29_mistakes(mode, options, message):
-    """Safe 29: told before anything is sent, without the value of a secret."""
+def test_mistakes_are_refused_before_anything_is_sent(mode, options, message):
+    """Told before anything is sent, without the value of a secret."""
     with pytest.raises(ConfigurationError, match=message) as caught:
         MODES[mode]("openai:gpt-5.2", **options)
 
     assert OWN not in str(caught.value)
 
 
-def test_safe_29_a_custom_adapter_has_none():
-    """Safe 29: it says so."""
+def test_a_custom_adapter_refuses_the_key_of_a_run():
+    """It says that it has none."""
 
     class Plain:
         name = "plain"
@@ -239,8 +239,8 @@ def test_safe_29_a_custom_adapter_has_none():
         MODES["generate"]("plain:m", client=Client({"plain": Plain()}), api_key=OWN)
 
 
-def test_safe_29_every_step_of_a_run():
-    """Safe 29: the calls after a tool have the key too, and the run can be cancelled by its id."""
+def test_every_step_of_a_run_has_its_key():
+    """The calls after a tool have the key too, and the run can be cancelled by its id."""
 
     @tool
     def look() -> str:
@@ -278,8 +278,8 @@ MISROUTED = [
 
 @every_mode
 @pytest.mark.parametrize("choice", [None, "anthropic"])
-def test_safe_1_nothing_is_sent(mode, choice, monkeypatch):
-    """Safe 1: in every function, the default client and a client of the environment."""
+def test_a_model_of_no_configured_provider_is_sent_nowhere(mode, choice, monkeypatch):
+    """In every function, the default client and a client of the environment."""
     with serve_in_thread(app := Simulator(ANSWER)) as server:
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "k")

@@ -58,8 +58,8 @@ def no_keys(monkeypatch):
 
 @pytest.mark.parametrize("model", ["openai:gpt-5.2", "gpt-5.2"])
 @pytest.mark.parametrize("ask", [lambda *a: asyncio.run(generate(*a)), sync.generate])
-def test_safe_2_a_forgotten_key(no_keys, model, ask):
-    """Safe 2: the error names the variable; once it is set, the next call works."""
+def test_a_forgotten_key_is_named_and_works_once_it_is_set(no_keys, model, ask):
+    """The error names the variable; once it is set, the next call works."""
     with pytest.raises(ConfigurationError, match="Set OPENAI_API_KEY") as caught:
         ask(model, "hi")
     assert caught.value.error_code == "not_configured"
@@ -76,8 +76,8 @@ def test_safe_2_a_forgotten_key(no_keys, model, ask):
         assert ask("claude-haiku-4-5", "hi").response.provider == "anthropic"
 
 
-def test_safe_2_by_code_in_execute(no_keys):
-    """Safe 2: `execute` returns the code."""
+def test_execute_returns_the_code_of_a_missing_key(no_keys):
+    """`execute` returns the code."""
     assert no_keys
 
     async def work():

@@ -134,8 +134,8 @@ def test_who_reads_may_be_busy_elsewhere():
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
 @pytest.mark.parametrize("timeout", [0, 0.0, TimeoutConfig(total=0), TimeoutConfig(per_step=0)])
-def test_field_bug_76_no_time_at_all(timeout, whole):
-    """0 seconds are not for ever."""
+def test_a_timeout_of_zero_is_not_for_ever(timeout, whole):
+    """0 seconds are not for ever (field bug 76)."""
 
     async def work():
         return await broken(Client({"openai": Plain()}), "openai", whole, timeout=timeout)

@@ -198,8 +198,8 @@ def test_retries_are_per_step(whole):
 @pytest.mark.parametrize(
     ("options", "requests"), [({"max_retries": 0}, 1), ({"retry_policy": QUICK}, 3)]
 )
-def test_field_bug_74_how_often(options, requests):
-    """N retries are N + 1 requests; 0 is a value."""
+def test_n_retries_are_n_plus_one_requests(options, requests):
+    """N retries are N + 1 requests; 0 is a value (field bug 74)."""
     with simulated(error(500, retry_after=0)) as peer:
         with pytest.raises(ServerError):
             run(peer, lambda client: generate(named("openai"), "?", client=client, **options))
@@ -207,8 +207,8 @@ def test_field_bug_74_how_often(options, requests):
 
 
 @pytest.mark.usefixtures("no_backoff")
-def test_field_bug_74_never_both():
-    """An adapter that retries by itself is not retried from above."""
+def test_an_adapter_that_retries_is_not_retried_from_above():
+    """An adapter that retries by itself is not retried from above (field bug 74)."""
     with simulated(error(500, retry_after=0), max_retries=1) as peer:
         with pytest.raises(ServerError):
             run(peer, lambda client: generate(named("openai"), "?", client=client))
@@ -374,8 +374,11 @@ def test_wrong_use():
 
 
 @every_provider
-def test_field_bug_53_a_reset_in_the_middle(provider):
-    """An error event and an error with what had come, not a short answer; nobody asks again."""
+def test_a_reset_in_the_middle_is_an_error_with_what_had_come(provider):
+    """An error event and an error with what had come, not a short answer; nobody asks again.
+
+    Field bug 53.
+    """
     with simulated(text("word " * 200) + reset(5_000), text("again")) as peer:
 
         async def work(client):

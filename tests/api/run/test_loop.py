@@ -76,8 +76,8 @@ def test_the_conversation_grows():
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "cancelled", "error"])
-def test_field_bug_22_cut_answers_are_not_acted_upon(reason):
-    """Their calls may be half, or not meant to be run."""
+def test_cut_answers_are_not_acted_upon(reason):
+    """Their calls may be half, or not meant to be run (field bug 22)."""
     loop = ToolLoop(REQUEST, TOOLS)
 
     assert loop.feed(answer(CALL, reason=reason)) == ()

@@ -31,7 +31,7 @@ def kept(messages, is_stored):
 
 @every_provider
 @pytest.mark.parametrize("mode", MODES)
-def test_safe_25_answers_say_who_made_them(provider, mode):
+def test_answers_say_who_made_them(provider, mode):
     """Model, provider, finish reason and usage, and an id of their own, in every step."""
 
     @tool
@@ -53,7 +53,7 @@ def test_safe_25_answers_say_who_made_them(provider, mode):
 
 
 @every_provider
-def test_safe_25_every_way_of_a_call_fills_them(provider):
+def test_every_way_of_a_call_says_who_answered(provider):
     """A client and an adapter alone, whole and streamed."""
 
     async def work(client):
@@ -87,7 +87,7 @@ def test_safe_25_every_way_of_a_call_fills_them(provider):
     assert all(response.message.id for response in responses)
 
 
-def test_safe_25_the_id_of_the_registry_is_named():
+def test_the_id_of_the_registry_is_named():
     """If the model is one of a registry file."""
     entry = ModelEntry(id="house:fast", adapter="openai", wire_name="gpt-5.2", aliases=("fast",))
     with simulated(text("Rain.")) as peer:
@@ -109,7 +109,7 @@ def test_safe_25_the_id_of_the_registry_is_named():
 @every_provider
 @stored
 @pytest.mark.parametrize("mode", MODES)
-def test_safe_25_stale_thinking_is_dropped_after_a_change_of_model(provider, mode, is_stored):
+def test_stale_thinking_is_dropped_after_a_change_of_model(provider, mode, is_stored):
     """Where a model accepts only its own; the same model gets it back."""
     profile = {"thinking_bound_to_model": True}
     with simulated(thinking("Hm.") + text("Rain."), profile=profile) as peer:
@@ -136,7 +136,7 @@ def test_safe_25_stale_thinking_is_dropped_after_a_change_of_model(provider, mod
 @every_provider
 @stored
 @pytest.mark.parametrize("source", ["error", "finish", "partial"])
-def test_safe_25_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_stored):
+def test_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_stored):
     """The call that was cut short is not sent again, wherever the caller took the message from."""
 
     controller = AbortController()
@@ -172,7 +172,7 @@ def test_safe_25_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_s
 
 @every_provider
 @pytest.mark.parametrize("blocking", [False, True], ids=["async", "sync"])
-def test_safe_25_a_reader_that_leaves_early_has_a_labelled_partial(provider, blocking):
+def test_a_reader_that_leaves_early_has_a_labelled_partial(provider, blocking):
     """Its message says that it was cut short, so that its calls are repaired."""
     slow = latency(between=0.005)
 

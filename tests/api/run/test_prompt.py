@@ -79,8 +79,8 @@ PICTURE = Image(data=b"png", media_type="image/png")
         ([{"role": "user", "content": "a"}], (Message.user("a"),)),
     ],
 )
-def test_safe_20_prompts(prompt, expected):
-    """Safe 20: a list of texts and parts is one message; a list of messages is a conversation."""
+def test_a_list_of_parts_is_one_message_and_a_list_of_messages_a_conversation(prompt, expected):
+    """A list of texts and parts is one message; a list of messages is a conversation."""
     assert make_messages(prompt, None, None) == expected
 
 
@@ -116,8 +116,8 @@ def test_choices_by_word():
     assert Request(tool_choice="look").tool_choice == ToolChoice(mode="named", tool_name="look")
 
 
-def test_field_bug_76_falsy_values_are_said():
-    """0 and 0.0 and the empty text are values; what is None is not said."""
+def test_falsy_values_are_sent():
+    """0 and 0.0 and the empty text are values; what is None is not said (field bug 76)."""
     fields = {"temperature": 0.0, "top_p": 0, "user": "", "seed": None, "client": 1}
     tool = Tool(name="f")
     request = make_request("m", (Message.user("hi"),), [tool], fields)

@@ -218,8 +218,11 @@ def test_a_first_step_that_fails(whole):
 
 
 @every_provider
-def test_field_bug_72_what_had_come_is_counted(provider):
-    """Given up in the middle: tokens that were not told yet are estimated, and say so."""
+def test_the_tokens_of_a_stream_that_was_given_up_are_estimated(provider):
+    """Given up in the middle: tokens that were not told yet are estimated, and say so.
+
+    Field bug 72.
+    """
     controller = AbortController()
 
     async def work(client):
@@ -243,8 +246,8 @@ def test_field_bug_72_what_had_come_is_counted(provider):
 
 @every_provider
 @pytest.mark.parametrize("broken_by", ["cut", "event"])
-def test_field_bug_77_a_broken_stream_is_told_once(provider, broken_by):
-    """No text twice, nobody asked again, the true error with what had come."""
+def test_a_broken_stream_fails_once_with_what_had_come(provider, broken_by):
+    """No text twice, nobody asked again, the true error with what had come (field bug 77)."""
     half = text("word " * 400)
     half += cut(3_000) if broken_by == "cut" else error_event(529)
     with simulated(tool_call("look"), half, text("again")) as peer:
@@ -263,8 +266,8 @@ def test_field_bug_77_a_broken_stream_is_told_once(provider, broken_by):
 
 
 @every_provider
-def test_field_bug_78_silence(provider):
-    """A stream that stalls ends at the clock of silence, and keeps what had come."""
+def test_a_stream_that_stalls_ends_at_the_silence_timeout(provider):
+    """A stream that stalls ends at the clock of silence, and keeps what had come (field bug 78)."""
     clocks = Timeouts(first_byte=60, stream_read=0.3)
     with simulated(text("word " * 400) + stall(4_000), timeout=clocks) as peer:
         failure, events = run(peer, lambda client: broken(client, provider, False))

@@ -76,16 +76,16 @@ def made(function, *, is_async):
 
 @ways
 @kinds
-def test_safe_27_stop_when(way, is_async):
-    """Safe 27: the run stops when it says so."""
+def test_an_async_stop_when_ends_the_run(way, is_async):
+    """The run stops when it says so."""
     stop = made(lambda steps: len(steps) == 2, is_async=is_async)
     result = asyncio.run(ask(way, client=Client({"here": Adapter()}), stop_when=stop))
 
     assert len(result.steps) == 2
 
 
-def test_safe_27_a_stop_when_that_hangs_can_be_cancelled():
-    """Safe 27: a cancel by id ends the wait for it."""
+def test_a_stop_when_that_hangs_can_be_cancelled():
+    """A cancel by id ends the wait for it."""
 
     async def work():
         begun = asyncio.Event()
@@ -106,8 +106,8 @@ def test_safe_27_a_stop_when_that_hangs_can_be_cancelled():
 
 @ways
 @kinds
-def test_safe_27_on_retry(way, is_async):
-    """Safe 27: it is done before the next attempt."""
+def test_an_async_on_retry_ends_before_the_next_attempt(way, is_async):
+    """It is done before the next attempt."""
     log, adapter = [], Adapter(failures=2)
     note = made(lambda error, attempt, _: log.append((str(error), attempt)), is_async=is_async)
     policy = RetryPolicy(base_delay=0.0, on_retry=note)
@@ -117,8 +117,8 @@ def test_safe_27_on_retry(way, is_async):
 
 
 @kinds
-def test_safe_27_on_retry_of_retry(is_async):
-    """Safe 27: also of the function `retry`."""
+def test_the_function_retry_awaits_an_async_on_retry(is_async):
+    """Also of the function `retry`."""
     log, adapter = [], Adapter(failures=1)
     note = made(lambda *_: log.append(1), is_async=is_async)
     policy = RetryPolicy(base_delay=0.0, on_retry=note)
@@ -129,8 +129,8 @@ def test_safe_27_on_retry_of_retry(is_async):
 
 @pytest.mark.parametrize("way", ["complete", "stream", "generate"])
 @kinds
-def test_safe_27_subscribers(way, is_async):
-    """Safe 27: the call waits for them, so that all events are there when it has ended."""
+def test_a_call_waits_for_async_subscribers(way, is_async):
+    """The call waits for them, so that all events are there when it has ended."""
 
     async def work():
         client, log = Client({"here": Adapter(failures=1)}), []
@@ -149,8 +149,8 @@ def test_safe_27_subscribers(way, is_async):
 
 
 @kinds
-def test_safe_27_a_subscriber_that_fails(is_async, caplog):
-    """Safe 27: it is logged; the call goes on."""
+def test_a_subscriber_that_fails_is_logged_and_the_call_goes_on(is_async, caplog):
+    """It is logged; the call goes on."""
 
     def fail(_):
         raise LookupError("a bug of the program")
@@ -164,8 +164,8 @@ def test_safe_27_a_subscriber_that_fails(is_async, caplog):
 
 @ways
 @kinds
-def test_safe_27_observers_of_tools(way, is_async):
-    """Safe 27: in order, around each tool."""
+def test_async_observers_of_tools_run_in_order(way, is_async):
+    """In order, around each tool."""
     log = []
 
     class Observer:
@@ -180,8 +180,8 @@ def test_safe_27_observers_of_tools(way, is_async):
 
 
 @kinds
-def test_safe_27_callbacks_of_execute(is_async):
-    """Safe 27: all five."""
+def test_execute_awaits_all_five_callbacks(is_async):
+    """All five."""
     log = []
     names = ("on_chunk", "on_reasoning", "on_tool_start", "on_tool_end", "on_tool_error")
 

@@ -52,8 +52,8 @@ KINDS = [OwnError, SystemExit, GeneratorExit, asyncio.CancelledError, StopIterat
         (KeyboardInterrupt, "thread"),  # on the loop it may be Ctrl-C, which is not swallowed
     ],
 )
-def test_safe_16_a_base_exception_of_a_tool(kind, whole, where):
-    """Safe 16: the model is told, and the run goes on."""
+def test_a_base_exception_of_a_tool_is_told_to_the_model(kind, whole, where):
+    """The model is told, and the run goes on."""
 
     def fail():
         raise kind("boom")
@@ -92,8 +92,8 @@ def test_safe_16_a_base_exception_of_a_tool(kind, whole, where):
     ],
     ids=["generate", "stream", "complete", "client.stream", "list_models", "close", "mcp_tools"],
 )
-def test_safe_16_another_event_loop_than_asyncio(make):
-    """Safe 16: under trio, which runs coroutines without asyncio's loop, the error says so."""
+def test_another_event_loop_than_asyncio_is_refused(make):
+    """Under trio, which runs coroutines without asyncio's loop, the error says so."""
     awaitable = make(Client({"here": Adapter()})).__await__()
     with pytest.raises(
         ConfigurationError, match=r"no running asyncio event loop.*interlingua\.sync"
@@ -102,8 +102,8 @@ def test_safe_16_another_event_loop_than_asyncio(make):
 
 
 @pytest.mark.parametrize("servers", [["http://h/"], ("http://h/",), None, 3, b"http://h/"])
-def test_safe_16_what_is_no_mcp_server(servers):
-    """Safe 16: a list is a common mistake; the message shows the mapping."""
+def test_what_is_no_mcp_server_is_refused_with_the_right_form(servers):
+    """A list is a common mistake; the message shows the mapping."""
 
     async def work():
         async with mcp_tools(servers):
@@ -144,8 +144,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("dialect", sorted(BODIES.keys() & set(names())))
-def test_safe_16_a_source_of_ids_that_repeats_itself(dialect):
-    """Safe 16: decoding ends, and all calls are there."""
+def test_decoding_ends_though_the_source_of_ids_repeats_itself(dialect):
+    """Decoding ends, and all calls are there."""
     for new_id in (lambda: "x", lambda: ""):
         response = get(dialect).decode_response(BODIES[dialect], new_id=new_id)
         assert len(response.tool_calls) == 3

@@ -42,7 +42,7 @@ def refusing(limit, answer, wording):
 
 @every_provider
 @every_mode
-def test_safe_28_a_history_is_shortened_to_the_limit(provider, mode):
+def test_a_history_is_shortened_to_the_limit(provider, mode):
     """Once, to what the error says fits: not to half, not more than needed."""
     history = [
         message
@@ -66,7 +66,7 @@ def test_safe_28_a_history_is_shortened_to_the_limit(provider, mode):
 
 @every_provider
 @pytest.mark.parametrize("mode", ["whole", "stream"])
-def test_safe_28_it_is_repeated_until_it_fits(provider, mode):
+def test_a_history_is_shortened_again_until_it_fits(provider, mode):
     """If the error has no figure, more is left out each time."""
     history = [Message.user(f"{number} " + "word " * 100) for number in range(33)]
     server = refusing(500, lambda _: text("Done."), SILENT)
@@ -82,7 +82,7 @@ def test_safe_28_it_is_repeated_until_it_fits(provider, mode):
 
 @every_provider
 @every_mode
-def test_safe_28_one_long_turn_loses_its_oldest_tool_rounds(provider, mode):
+def test_one_long_turn_loses_its_oldest_tool_rounds(provider, mode):
     """In the middle of a run; what was asked stays, and no result is without its call."""
     pages = []
 
@@ -113,7 +113,7 @@ def test_safe_28_one_long_turn_loses_its_oldest_tool_rounds(provider, mode):
 
 @every_provider
 @every_mode
-def test_safe_28_what_cannot_be_shortened_raises(provider, mode):
+def test_what_cannot_be_shortened_raises(provider, mode):
     """The last turn alone is too long."""
     server = refusing(100, lambda _: text("Done."), WORDINGS[provider])
     with simulated(server) as peer, pytest.raises(ContextLengthError):

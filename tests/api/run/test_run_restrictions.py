@@ -47,7 +47,7 @@ def tool_lists(peer):
 @every_provider
 @every_mode
 @pytest.mark.parametrize("kind", ["auto", "required"])
-def test_safe_7_allowed_tools_bind_every_round(provider, mode, kind):
+def test_allowed_tools_bind_every_round(provider, mode, kind):
     """A call outside of them is answered as unknown and not run; the tools stay the same."""
     ran = []
     choice = ToolChoice(mode=kind, allowed=("look",))
@@ -73,7 +73,7 @@ def test_safe_7_allowed_tools_bind_every_round(provider, mode, kind):
 
 @every_provider
 @every_mode
-def test_safe_7_no_tool_runs_under_none(provider, mode):
+def test_no_tool_runs_under_none(provider, mode):
     """A call under `none` is answered as unknown, in the first round and later."""
     ran = []
     with simulated(tool_call("look"), tool_call("erase"), text("done")) as peer:
@@ -90,7 +90,7 @@ def test_safe_7_no_tool_runs_under_none(provider, mode):
 
 @every_provider
 @pytest.mark.parametrize("choice", ["none", ToolChoice(allowed=("look",))])
-def test_safe_7_an_object_is_given_under_a_restriction(provider, choice):
+def test_an_object_is_given_under_a_restriction(provider, choice):
     """The tool that takes the object is no tool of the caller: it may be called."""
     ran = []
     profile = {"structured_output": ("tool",)}

@@ -62,7 +62,7 @@ def results_of(messages):
 
 @every_provider
 @every_mode
-def test_safe_26_a_failed_run_is_resumed_from_its_error(provider, mode):
+def test_a_failed_run_is_resumed_from_its_error(provider, mode):
     """The error has the messages, the steps and the usage; the tool that ran is not run again."""
     shop = Shop()
     with simulated(
@@ -91,7 +91,7 @@ def test_safe_26_a_failed_run_is_resumed_from_its_error(provider, mode):
 
 @every_provider
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
-def test_safe_26_a_run_that_ends_during_its_tools_is_resumed(provider, whole):
+def test_a_run_that_ends_during_its_tools_is_resumed(provider, whole):
     """Results that exist are kept, a tool that had begun is not run again, the others are run."""
     shop, controller = Shop(), AbortController()
     calls = tool_call("buy", what="milk") + tool_call("wait") + tool_call("buy", what="bread")
@@ -140,7 +140,7 @@ def test_safe_26_a_run_that_ends_during_its_tools_is_resumed(provider, whole):
 
 @every_provider
 @every_mode
-def test_safe_28_a_run_out_of_rounds_says_so_and_is_resumed(provider, mode):
+def test_a_run_out_of_rounds_says_so_and_is_resumed(provider, mode):
     """The open calls are run first, once; the steps and the usage of both runs are there."""
     shop = Shop()
     with simulated(
@@ -162,7 +162,7 @@ def test_safe_28_a_run_out_of_rounds_says_so_and_is_resumed(provider, mode):
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_safe_28_no_warning_without_reason(rounds):
+def test_there_is_no_warning_if_no_tool_was_left_open(rounds):
     """If no tool was to run, or none was left open."""
     with simulated(tool_call("buy", what="milk"), text("Done.")) as peer:
         result = run_in("whole", peer, "openai", tools=Shop().tools, max_tool_rounds=rounds)
@@ -172,7 +172,7 @@ def test_safe_28_no_warning_without_reason(rounds):
 
 @every_provider
 @every_mode
-def test_safe_28_approvals_are_given_to_a_resumed_run(provider, mode):
+def test_approvals_are_given_to_a_resumed_run(provider, mode):
     """What waits is run if it was approved, and what did not wait is run too."""
     done = []
 
@@ -195,7 +195,7 @@ def test_safe_28_approvals_are_given_to_a_resumed_run(provider, mode):
     assert result.text.endswith("Done.")
 
 
-def test_safe_28_what_cannot_be_resumed():
+def test_what_cannot_be_resumed_is_refused():
     """A run that has ended, an error without a conversation, a call without a function."""
     with simulated(text("Done."), tool_call("ask")) as peer:
         first = run_in("whole", peer, "openai")
@@ -209,7 +209,7 @@ def test_safe_28_what_cannot_be_resumed():
 
 @every_provider
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
-def test_safe_26_an_error_names_provider_model_and_attempts(provider, whole):
+def test_an_error_names_provider_model_and_attempts(provider, whole):
     """In its text and as fields."""
 
     async def work(client):
@@ -233,7 +233,7 @@ def test_safe_26_an_error_names_provider_model_and_attempts(provider, whole):
 @every_provider
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
 @pytest.mark.parametrize("how", ["timeout", "abort"])
-def test_safe_26_the_cause_of_a_wait_that_was_cut_short_is_kept(provider, whole, how):
+def test_the_cause_of_a_wait_that_was_cut_short_is_kept(provider, whole, how):
     """A timeout during the backoff says what failed before it."""
     controller = AbortController()
 
@@ -264,7 +264,7 @@ def test_safe_26_the_cause_of_a_wait_that_was_cut_short_is_kept(provider, whole,
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
 @pytest.mark.parametrize("transport", [AiohttpTransport, HttpxTransport])
-def test_safe_26_a_refused_connection_keeps_its_cause(whole, transport):
+def test_a_refused_connection_keeps_its_cause(whole, transport):
     """The error of the system is behind ours."""
     url = "http://127.0.0.1:9"
     adapter = HttpAdapter("openai", KEY, base_url=url, transport=transport())
@@ -284,7 +284,7 @@ def test_safe_26_a_refused_connection_keeps_its_cause(whole, transport):
 
 
 @every_provider
-def test_safe_26_a_long_wait_is_explained(provider):
+def test_a_long_wait_is_explained(provider):
     """How long the provider asked to wait, and the setting that forbids it."""
     turn = error(429, "slow down", retry_after=120)
     with simulated(turn) as peer, pytest.raises(RateLimitError) as caught:
@@ -295,7 +295,7 @@ def test_safe_26_a_long_wait_is_explained(provider):
 
 @every_provider
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
-def test_safe_26_a_failed_run_for_an_object_is_resumed(provider, whole):
+def test_a_failed_run_for_an_object_is_resumed(provider, whole):
     """Its tool is not run again, and the object comes."""
     shop = Shop()
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -320,7 +320,7 @@ def test_safe_26_a_failed_run_for_an_object_is_resumed(provider, whole):
 
 
 @every_provider
-def test_safe_28_a_stream_cancelled_by_its_id_is_resumed(provider):
+def test_a_stream_cancelled_by_its_id_is_resumed(provider):
     """During its tools: the result has each message once, and goes on without a second run."""
     shop = Shop()
 

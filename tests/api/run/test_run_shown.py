@@ -58,16 +58,16 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-def test_safe_30_a_result_fits_on_a_screen(kind):
-    """Safe 30: however large it is."""
+def test_a_result_fits_on_a_screen(kind):
+    """However large it is."""
     shown = str(RESULTS[kind])
 
     assert len(shown) < SCREEN
     assert shown == repr(RESULTS[kind])
 
 
-def test_safe_30_what_a_result_shows():
-    """Safe 30: the text, why it ended, the tokens, the model, the codes of warnings."""
+def test_a_result_shows_its_text_reason_tokens_model_and_warnings():
+    """The text, why it ended, the tokens, the model, the codes of warnings."""
     response = Response(
         message=Message.assistant(
             [Text(text="Rain."), ToolCall(id="1", name="look", arguments={})]
@@ -90,8 +90,8 @@ def test_safe_30_what_a_result_shows():
 
 @pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize("way", ["complete", "client.stream", "generate", "stream", "execute"])
-def test_safe_30_one_line_per_request_and_code(way, caplog):
-    """Safe 30: not per attempt and not per step; it names the setting, provider and model."""
+def test_a_warning_is_logged_once_per_request_and_code(way, caplog):
+    """Not per attempt and not per step; it names the setting, provider and model."""
     look = Tool(name="look", execute=lambda: "x")
     policy = RetryPolicy(base_delay=0.0)
     answers = [error(503), error(503), tool_call("look"), text("done")]
@@ -129,8 +129,8 @@ def test_safe_30_one_line_per_request_and_code(way, caplog):
         assert {record.session_id for record in records} == {"s"}
 
 
-def test_safe_30_every_warning_names_its_place():
-    """Safe 30: a warning whose sentence does not name the target gets it in the log line."""
+def test_every_warning_in_the_log_names_its_target():
+    """A warning whose sentence does not name the target gets it in the log line."""
     from interlingua.runtime.log import log_warnings
     from interlingua.spec.request import Request
 

@@ -15,7 +15,7 @@ every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 @every_provider
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "execute"])
 @pytest.mark.parametrize("kept", [True, False])
-def test_safe_28_raw_is_kept_where_asked(provider, mode, kept):
+def test_raw_is_kept_where_asked(provider, mode, kept):
     """The wire events of a stream, or nothing; the body of a whole answer as ever."""
     with simulated(text("It rains.")) as peer:
         response = run_in(mode, peer, provider, keep_raw=kept).response
@@ -32,7 +32,7 @@ def test_safe_28_raw_is_kept_where_asked(provider, mode, kept):
 
 @every_provider
 @pytest.mark.parametrize("first", [text("Hello there."), tool_call("look", place="Oslo")])
-def test_safe_28_a_stream_is_retried_until_its_first_content(provider, first):
+def test_a_stream_is_retried_until_its_first_content(provider, first):
     """Cut anywhere: before content it begins anew, unseen; after content it fails."""
     outcomes = set()
 

@@ -18,7 +18,7 @@ TURNS = 4
 
 @pytest.mark.parametrize("provider", sorted(DIALECTS))
 @pytest.mark.parametrize("mode", MODES)
-def test_safe_10_system_does_not_pile_up(provider, mode):
+def test_system_does_not_pile_up(provider, mode):
     """Four turns have one system message on the wire, and each extends the prefix of the last."""
     history = []
     with simulated(text("Fine.")) as peer:
@@ -42,7 +42,7 @@ def roles_and_texts(messages):
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["kept", "stored"])
-def test_safe_10_a_new_system_replaces_the_old_one(stored):
+def test_a_new_system_replaces_the_old_one(stored):
     """Also in a history that was stored as JSON."""
     history = make_messages("Hi", None, "Be brief.")
     if stored:
@@ -54,7 +54,7 @@ def test_safe_10_a_new_system_replaces_the_old_one(stored):
     assert roles_and_texts(make_messages(None, after, None)) == roles_and_texts(after)
 
 
-def test_safe_10_the_callers_own_instructions_stay():
+def test_the_callers_own_instructions_stay():
     """A history that begins with the same text is left alone; another text comes before it."""
     own = (Message.system("Be brief."), Message.user("Hi"))
 

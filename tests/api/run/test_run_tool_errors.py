@@ -38,7 +38,7 @@ def results_of(result):
 
 @every_provider
 @every_mode
-def test_safe_11_a_tools_exception_is_logged_with_its_traceback(provider, mode, caplog):
+def test_a_tools_exception_is_logged_with_its_traceback(provider, mode, caplog):
     """The model gets its class and message; the log has the line that raised it."""
     with simulated(tool_loop(tool_call("fetch", row=1), text("Sorry."))) as peer:
         result = run_in(mode, peer, provider, tools=[fetch])
@@ -55,7 +55,7 @@ def test_safe_11_a_tools_exception_is_logged_with_its_traceback(provider, mode, 
 
 @every_provider
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "execute"])
-def test_safe_11_the_exceptions_are_kept_on_the_step(provider, mode):
+def test_the_exceptions_are_kept_on_the_step(provider, mode):
     """By call id, those of invalid calls too; the calls that succeeded have none."""
 
     @tool
@@ -85,7 +85,7 @@ def test_safe_11_the_exceptions_are_kept_on_the_step(provider, mode):
 @every_provider
 @every_mode
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_safe_11_tool_error_says_what_the_model_is_told(provider, mode, is_async):
+def test_tool_error_says_what_the_model_is_told(provider, mode, is_async):
     """Nothing of the exception reaches the model unless the function passes it on."""
     seen = []
 
@@ -109,7 +109,7 @@ def test_safe_11_tool_error_says_what_the_model_is_told(provider, mode, is_async
     assert "fetch is not available now." in sent
 
 
-def test_safe_11_a_tool_error_that_fails_is_logged(caplog):
+def test_a_tool_error_that_fails_is_logged(caplog):
     """The model then gets the class and message."""
 
     def explain(call, error):
@@ -129,7 +129,7 @@ class Shop:
 
 @every_provider
 @every_mode
-def test_safe_12_a_tool_gets_its_context_by_annotation(provider, mode):
+def test_a_tool_gets_its_context_by_annotation(provider, mode):
     """The run's messages, call id, signal and deps; the model's own `messages` are arguments."""
     contexts, given = [], []
 
@@ -170,7 +170,7 @@ def test_safe_12_a_tool_gets_its_context_by_annotation(provider, mode):
 
 
 @every_mode
-def test_safe_12_the_context_counts_retries(mode):
+def test_the_context_counts_retries(mode):
     """How often the tool has failed one call after another; another tool does not count."""
     counts = []
 
@@ -195,7 +195,7 @@ def test_safe_12_the_context_counts_retries(mode):
 
 
 @every_provider
-def test_safe_28_a_streamed_run_has_an_event_per_tool_result(provider):
+def test_a_streamed_run_has_an_event_per_tool_result(provider):
     """As each tool ends, before the step does, failed ones included."""
 
     @tool

@@ -31,8 +31,8 @@ def look() -> str:
 
 
 @with_argument_text
-def test_field_bug_5_a_call_is_run_when_the_answer_is_over(provider):
-    """Though its arguments parse long before, and more of them may come."""
+def test_a_call_is_run_when_the_answer_is_over(provider):
+    """Though its arguments parse long before, and more of them may come (field bug 5)."""
     seen = []
 
     @tool
@@ -67,8 +67,8 @@ def test_field_bug_5_a_call_is_run_when_the_answer_is_over(provider):
         ("anthropic", False),
     ],
 )
-def test_field_bug_11_a_turn_survives_broken_arguments(provider, whole):
-    """The text is kept, the model is told, and the other call is run."""
+def test_a_turn_survives_broken_arguments(provider, whole):
+    """The text is kept, the model is told, and the other call is run (field bug 11)."""
     told = []
 
     class Observer:
@@ -104,8 +104,8 @@ def test_field_bug_11_a_turn_survives_broken_arguments(provider, whole):
 
 @every_provider
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_field_bug_22_cut_answers_run_nothing(provider, reason):
-    """Their calls are there to be seen."""
+def test_cut_answers_run_nothing(provider, reason):
+    """Their calls are there to be seen (field bug 22)."""
     ran = []
     made = Tool(name="look", execute=lambda: ran.append(1))
     with simulated(tool_call("look") + finish(reason)) as peer:
@@ -124,8 +124,11 @@ def test_field_bug_22_cut_answers_run_nothing(provider, reason):
 
 @every_provider
 @pytest.mark.parametrize("asks", ["text", "object"])
-def test_field_bug_79_what_the_caller_owns_stays_as_it_is(provider, asks):
-    """Lists, dicts and schemas, through two steps with tools, options and thinking."""
+def test_what_the_caller_owns_stays_as_it_is(provider, asks):
+    """Lists, dicts and schemas, through two steps with tools, options and thinking.
+
+    Field bug 79.
+    """
     schema = {"type": "object", "properties": {"a": {"type": ["integer", "null"], "minimum": 0}}}
 
     def far(place):

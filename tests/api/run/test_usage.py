@@ -59,7 +59,7 @@ def test_the_rest_stays():
 
 
 @pytest.mark.parametrize("way", ["stream", "execute", "sync"])
-def test_safe_23_an_estimate_reaches_the_result(way):
+def test_an_estimate_reaches_the_result(way):
     """A server that was not asked for usage: every way of asking has an estimate that says so."""
     model = "openai_compatible:house-model"
     silent = {"openai_compatible": {"stream_options": {"include_usage": False}}}

@@ -77,7 +77,7 @@ def test_a_declared_parameter_is_not_context():
     assert called(handler, parameters, {"run": "mine"}) == "mine"
 
 
-def test_safe_12_names_alone_are_not_context():
+def test_parameters_are_not_context_by_their_names_alone():
     """`messages`, `tool_call_id` and `abort_signal` are names like others."""
     names = ("messages", "tool_call_id", "abort_signal")
     parameters = {"type": "object", "properties": {name: {} for name in names}}
@@ -90,8 +90,8 @@ def test_safe_12_names_alone_are_not_context():
         read_handler(lambda city, days, messages: (city, days, messages), PARAMETERS, "tool")
 
 
-def test_field_bug_79_a_handler_cannot_change_the_call():
-    """It gets a copy of the arguments."""
+def test_a_handler_cannot_change_the_call():
+    """It gets a copy of the arguments (field bug 79)."""
     arguments = {"list": [{"a": 1}]}
 
     def handler(**given):

@@ -110,8 +110,8 @@ ways = pytest.mark.parametrize("way", ["whole", "streamed", "executed"])
         ("executed", "on_loop", 10_000),
     ],
 )
-def test_safe_17_ten_thousand_calls_in_one_answer(way, kind, number):
-    """Safe 17: all are run, 64 at a time."""
+def test_ten_thousand_tool_calls_of_one_answer_are_all_run(way, kind, number):
+    """All are run, 64 at a time."""
     counting, adapter = Counting(), Calling(calls(number))
     tool = Tool(name="count", execute=getattr(counting, kind))
     asyncio.run(ask(way, adapter, tool))
@@ -120,8 +120,8 @@ def test_safe_17_ten_thousand_calls_in_one_answer(way, kind, number):
     assert counting.most <= MAX_CONCURRENT == 64
 
 
-def test_safe_17_threads_of_all_runs_together():
-    """Safe 17: five runs with 30 calls each have at most 64 threads."""
+def test_all_runs_together_have_a_limit_of_threads():
+    """Five runs with 30 calls each have at most 64 threads."""
     counting = Counting(seconds=0.02)
     tool = Tool(name="count", execute=counting.in_thread)
 
@@ -135,8 +135,8 @@ def test_safe_17_threads_of_all_runs_together():
     assert 30 < counting.most <= 64
 
 
-def test_safe_17_the_limit_can_be_set():
-    """Safe 17: `max_concurrent_tools` replaces the default, upwards and downwards."""
+def test_the_limit_of_concurrent_tools_can_be_set():
+    """`max_concurrent_tools` replaces the default, upwards and downwards."""
     for limit, number, least in ((3, 9, 2), (100, 120, 65)):
         counting = Counting(seconds=0.1)
         tool = Tool(name="count", execute=counting.in_thread)
@@ -145,8 +145,8 @@ def test_safe_17_the_limit_can_be_set():
         assert least <= counting.most <= limit
 
 
-def test_safe_17_tools_that_run_tools():
-    """Safe 17: 64 tools that all wait for tools of their own do not block each other."""
+def test_tools_that_wait_for_tools_do_not_block_each_other():
+    """64 tools that all wait for tools of their own do not block each other."""
     counting = Counting()
     inner = Tool(name="count", execute=counting.in_thread)
     barrier = threading.Barrier(64, timeout=20)
@@ -164,8 +164,8 @@ def test_safe_17_tools_that_run_tools():
     assert counting.total == 128
 
 
-def test_safe_17_a_tool_that_hangs_keeps_its_thread():
-    """Safe 17: its slot is free when the thread ends, not when it was abandoned."""
+def test_a_tool_that_hangs_keeps_its_thread():
+    """Its slot is free when the thread ends, not when it was abandoned."""
     release, counting = threading.Event(), Counting()
 
     def hang() -> str:
@@ -194,8 +194,8 @@ def test_safe_17_a_tool_that_hangs_keeps_its_thread():
 
 
 @ways
-def test_safe_17_the_text_about_an_unknown_tool(way):
-    """Safe 17: it is short, however long the name is and however many tools there are."""
+def test_the_text_about_an_unknown_tool_is_short(way):
+    """It is short, however long the name is and however many tools there are."""
     adapter = Calling([ToolCall(id="c", name="x" * 100_000, arguments={})])
     tools = [Tool(name=f"tool_{number}", execute=lambda: "x") for number in range(1_000)]
 
@@ -221,8 +221,8 @@ def test_safe_17_the_text_about_an_unknown_tool(way):
     ["x" * (MAX_OUTPUT + 1), ["x" * 1000] * 1001, Image(data=b"\x89PNG" + b"0" * MAX_MEDIA)],
     ids=["text", "json", "media"],
 )
-def test_safe_15_output_that_is_too_large(way, output):
-    """Safe 15: the model is told that the tool ran and how much it may return."""
+def test_the_model_is_told_that_the_output_is_too_large(way, output):
+    """The model is told that the tool ran and how much it may return."""
     adapter = Calling(calls(1, "look"))
     asyncio.run(ask(way, adapter, Tool(name="look", execute=lambda: output)))
     result = result_of(adapter)
@@ -232,8 +232,8 @@ def test_safe_15_output_that_is_too_large(way, output):
     assert len(result.content) < 3_000
 
 
-def test_safe_15_the_limit_of_output_can_be_set():
-    """Safe 15: `max_tool_output` is a number of characters, or None."""
+def test_the_limit_of_output_can_be_set():
+    """`max_tool_output` is a number of characters, or None."""
     for limit, is_error in ((10, True), (20, False), (None, False)):
         adapter = Calling(calls(1, "look"))
         tool = Tool(name="look", execute=lambda: "x" * 15)

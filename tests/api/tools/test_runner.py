@@ -110,8 +110,8 @@ def test_max_concurrent():
 
 
 @pytest.mark.parametrize("settings", [{"max_concurrent": 0}, {"timeout": 0}, {"timeout": -1.0}])
-def test_field_bug_76_zero_is_not_unlimited(settings):
-    """0 is rejected."""
+def test_a_limit_of_zero_is_rejected(settings):
+    """0 is rejected (field bug 76)."""
     with pytest.raises(ConfigurationError):
         ToolRunner(**settings)
 
@@ -295,8 +295,8 @@ def test_a_failure_has_the_class_of_the_exception():
     ]
 
 
-def test_field_bug_11_arguments_that_are_not_json():
-    """The raw text goes back to the model, which may try again."""
+def test_arguments_that_are_not_json_go_back_to_the_model():
+    """The raw text goes back to the model, which may try again (field bug 11)."""
     broken = ToolCall(id="a", name="double", raw_arguments='{"number": 2')
     (result,) = run(broken)
 
@@ -304,8 +304,8 @@ def test_field_bug_11_arguments_that_are_not_json():
     assert '{"number": 2' in result.content
 
 
-def test_field_bug_10_empty_arguments():
-    """Empty text is an empty object."""
+def test_empty_arguments_are_an_empty_object():
+    """Empty text is an empty object (field bug 10)."""
     (result,) = run(
         ToolCall(id="a", name="now", raw_arguments=""), tools=[Tool(name="now", execute=lambda: 7)]
     )

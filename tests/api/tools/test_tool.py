@@ -348,8 +348,8 @@ def test_the_repr_is_short():
         ({"execute": 5}, "execute= of the tool 'f' is not a function"),
     ],
 )
-def test_safe_20_wrong_fields(fields, message):
-    """Safe 20: the error names the tool and the field."""
+def test_wrong_fields_are_refused_by_tool_and_field(fields, message):
+    """The error names the tool and the field."""
     with pytest.raises(ConfigurationError) as caught:
         Tool(**{"name": "f", **fields})
     assert message in str(caught.value)

@@ -68,8 +68,11 @@ class Broken(MemoryStore):
 
 @pytest.mark.parametrize("count", [2, 10, 100])
 @both_ways
-def test_field_80_concurrent_calls_never_overspend(way, count):
-    """K calls at once spend at most the budget: what is reserved is always enough."""
+def test_concurrent_calls_never_overspend(way, count):
+    """K calls at once spend at most the budget: what is reserved is always enough.
+
+    Field bug 80.
+    """
 
     async def main():
         adapter, limit = Metered(delay=0.001), budget(usd=1.0)
@@ -92,8 +95,11 @@ def test_field_80_concurrent_calls_never_overspend(way, count):
 
 
 @both_ways
-def test_field_80_a_real_cost_above_the_estimate_overspends_by_one_reservation_at_most(way):
-    """The next call is refused as soon as the real costs are more than the budget."""
+def test_a_real_cost_above_the_estimate_overspends_by_one_reservation_at_most(way):
+    """The next call is refused as soon as the real costs are more than the budget.
+
+    Field bug 80.
+    """
     dear = Usage(input_tokens=10, output_tokens=60)
 
     async def main():

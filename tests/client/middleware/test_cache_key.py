@@ -98,8 +98,8 @@ def test_every_field_of_a_request_is_classified():
 
 
 @pytest.mark.parametrize("field", VARIANTS)
-def test_field_bug_82_each_value_of_a_field_has_its_own_key(field):
-    """Field bug 82: whatever can change the answer changes the key; omitted is not 0."""
+def test_each_value_of_a_field_has_its_own_key(field):
+    """Whatever can change the answer changes the key; omitted is not 0 (field bug 82)."""
     keys = [key(Request())] + [key(Request(**{field: value})) for value in VARIANTS[field]]
 
     assert keys[0] == keys[1]
@@ -115,8 +115,8 @@ def test_a_name_of_the_call_is_not_in_the_key(field):
 
 
 @given(requests(), st.sampled_from(sorted(VARIANTS)), st.data())
-def test_field_bug_82_a_changed_field_of_any_request_changes_the_key(request, field, data):
-    """Field bug 82: also in a request that sets everything else."""
+def test_a_changed_field_of_any_request_changes_the_key(request, field, data):
+    """Also in a request that sets everything else (field bug 82)."""
     value = data.draw(st.sampled_from(VARIANTS[field]))
     other = replace(request, **{field: getattr(Request(**{field: value}), field)})
     is_same = getattr(other, field) == getattr(request, field)
@@ -127,8 +127,8 @@ def test_field_bug_82_a_changed_field_of_any_request_changes_the_key(request, fi
         assert key(other) != key(request)
 
 
-def test_field_bug_82_the_tenant_is_in_the_key():
-    """Field bug 82: other tenants, and callers with other API keys, have other answers."""
+def test_the_tenant_is_in_the_key():
+    """Other tenants, and callers with other API keys, have other answers (field bug 82)."""
     request, other = Request(messages="Hi."), HttpAdapter("openai", "another")
     keys = [key(request), key(request, other), key(request, tenant="a"), key(request, tenant="b")]
 

@@ -370,8 +370,8 @@ def test_the_requested_model_is_not_asked_twice(mode):
 
 
 @both
-def test_71_every_attempt_is_metered(mode):
-    """Retries and models, in order, each with its provider, model and usage."""
+def test_every_attempt_is_metered(mode):
+    """Retries and models, in order, each with its provider, model and usage (field bug 71)."""
     client, _ = client_of([ServerError("a"), ServerError("a")], [ServerError("b"), says("b")])
     policy = RetryPolicy(max_retries=1, base_delay=0)
 
@@ -541,8 +541,8 @@ def test_unknown_capabilities_are_sent(peer, mode):
 # Streams: FIELD-BUG 77.
 
 
-def test_77_a_failure_after_text_is_the_true_error_and_no_text_comes_twice():
-    """By default nothing follows what was shown."""
+def test_a_failure_after_text_is_the_true_error_and_no_text_comes_twice():
+    """By default nothing follows what was shown (field bug 77)."""
     client, named = client_of([Cut(says("half of it"), 3)], [says("whole")])
 
     events, failure = read(client)
@@ -554,8 +554,11 @@ def test_77_a_failure_after_text_is_the_true_error_and_no_text_comes_twice():
     assert not named["b"].asked
 
 
-def test_77_a_marked_restart_replaces_what_was_shown():
-    """One event says so; the response, the history and the screen have the new text only."""
+def test_a_marked_restart_replaces_what_was_shown():
+    """One event says so; the response, the history and the screen have the new text only.
+
+    Field bug 77.
+    """
     client, _ = client_of([Cut(says("half of it"), 3)], [says("whole")], midstream="restart-marked")
 
     events, failure = read(client)
@@ -570,8 +573,8 @@ def test_77_a_marked_restart_replaces_what_was_shown():
     assert [attempt.error_class for attempt in response.attempts] == [ErrorClass.SERVER_ERROR, None]
 
 
-def test_77_a_run_and_an_object_restart():
-    """Through `stream` and `stream_object`, whose objects grow anew."""
+def test_a_run_and_an_object_restart():
+    """Through `stream` and `stream_object`, whose objects grow anew (field bug 77)."""
     first, second = Cut(says('{"name": "Al'), 3), says('{"name": "Bea"}')
     client, _ = client_of([first], [second], midstream="restart-marked")
 
@@ -593,8 +596,8 @@ def test_77_a_run_and_an_object_restart():
 
 
 @pytest.mark.parametrize("midstream", ["never", "restart-marked"])
-def test_77_nothing_follows_a_tool_call(midstream):
-    """It may have been run already."""
+def test_nothing_follows_a_tool_call(midstream):
+    """It may have been run already (field bug 77)."""
     call = ToolCall(id="1", name="look", arguments={})
     calling = Response(
         message=Message.assistant([call]), finish_reason=FinishReason(reason="tool_calls")
@@ -612,8 +615,8 @@ def test_77_nothing_follows_a_tool_call(midstream):
 @pytest.mark.parametrize(
     "context", [{"disable_fallbacks": True}, type("Deps", (), {"disable_fallbacks": True})()]
 )
-def test_77_disable_fallbacks(mode, context):
-    """A request may ask for its own model only."""
+def test_a_request_may_disable_fallbacks(mode, context):
+    """A request may ask for its own model only (field bug 77)."""
     client, named = client_of([ServerError("down")], [says("b")])
     request = Request(model="a:one", messages="Hi.", context=context)
 
@@ -623,8 +626,11 @@ def test_77_disable_fallbacks(mode, context):
     assert either(mode, client, Request(model="a:one", messages="Hi.", context={})).text == "b"
 
 
-def test_77_over_http():
-    """A connection that breaks in the middle of a text, and another dialect after it."""
+def test_a_text_that_breaks_over_http_restarts_in_another_dialect():
+    """A connection that breaks in the middle of a text, and another dialect after it.
+
+    Field bug 77.
+    """
 
     async def work(midstream):
         layers = [Fallback(f"gemini:{MODELS['gemini']}", midstream=midstream)]
@@ -736,8 +742,11 @@ def served_costs(mode, *layers, first, others):
 
 
 @both
-def test_71_the_served_model_prices_the_response(mode):
-    """Each attempt has the cost of its own model; the response has that of the last one."""
+def test_the_served_model_prices_the_response(mode):
+    """Each attempt has the cost of its own model; the response has that of the last one.
+
+    Field bug 71.
+    """
     tokens = usage(1000, 100)
     response = served_costs(
         mode,
@@ -754,8 +763,11 @@ def test_71_the_served_model_prices_the_response(mode):
     assert response.cost == accepted.cost
 
 
-def test_71_a_stream_that_was_given_up_is_metered_with_what_it_delivered():
-    """And a model that failed before its first text is not charged for the text of another."""
+def test_a_stream_that_was_given_up_is_metered_with_what_it_delivered():
+    """And a model that failed before its first text is not charged for the text of another.
+
+    Field bug 71.
+    """
     words = " ".join(map(str, range(50)))
 
     async def work():
@@ -781,8 +793,8 @@ def test_71_a_stream_that_was_given_up_is_metered_with_what_it_delivered():
     assert third.usage == response.usage
 
 
-def test_77_disable_fallbacks_of_a_run():
-    """Through `deps=`, which are the context of middleware."""
+def test_a_run_may_disable_fallbacks_through_deps():
+    """Through `deps=`, which are the context of middleware (field bug 77)."""
     client, named = client_of([ServerError("down")], [says("b")])
 
     with pytest.raises(ServerError):

@@ -232,8 +232,8 @@ def passing():
 @places
 @pytest.mark.parametrize("shape", GUARDS)
 @pytest.mark.parametrize("around", ["alone", "inside", "outside"])
-def test_safe_6_what_a_guard_removes_is_gone(way, place, shape, around):
-    """Safe 6: in every shape and mode, alone and between layers of other shapes."""
+def test_what_a_guard_removes_is_gone(way, place, shape, around):
+    """In every shape and mode, alone and between layers of other shapes."""
     guard = place(GUARDS[shape]())
     others = [passing(), copy(noting), per_attempt(passing()), per_attempt(copy(noting))]
     layers = {"alone": [guard], "inside": [*others, guard], "outside": [guard, *others]}[around]
@@ -250,8 +250,8 @@ def test_safe_6_what_a_guard_removes_is_gone(way, place, shape, around):
 
 @modes
 @pytest.mark.parametrize("provider", sorted(DIALECTS))
-def test_safe_6_a_dropped_call_on_every_dialect(provider, way):
-    """Safe 6: also where the wire ends with the whole response."""
+def test_a_dropped_call_does_not_run_on_any_dialect(provider, way):
+    """Also where the wire ends with the whole response."""
     from interlingua.simulator import text, tool_call
 
     ran = []
@@ -278,8 +278,8 @@ def test_safe_6_a_dropped_call_on_every_dialect(provider, way):
 
 @modes
 @places
-def test_safe_6_redacting_only_the_deltas(way, place):
-    """Safe 6: the end of the text follows, so the secret is in no event and no result."""
+def test_redacting_only_the_deltas_hides_the_end_too(way, place):
+    """The end of the text follows, so the secret is in no event and no result."""
 
     def edit(event):
         if type(event) is TextDelta:
@@ -293,8 +293,8 @@ def test_safe_6_redacting_only_the_deltas(way, place):
 
 
 @modes
-def test_safe_6_redacting_only_the_end(way):
-    """Safe 6: the deltas had passed; the result has what the end says."""
+def test_redacting_only_the_end_changes_the_result(way):
+    """The deltas had passed; the result has what the end says."""
 
     def edit(event):
         if type(event) is TextEnd:
@@ -310,8 +310,8 @@ def test_safe_6_redacting_only_the_end(way):
 @pytest.mark.usefixtures("no_backoff")
 @ways
 @places
-def test_safe_6_dropping_only_the_end_of_a_call(way, place):
-    """Safe 6: the call is incomplete: an error, and the tool does not run."""
+def test_a_call_without_its_end_is_an_error(way, place):
+    """The call is incomplete: an error, and the tool does not run."""
     guard = editing(lambda event: [] if type(event) is ToolCallEnd else [event])
     tried = Tried(way, place(guard))
 
@@ -322,8 +322,8 @@ def test_safe_6_dropping_only_the_end_of_a_call(way, place):
 
 @ways
 @pytest.mark.parametrize("dropped", [(ToolCallStart,), (ToolCallStart, ToolCallEnd)])
-def test_safe_6_dropping_only_the_start_of_a_call(way, dropped):
-    """Safe 6: an error, and the tool does not run."""
+def test_a_call_without_its_start_is_an_error(way, dropped):
+    """An error, and the tool does not run."""
     guard = editing(lambda event: [] if type(event) in dropped else [event])
     tried = Tried(way, guard)
 
@@ -334,8 +334,8 @@ def test_safe_6_dropping_only_the_start_of_a_call(way, dropped):
 @ways
 @places
 @pytest.mark.parametrize("where", ["start", "end", "both"])
-def test_safe_6_renaming_a_call(way, place, where):
-    """Safe 6: the tool with the new name runs, and only that one."""
+def test_a_renamed_call_runs_the_tool_of_its_new_name(way, place, where):
+    """The tool with the new name runs, and only that one."""
 
     def edit(event):
         if type(event) is ToolCallStart and where != "end":
@@ -351,8 +351,8 @@ def test_safe_6_renaming_a_call(way, place, where):
 
 
 @ways
-def test_safe_6_changing_only_the_fragments_of_arguments(way):
-    """Safe 6: the tool gets the changed arguments."""
+def test_changed_fragments_of_arguments_reach_the_tool(way):
+    """The tool gets the changed arguments."""
 
     def edit(event):
         return [replace(event, delta="{}") if type(event) is ToolCallDelta else event]
@@ -364,8 +364,8 @@ def test_safe_6_changing_only_the_fragments_of_arguments(way):
 
 @ways
 @pytest.mark.parametrize("order", ["each event twice", "the whole call twice"])
-def test_safe_6_yielding_a_call_twice(way, order):
-    """Safe 6: an error; the tool does not run twice."""
+def test_a_call_yielded_twice_is_an_error(way, order):
+    """An error; the tool does not run twice."""
     if order == "each event twice":
         layer = editing(lambda event: [event] * (2 if isinstance(event, CALL_EVENTS) else 1))
     else:
@@ -388,8 +388,8 @@ def test_safe_6_yielding_a_call_twice(way, order):
 
 @ways
 @places
-def test_safe_6_swallowing_the_finish(way, place):
-    """Safe 6: an error, in every mode; the tool does not run."""
+def test_a_swallowed_finish_is_an_error(way, place):
+    """An error, in every mode; the tool does not run."""
     guard = editing(lambda event: [] if type(event) is Finish else [event])
     tried = Tried(way, place(guard), max_retries=0) if way in ("whole", "streamed") else None
     tried = tried or Tried(way, guard)
@@ -400,8 +400,8 @@ def test_safe_6_swallowing_the_finish(way, place):
 
 
 @modes
-def test_safe_6_events_after_the_finish_and_no_start(way):
-    """Safe 6: what is delivered keeps to the grammar, and code after the end still runs."""
+def test_events_after_the_finish_and_a_missing_start_do_not_reach_the_reader(way):
+    """What is delivered keeps to the grammar, and code after the end still runs."""
     ended = []
 
     async def layer(request, following):
@@ -424,8 +424,8 @@ def test_safe_6_events_after_the_finish_and_no_start(way):
 @ways
 @places
 @pytest.mark.parametrize("shape", ["generator", "coroutine"])
-def test_safe_6_raising_midway(way, place, shape):
-    """Safe 6: the exception arrives as it is; a stream is closed first, and no tool runs."""
+def test_an_exception_of_a_layer_arrives_as_it_is(way, place, shape):
+    """The exception arrives as it is; a stream is closed first, and no tool runs."""
 
     def edit(event):
         if type(event) is TextEnd:
@@ -448,8 +448,8 @@ def test_safe_6_raising_midway(way, place, shape):
 
 
 @ways
-def test_safe_6_returning_nothing(way):
-    """Safe 6: a forgotten `return` is named."""
+def test_a_layer_that_returns_nothing_is_named(way):
+    """A forgotten `return` is named."""
 
     async def layer(request, following):
         await following(request)
@@ -462,8 +462,8 @@ def test_safe_6_returning_nothing(way):
 
 
 @ways
-def test_safe_6_yielding_something_else(way):
-    """Safe 6: what is not an event is refused."""
+def test_what_is_not_an_event_is_refused(way):
+    """What is not an event is refused."""
     tried = Tried(way, editing(lambda event: [event, "text"]))
 
     assert isinstance(tried.error, StreamError)
@@ -471,8 +471,8 @@ def test_safe_6_yielding_something_else(way):
 
 
 @ways
-def test_safe_6_a_stream_that_returns_nothing(way):
-    """Safe 6: a plain function without a `return` is named."""
+def test_a_stream_function_that_returns_nothing_is_named(way):
+    """A plain function without a `return` is named."""
 
     class Wrong:
         def stream(self, request, call_next):
@@ -485,8 +485,8 @@ def test_safe_6_a_stream_that_returns_nothing(way):
 
 
 @ways
-def test_safe_6_a_plain_function_as_complete(way):
-    """Safe 6: it may return the response itself, or what `next` returns."""
+def test_a_plain_function_may_be_complete(way):
+    """It may return the response itself, or what `next` returns."""
 
     class Plain:
         def complete(self, request, call_next):
@@ -499,8 +499,8 @@ def test_safe_6_a_plain_function_as_complete(way):
     assert tried.result.text == "done"
 
 
-def test_safe_6_a_coroutine_as_stream():
-    """Safe 6: a common mistake is refused when the client is made."""
+def test_a_coroutine_as_stream_is_refused():
+    """A common mistake is refused when the client is made."""
 
     class Wrong:
         async def stream(self, request, call_next):
@@ -521,8 +521,8 @@ OTHER = replace(
 @ways
 @pytest.mark.parametrize("guard", ["generator", "both", "stream only", "coroutine"])
 @pytest.mark.parametrize("inner", [lambda layer: layer, per_attempt], ids=["outer", "each"])
-def test_safe_6_an_answer_that_was_replaced_inside(way, guard, inner):
-    """Safe 6: a guard outside sees the new answer too, though other events had passed."""
+def test_an_outer_guard_sees_an_answer_that_was_replaced_inside(way, guard, inner):
+    """A guard outside sees the new answer too, though other events had passed."""
 
     async def other(request, following):
         await following(request)
@@ -536,8 +536,8 @@ def test_safe_6_an_answer_that_was_replaced_inside(way, guard, inner):
 
 
 @modes
-def test_safe_6_a_stored_warning_opens_no_gate(way):
-    """Safe 6: an answer from a cache may say `answer_replaced`; the guard still counts."""
+def test_a_stored_warning_opens_no_gate(way):
+    """An answer from a cache may say `answer_replaced`; the guard still counts."""
     stored = replace(CALLING, warnings=(Warning(code="answer_replaced", message="earlier"),))
 
     async def cache(request, following):  # noqa: ARG001 -- it is not called
@@ -550,8 +550,8 @@ def test_safe_6_a_stored_warning_opens_no_gate(way):
 
 
 @modes
-def test_safe_6_the_partial_of_an_error(way):
-    """Safe 6: an adapter's own partial does not show what a layer has removed."""
+def test_the_partial_of_an_error_does_not_show_what_a_layer_removed(way):
+    """An adapter's own partial does not show what a layer has removed."""
     error = StreamError("cut", partial=CALLING)
     adapter = Adapter(end=[ErrorEvent(error=error, response=CALLING)])
     if way == "whole":
@@ -573,8 +573,8 @@ def failing(error):
 
 
 @modes
-def test_safe_6_calling_next_again(way):
-    """Safe 6: a layer that asks twice; what a guard inside removes from both is gone."""
+def test_what_a_guard_removes_is_gone_though_next_is_called_again(way):
+    """A layer that asks twice; what a guard inside removes from both is gone."""
 
     async def twice(request, following):
         await following(request)
@@ -588,8 +588,8 @@ def test_safe_6_calling_next_again(way):
     assert tried.leaks == []
 
 
-def test_safe_6_the_request_is_the_same_for_the_wire():
-    """Safe 6: a guard on the request holds in both modes: what it removes is not sent."""
+def test_what_a_guard_removes_from_a_request_is_not_sent():
+    """A guard on the request holds in both modes: what it removes is not sent."""
     sent = []
 
     class Noting(Adapter):

@@ -63,8 +63,11 @@ def virtual_store():
 
 
 @both_ways
-def test_field_81_no_window_has_more_requests_than_the_limit(way):
-    """However many callers there are, each window has at most the limit, and all get through."""
+def test_no_window_has_more_requests_than_the_limit(way):
+    """However many callers there are, each window has at most the limit, and all get through.
+
+    Field bug 81.
+    """
 
     async def main():
         adapter, used = Timed(), []
@@ -84,8 +87,11 @@ def test_field_81_no_window_has_more_requests_than_the_limit(way):
 
 
 @both_ways
-def test_field_81_no_window_has_more_tokens_than_the_limit(way):
-    """Input and output tokens are limited by their estimates, and then by what was used."""
+def test_no_window_has_more_tokens_than_the_limit(way):
+    """Input and output tokens are limited by their estimates, and then by what was used.
+
+    Field bug 81.
+    """
 
     async def main():
         answer = replace(ANSWER, usage=Usage(input_tokens=7, output_tokens=10))
@@ -506,8 +512,11 @@ class Broken(MemoryStore):
 
 @both_ways
 @pytest.mark.parametrize("behaviour", ["open", "closed"])
-def test_field_81_a_store_that_fails(way, behaviour, caplog):
-    """Calls are sent or refused as declared, quickly, and with one line in the log."""
+def test_calls_are_sent_or_refused_as_declared_when_the_store_fails(way, behaviour, caplog):
+    """Calls are sent or refused as declared, quickly, and with one line in the log.
+
+    Field bug 81.
+    """
     options = {} if behaviour == "open" else {"on_store_failure": behaviour}
 
     async def main():

@@ -33,11 +33,11 @@ def measure(*arguments):
 
 
 @each_store
-def test_fields_80_and_81_two_processes_admit_no_more_than_the_limit(store):
+def test_two_processes_admit_no_more_than_the_limit(store):
     """
     Two processes with 50 workers each never pass the limit of a window, for requests and tokens.
 
-    They spend at most the budget and one reservation.
+    They spend at most the budget and one reservation (field bugs 80 and 81).
     """
     measure("--store", store, "--timeout", "5", "requests", "tokens", "budget")
 
@@ -78,6 +78,6 @@ def test_a_killed_process_gives_its_leases_back(address):
     assert asyncio.run(used()) == 0
 
 
-def test_field_81_redis_goes_away():
-    """Calls are sent or refused as declared, and none hangs."""
+def test_calls_are_sent_or_refused_as_declared_when_redis_goes_away():
+    """Calls are sent or refused as declared, and none hangs (field bug 81)."""
     measure("--store", "redis", "--patience", "20", "outage")

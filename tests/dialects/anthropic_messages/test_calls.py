@@ -17,8 +17,8 @@ def test_json_results_are_sent_as_text():
     assert block["content"] == '{"a":1}'
 
 
-def test_field_bug_12_invalid_input_is_wrapped():
-    """Argument text that is no object goes into one."""
+def test_invalid_input_is_wrapped():
+    """Argument text that is no object goes into one (field bug 12)."""
     call = ToolCall(id="a", name="f", arguments={}, raw_arguments="{cut")
 
     assert encode_part(call, WarningList())["input"] == {"input": "{cut"}

@@ -70,8 +70,8 @@ def test_thinking_with_its_signature():
     assert response.message.content == (Thinking(text="Hm.", signature="c2ln", extra={NAME: {}}),)
 
 
-def test_field_bug_3_interleaved_arguments_go_by_index():
-    """Fragments of two open calls go each to its own."""
+def test_interleaved_arguments_go_by_index():
+    """Fragments of two open calls go each to its own (field bug 3)."""
     response = fold(
         decode(
             START,
@@ -92,8 +92,8 @@ def test_field_bug_3_interleaved_arguments_go_by_index():
     ]
 
 
-def test_field_bug_10_empty_arguments():
-    """No text at all is an empty object."""
+def test_empty_arguments_are_an_empty_object():
+    """No text at all is an empty object (field bug 10)."""
     events = decode(
         START,
         block(0, type="tool_use", id="a", name="f", input={}),
@@ -109,8 +109,8 @@ def test_field_bug_10_empty_arguments():
     )
 
 
-def test_field_bug_88_cut_arguments_are_marked():
-    """Arguments that a length stop cut off stay text, and the call is not valid."""
+def test_cut_arguments_are_marked():
+    """Arguments that a length stop cut off stay text, and the call is not valid (field bug 88)."""
     response = fold(
         decode(
             START,
@@ -152,8 +152,8 @@ def test_server_tool_blocks_arrive_whole():
     assert events[1] == ProviderEvent(dialect=NAME, part=part, index=0)
 
 
-def test_field_bug_64_cache_counts_of_a_message_delta():
-    """They may arrive only there; a null does not erase what was known."""
+def test_cache_counts_may_come_in_a_message_delta():
+    """They may arrive only there; a null does not erase what was known (field bug 64)."""
     response = fold(
         decode(
             START,
@@ -167,45 +167,48 @@ def test_field_bug_64_cache_counts_of_a_message_delta():
     assert response.usage.cache_read_tokens == 4
 
 
-def test_field_bug_65_counts_are_replaced_not_added():
-    """Usage is cumulative: the last figure of a stream counts."""
+def test_counts_are_replaced_not_added():
+    """Usage is cumulative: the last figure of a stream counts (field bug 65)."""
     deltas = [told("end_turn", output_tokens=count) for count in (3, 9, 9)]
 
     assert fold(decode(START, *deltas, STOP)).usage.output_tokens == 9
 
 
-def test_field_bug_48_message_start_is_told_once():
-    """A proxy's second start is ignored."""
+def test_a_second_message_start_is_ignored():
+    """A proxy's second start is ignored (field bug 48)."""
     events = decode(START, START, STOP)
 
     assert [event.type for event in events] == ["stream_start", "finish"]
 
 
-def test_field_bug_93_done_is_harmless():
-    """A gateway's `[DONE]`, before or after the end, says nothing."""
+def test_a_done_of_a_gateway_is_ignored():
+    """A gateway's `[DONE]`, before or after the end, says nothing (field bug 93)."""
     decoder = stream_decoder()
     decoder.feed(Frame(data=json.dumps(START)))
 
     assert decoder.feed(Frame(data="[DONE]")) == []
 
 
-def test_field_bug_55_an_error_after_the_end_is_none():
-    """After `message_stop` the answer is complete, whatever follows."""
+def test_an_error_after_the_end_is_ignored():
+    """After `message_stop` the answer is complete, whatever follows (field bug 55)."""
     events = decode(START, STOP, {"type": "error", "error": {"type": "api_error"}})
 
     assert events[-1].type == "finish"
 
 
 @pytest.mark.parametrize("kind", [{"type": "error"}, {}])
-def test_field_bug_54_error_event(kind):
-    """An error inside the stream is raised as its own class, also as a bare body of one."""
+def test_an_error_event_is_raised_as_its_own_class(kind):
+    """An error inside the stream is raised as its own class, also as a bare body of one.
+
+    Field bug 54.
+    """
     with pytest.raises(ServerError, match="Overloaded"):
         decode(START, {**kind, "error": {"type": "overloaded_error", "message": "Overloaded"}})
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_field_bug_52_an_early_end_is_an_error(count):
-    """A body without `message_stop` is not an answer."""
+def test_an_early_end_is_an_error(count):
+    """A body without `message_stop` is not an answer (field bug 52)."""
     payloads = [START, block(0, type="text", text=""), delta(0, type="text_delta", text="H")]
 
     with pytest.raises(StreamError, match="before message_stop"):

@@ -26,8 +26,11 @@ from interlingua.streams.accumulate import events_from_response
 from support.anthropic_frames import STOP, block, delta, encode, end
 
 
-def test_field_bug_46_and_47_blocks_are_contiguous():
-    """Thinking first opens a thinking block; what cannot be said leaves no hole."""
+def test_blocks_are_contiguous():
+    """Thinking first opens a thinking block; what cannot be said leaves no hole.
+
+    Field bugs 46 and 47.
+    """
     frames = encode(
         [
             StreamStart(id="r"),
@@ -50,8 +53,8 @@ def test_field_bug_46_and_47_blocks_are_contiguous():
     assert frames[-1] == STOP
 
 
-def test_field_bug_57_input_count_in_the_start():
-    """What is known of the input is told at once."""
+def test_the_input_count_is_in_the_start():
+    """What is known of the input is told at once (field bug 57)."""
     start = StreamStart(id="r", usage=Usage(input_tokens=30, cache_read_tokens=10))
 
     assert encode([start])[0]["message"]["usage"] == {
@@ -94,8 +97,8 @@ def blocks(*parts):
     return encode(events_from_response(Response(message=message, extra={"openai_chat": {}})))[1:-2]
 
 
-def test_field_bug_47_overlapping_segments_become_one_block_after_the_other():
-    """A client that knows one open block loses nothing."""
+def test_overlapping_segments_become_one_block_after_the_other():
+    """A client that knows one open block loses nothing (field bug 47)."""
     frames = encode(
         [
             StreamStart(id="r"),
@@ -151,8 +154,11 @@ def test_a_thought_that_claims_to_be_ours():
         ('{"a":', "function", '{"a":'),
     ],
 )
-def test_field_bug_12_argument_text_is_that_of_an_object(raw, kind, text):
-    """What is none goes in one; only what begins as one is sent before it is known."""
+def test_argument_text_is_that_of_an_object(raw, kind, text):
+    """What is none goes in one; only what begins as one is sent before it is known.
+
+    Field bug 12.
+    """
     frames = blocks(ToolCall(id="t", name="f", raw_arguments=raw, type=kind))
 
     assert frames[1:-1] == [delta(0, type="input_json_delta", partial_json=text)]

@@ -60,8 +60,8 @@ def forms(name, media_type):
 @pytest.mark.parametrize(("name", "media_type"), TEXTS.items())
 @pytest.mark.parametrize("form", forms("", ""))
 @pytest.mark.parametrize("in_result", [False, True])
-def test_safe_35_text_documents(name, media_type, form, in_result):
-    """Safe 35: a text file reaches Claude as a text source that Anthropic's types accept."""
+def test_text_documents_become_text_sources(name, media_type, form, in_result):
+    """A text file reaches Claude as a text source that Anthropic's types accept."""
     document = forms(name, media_type)[form]
     question = Text(text="What is it?")
     messages = [Message.user([document, question])]
@@ -84,8 +84,8 @@ def test_safe_35_text_documents(name, media_type, form, in_result):
     assert {warning.code for warning in call.warnings} <= {"document_as_plain_text"}
 
 
-def test_safe_35_bytes_that_are_no_text():
-    """Safe 35: a text file in an unknown encoding is not sent wrongly; a warning names it."""
+def test_bytes_that_are_no_text_are_not_sent():
+    """A text file in an unknown encoding is not sent wrongly; a warning names it."""
     warnings = WarningList()
 
     assert encode_part(Document(data=b"\xff\xe9", media_type="text/csv"), warnings) is None
@@ -101,8 +101,8 @@ def test_safe_35_bytes_that_are_no_text():
         (Document(url="https://example.com/a"), True),
     ],
 )
-def test_safe_35_text_by_url(document, is_sent):
-    """Safe 35: Claude fetches no text files, so that a URL of one is a loss, which is told."""
+def test_a_text_file_by_url_is_a_loss_that_is_told(document, is_sent):
+    """Claude fetches no text files, so that a URL of one is a loss, which is told."""
     warnings = WarningList()
 
     block = encode_part(document, warnings)

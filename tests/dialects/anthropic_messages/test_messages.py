@@ -35,8 +35,11 @@ def test_leading_system_is_hoisted_and_later_ones_stay():
     assert [message["role"] for message in body["messages"]] == ["user", "system", "user"]
 
 
-def test_field_bug_30_first_inline_system_is_not_hoisted():
-    """A system message that came inside `messages` goes back there, even as the first."""
+def test_a_first_inline_system_message_is_not_hoisted():
+    """A system message that came inside `messages` goes back there, even as the first.
+
+    Field bug 30.
+    """
     wire = [{"role": "system", "content": "Now."}, {"role": "user", "content": "Hi."}]
     request = decode(messages=wire)
 

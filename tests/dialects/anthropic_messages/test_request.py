@@ -165,8 +165,8 @@ def test_options_of_another_dialect_are_warned_of():
     ]
 
 
-def test_field_bug_59_betas_are_joined():
-    """Betas travel as one header, each once, and come back as options."""
+def test_betas_are_joined():
+    """Betas travel as one header, each once, and come back as options (field bug 59)."""
     call = encode(provider_options={NAME: {"betas": ["a", "b", "a"]}})
     request = decode(headers={"Anthropic-Beta": "a, b", "anthropic-version": "2023-06-01"})
 
@@ -273,8 +273,11 @@ def test_profile_forbids_sampling():
     assert sorted(warning.path for warning in call.warnings) == ["temperature", "top_k"]
 
 
-def test_field_bug_104_what_coding_agents_add():
-    """A billing header as a system block, a system message in the middle, unknown beta flags."""
+def test_what_coding_agents_add_is_kept():
+    """A billing header as a system block, a system message in the middle, unknown beta flags.
+
+    Field bug 104.
+    """
     body = {
         "model": "m",
         "max_tokens": 5,

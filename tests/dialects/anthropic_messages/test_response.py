@@ -73,8 +73,8 @@ def test_foreign_reasons(reason, raw):
     assert encode_response(response)["stop_reason"] == raw
 
 
-def test_field_bug_63_disjoint_counts_are_summed_once():
-    """Their input leaves out the cached tokens; ours has them, once."""
+def test_disjoint_counts_are_summed_once():
+    """Their input leaves out the cached tokens; ours has them, once (field bug 63)."""
     wire = {
         "input_tokens": 3,
         "cache_creation_input_tokens": 418,
@@ -105,21 +105,21 @@ def test_foreign_usage_is_split_again():
     }
 
 
-def test_field_bug_90_no_reasoning_figure_is_made_up():
-    """Without a figure on the wire there is none."""
+def test_no_reasoning_figure_is_made_up():
+    """Without a figure on the wire there is none (field bug 90)."""
     assert decode_response(body()).usage.reasoning_tokens is None
 
 
-def test_field_bug_70_negative_counts_are_clamped():
-    """A negative count is none."""
+def test_negative_counts_are_clamped():
+    """A negative count is none (field bug 70)."""
     assert (
         decode_response(body(usage={"input_tokens": -5, "output_tokens": 1})).usage.input_tokens
         == 0
     )
 
 
-def test_field_bug_89_server_tools_are_no_calls_for_the_caller():
-    """What the provider ran is kept, but not listed as a call to make."""
+def test_server_tools_are_no_calls_for_the_caller():
+    """What the provider ran is kept, but not listed as a call to make (field bug 89)."""
     blocks = [
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
         {"type": "tool_use", "id": "t", "name": "f", "input": {}},

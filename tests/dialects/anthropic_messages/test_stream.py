@@ -7,8 +7,8 @@ from interlingua.spec.events import (
 from support.anthropic_frames import NAME, START, STOP, block, decode, delta, encode, end, fold
 
 
-def test_field_bug_35_redacted_thinking():
-    """Redacted thinking arrives whole and goes back whole."""
+def test_redacted_thinking_arrives_and_goes_back_whole():
+    """Redacted thinking arrives whole and goes back whole (field bug 35)."""
     events = decode(START, block(0, type="redacted_thinking", data="D"), end(0), STOP)
 
     assert fold(events).message.content == (Thinking(redacted=True, data="D", extra={NAME: {}}),)

@@ -20,8 +20,8 @@ def encode(**fields):
     return encode_request(Request(**{"model": "m", "max_tokens": 9, "messages": "Hi.", **fields}))
 
 
-def test_field_bug_34_thinking_is_echoed_first_and_unchanged():
-    """Thinking and its signature go back byte for byte, before the call."""
+def test_thinking_is_echoed_first_and_unchanged():
+    """Thinking and its signature go back byte for byte, before the call (field bug 34)."""
     blocks = [
         {"type": "thinking", "thinking": "Hm…\n", "signature": "c2ln"},
         {"type": "tool_use", "id": "t", "name": "f", "input": {}},

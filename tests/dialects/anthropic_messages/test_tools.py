@@ -98,8 +98,8 @@ def test_choice_both_ways(wire, choice, parallel):
     assert encode(tool_choice=choice, parallel_tool_calls=parallel).body["tool_choice"] == wire
 
 
-def test_field_bug_23_parallel_switch_alone():
-    """`parallel_tool_calls=False` alone is a valid auto choice with the switch."""
+def test_the_parallel_switch_alone_is_an_auto_choice():
+    """`parallel_tool_calls=False` alone is a valid auto choice with the switch (field bug 23)."""
     call = encode(tools=[ToolDefinition(name="f")], parallel_tool_calls=False)
 
     assert call.body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}

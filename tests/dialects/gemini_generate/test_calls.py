@@ -59,8 +59,8 @@ def test_calls_come_back_exactly(wire):
     assert encode_call(call) == wire
 
 
-def test_field_bug_7_call_without_id_is_named():
-    """A call without an id gets one of its own, which is not sent back."""
+def test_a_call_without_an_id_gets_one_that_is_not_sent_back():
+    """A call without an id gets one of its own, which is not sent back (field bug 7)."""
     links = request_links()
     wire = {"functionCall": {"name": "f", "args": {}}}
 
@@ -70,8 +70,8 @@ def test_field_bug_7_call_without_id_is_named():
     assert "id" not in encode_call(first)["functionCall"]
 
 
-def test_field_bug_12_arguments_that_are_no_object_are_wrapped():
-    """Free text and broken JSON go in an object."""
+def test_arguments_that_are_no_object_are_wrapped():
+    """Free text and broken JSON go in an object (field bug 12)."""
     custom = ToolCall(id="c", name="f", raw_arguments="x = 1", type="custom")
     broken = ToolCall(id="c", name="f", raw_arguments='{"a": ')
 
@@ -132,8 +132,11 @@ def test_media_in_a_result_are_parts():
     assert part.content == (Text(text="see"), Image(data=b"\x89PNG", media_type="image/png"))
 
 
-def test_field_bug_20_name_is_the_calls():
-    """A result is named after the call it answers, and what is no object is wrapped."""
+def test_a_result_is_named_after_its_call():
+    """A result is named after the call it answers, and what is no object is wrapped.
+
+    Field bug 20.
+    """
     call = ToolCall(id="c", name="get_weather")
     part = ToolResult(tool_call_id="c", content="4 C")
 
@@ -143,15 +146,15 @@ def test_field_bug_20_name_is_the_calls():
     assert warnings == []
 
 
-def test_field_bug_21_an_error_is_marked():
-    """A failed result goes under `error`."""
+def test_a_failed_result_goes_under_error():
+    """A failed result goes under `error` (field bug 21)."""
     wire, _ = encode(ToolResult(tool_call_id="c", content={"code": 5}, is_error=True))
 
     assert wire["response"] == {"error": {"code": 5}}
 
 
-def test_field_bug_25_an_image_in_a_result_arrives():
-    """Text of a result goes in `response`, media beside it."""
+def test_an_image_in_a_result_arrives():
+    """Text of a result goes in `response`, media beside it (field bug 25)."""
     content = (Text(text="a"), Image(data=b"\x89PNG", media_type="image/png"), Refusal(text="b"))
 
     wire, _ = encode(ToolResult(tool_call_id="c", content=content))
@@ -268,7 +271,7 @@ def test_response_ids_come_from_the_caller():
 
 
 def test_reused_ids_are_answered_each_time():
-    """Field bug 9: an id used in two turns waits for an answer twice."""
+    """An id used in two turns waits for an answer twice (field bug 9)."""
     links = request_links()
     for _ in range(2):
         links.turn()

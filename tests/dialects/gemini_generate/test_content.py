@@ -133,8 +133,11 @@ def test_foreign_parts_warn(part, wire, code):
     assert [(w.code, w.path) for w in losses.warnings] == [(code, "messages[2].content[1]")]
 
 
-def test_field_bug_36_signature_stays_on_its_part():
-    """A signature is kept with the part it came on, and goes back on that part, once."""
+def test_a_signature_stays_on_its_part():
+    """A signature is kept with the part it came on, and goes back on that part, once.
+
+    Field bug 36.
+    """
     wires = [
         {"text": "a"},
         {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "U0lH"},

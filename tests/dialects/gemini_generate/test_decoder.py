@@ -62,8 +62,11 @@ def test_text_goes_on_from_frame_to_frame():
     assert (response.id, response.model) == ("r", "m")
 
 
-def test_field_bug_36_a_signed_part_is_its_own():
-    """A signature is never joined with text that came without it, nor lost when text is empty."""
+def test_a_signed_part_is_joined_with_no_other():
+    """A signature is never joined with text that came without it, nor lost when text is empty.
+
+    Field bug 36.
+    """
     signed = {NAME: {"thoughtSignature": "U0lH"}}
     response = fold(
         chunk({"text": "a"}),
@@ -165,8 +168,8 @@ def test_two_calls_in_pieces():
     assert response.tool_calls[0].extra[NAME]["thoughtSignature"] == "U0lH"
 
 
-def test_field_bug_88_a_call_cut_by_the_limit_is_not_valid():
-    """Arguments that the length limit cut do not look whole."""
+def test_a_call_cut_by_the_limit_is_not_valid():
+    """Arguments that the length limit cut do not look whole (field bug 88)."""
     response = fold(
         chunk(STARTED),
         chunk(partial(("$.a", "x"), willContinue=True)),
@@ -202,8 +205,8 @@ def test_other_parts_are_carried_in_place():
     )
 
 
-def test_field_bug_66_the_last_usage_counts_and_fields_stay():
-    """Usage is cumulative; a field that a later frame leaves out is kept."""
+def test_the_last_usage_counts_and_fields_stay():
+    """Usage is cumulative; a field that a later frame leaves out is kept (field bug 66)."""
     frames = [chunk({"text": "a"}) for _ in range(3)]
     frames[0]["usageMetadata"] = {"promptTokenCount": 5, "thoughtsTokenCount": 7}
     frames[1]["usageMetadata"] = {"promptTokenCount": 5, "candidatesTokenCount": 1}
@@ -301,8 +304,8 @@ def test_more_candidates_are_kept_whole():
     ],
     ids=["nothing", "no reason", "usage only", "code without result", "more text", "null"],
 )
-def test_field_bug_52_a_cut_stream_is_an_error(frames):
-    """A body that ends before its finish reason, or after more than it, was cut."""
+def test_a_cut_stream_is_an_error(frames):
+    """A body that ends before its finish reason, or after more than it, was cut (field bug 52)."""
     with pytest.raises(StreamError, match="before a finish reason"):
         events_of(*frames)
 
@@ -324,8 +327,8 @@ def test_blocked_prompt():
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_field_bug_54_an_error_in_the_stream_is_raised(wrapped):
-    """An error frame, in an array or not, is the provider's error."""
+def test_an_error_in_the_stream_is_raised(wrapped):
+    """An error frame, in an array or not, is the provider's error (field bug 54)."""
     body = {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
 
     with pytest.raises(RateLimitError, match="slow down") as caught:
@@ -366,5 +369,5 @@ def test_snake_case_is_read():
 
 
 def test_done_and_empty_frames_are_harmless():
-    """Field bug 93: a gateway's `[DONE]` changes nothing."""
+    """A gateway's `[DONE]` changes nothing (field bug 93)."""
     assert fold("", chunk({"text": "a"}), END, "[DONE]").text == "a"

@@ -122,8 +122,8 @@ def test_an_unfinished_stream_is_refused():
         encode(TextStart(id="t", index=0))
 
 
-def test_field_bug_47_overlapping_calls_keep_their_order():
-    """Parts have no numbers here: the first call that began is the first sent."""
+def test_overlapping_calls_keep_their_order():
+    """Parts have no numbers here: the first call that began is the first sent (field bug 47)."""
     frames = encode(
         StreamStart(),
         ToolCallStart(id="a", index=0, tool_call_id="a", name="f"),

@@ -54,7 +54,7 @@ def test_statuses(status, word, kind):
     assert body["error"]["status"] == word
 
 
-def test_a_wrong_key_comes_as_400():
+def test_a_wrong_key_told_with_a_400_is_an_authentication_error():
     """A key that is not valid is an authentication error, by its reason or its wording."""
     details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
     wording = "API key not valid. Please pass a valid API key."
@@ -63,8 +63,8 @@ def test_a_wrong_key_comes_as_400():
     assert type(decode(400, wording, "INVALID_ARGUMENT")) is AuthenticationError
 
 
-def test_field_bug_75_overflow_is_told_by_its_wording():
-    """Too long a prompt is told from other bad requests, and from rate limits."""
+def test_an_overflow_is_told_by_its_wording():
+    """Too long a prompt is told from other bad requests, and from rate limits (field bug 75)."""
     wording = "The input token count (1200293) exceeds the maximum number of tokens allowed (9)."
 
     assert type(decode(400, wording, "INVALID_ARGUMENT")) is ContextLengthError
@@ -78,8 +78,8 @@ def test_region_and_billing():
     assert type(decode(400, wording, "FAILED_PRECONDITION")) is AccessDeniedError
 
 
-def test_field_bug_73_the_wait_is_in_the_body():
-    """The API has no `retry-after` header; its details say how long."""
+def test_the_wait_is_read_from_the_body():
+    """The API has no `retry-after` header; its details say how long (field bug 73)."""
     violations = [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}]
     error = decode(
         429, "slow", "RESOURCE_EXHAUSTED", [{"@type": QUOTA, "violations": violations}, RETRY]

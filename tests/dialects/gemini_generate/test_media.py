@@ -42,7 +42,7 @@ def test_plain_text_is_a_text_document():
 
 
 @pytest.mark.parametrize("data", ["_9j_", "AAE", "AA E=", "_9j_4AAQ\n"])
-def test_other_base64_is_kept(data):
+def test_other_spellings_of_base64_are_kept(data):
     """The URL-safe alphabet, missing padding and blanks are read, and sent again as they were."""
     wire = {"inlineData": {"mimeType": "image/jpeg", "data": data}}
     part = decode_media(wire)
@@ -93,8 +93,8 @@ def test_fields_beside_the_source_are_kept(wire):
     assert encode(decode_media(wire)) == (wire, [])
 
 
-def test_field_bug_31_data_urls_become_inline_data():
-    """A data URL, base64 or not, is sent as bytes."""
+def test_data_urls_become_inline_data():
+    """A data URL, base64 or not, is sent as bytes (field bug 31)."""
     coded = Image(url="data:image/png;base64,AAE=")
     plain = Document(url="data:text/csv,a%2Cb")
 

@@ -98,8 +98,8 @@ def test_leading_instructions_are_joined():
     assert [(w.code, w.path) for w in call.warnings] == [("developer_as_system", "messages[1]")]
 
 
-def test_field_bug_30_later_instructions_stay_in_place():
-    """A system message in the middle is said by the user there, with a warning."""
+def test_later_instructions_stay_in_place():
+    """A system message in the middle is said by the user there, with a warning (field bug 30)."""
     call = encode(Message.user("hi"), Message.system("now in French"), Message.user("hi"))
 
     said = [{"text": "now in French"}, {"text": "hi"}]

@@ -186,8 +186,8 @@ def encode(**fields):
     return gemini_generate.encode_request(Request(model="m", **fields))
 
 
-def test_field_bug_76_zero_is_a_value():
-    """Every sampling setting has its place, and 0 is sent."""
+def test_zero_is_sent_as_a_value():
+    """Every sampling setting has its place, and 0 is sent (field bug 76)."""
     fields = {
         "temperature": 0,
         "top_p": 0.0,

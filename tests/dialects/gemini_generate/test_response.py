@@ -90,8 +90,11 @@ def test_fields():
         (10, "other"),
     ],
 )
-def test_field_bug_95_finish_reasons(raw, reason):
-    """Each reason has its meaning; unknown words and numbers are kept as they are."""
+def test_each_finish_reason_has_its_meaning(raw, reason):
+    """Each reason has its meaning; unknown words and numbers are kept as they are.
+
+    Field bug 95.
+    """
     body = answer({"text": "x"}, finishReason=raw)
     response = gemini_generate.decode_response(body)
 
@@ -99,8 +102,8 @@ def test_field_bug_95_finish_reasons(raw, reason):
     assert gemini_generate.encode_response(response) == body
 
 
-def test_field_bug_87_length_is_no_tool_call():
-    """A call that the length limit cut after is still a `length` stop."""
+def test_a_length_stop_after_a_call_is_a_length_stop():
+    """A call that the length limit cut after is still a `length` stop (field bug 87)."""
     response = gemini_generate.decode_response(answer(CALL, finishReason="MAX_TOKENS"))
 
     assert response.finish_reason.reason == "length"
@@ -116,8 +119,11 @@ def test_blocked_prompt():
     assert response.message.content == ()
 
 
-def test_field_bug_66_thoughts_and_tool_prompts_are_counted():
-    """Thoughts are output, what a tool put in is input, cached tokens are part of it."""
+def test_thoughts_and_tool_prompts_are_counted():
+    """Thoughts are output, what a tool put in is input, cached tokens are part of it.
+
+    Field bug 66.
+    """
     wire = {
         "promptTokenCount": 29,
         "toolUsePromptTokenCount": 10,
@@ -139,16 +145,16 @@ def test_field_bug_66_thoughts_and_tool_prompts_are_counted():
     assert usage.total_tokens == 858
 
 
-def test_field_bug_90_no_figure_stays_none():
-    """No thoughts counted is not zero thoughts."""
+def test_no_figure_of_thoughts_stays_none():
+    """No thoughts counted is not zero thoughts (field bug 90)."""
     wire = {"promptTokenCount": 5, "totalTokenCount": 5}
     usage = gemini_generate.decode_response({**answer(), "usageMetadata": wire}).usage
 
     assert (usage.reasoning_tokens, usage.cache_read_tokens) == (None, None)
 
 
-def test_field_bug_89_the_providers_own_tools_are_no_calls():
-    """Code that the provider ran is carried, and nobody is asked to run it."""
+def test_the_providers_own_tools_are_no_calls():
+    """Code that the provider ran is carried, and nobody is asked to run it (field bug 89)."""
     body = answer({"executableCode": {"code": "1"}}, {"toolCall": {"id": "t"}}, {"text": "1"})
 
     response = gemini_generate.decode_response(body)

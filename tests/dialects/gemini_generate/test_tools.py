@@ -90,8 +90,11 @@ def test_tools_come_back_exactly(tools):
     assert again(tools=tools)["tools"] == tools
 
 
-def test_field_bug_84_schemas_go_out_as_json_schema():
-    """A JSON Schema is sent whole, in the field that takes one; its keys are never renamed."""
+def test_schemas_go_out_as_json_schema():
+    """A JSON Schema is sent whole, in the field that takes one; its keys are never renamed.
+
+    Field bug 84.
+    """
     schema = {
         "type": "object",
         "properties": {

@@ -71,16 +71,16 @@ def test_arguments_are_read_and_kept():
     )
 
 
-def test_field_bug_10_empty_arguments():
-    """Empty text is an empty object."""
+def test_empty_arguments_are_an_empty_object():
+    """Empty text is an empty object (field bug 10)."""
     (part,) = decode(call(""))
 
     assert part.arguments == {}
     assert part.is_valid
 
 
-def test_field_bug_11_broken_arguments():
-    """Text that is no object is kept, and the call is not valid."""
+def test_broken_arguments_are_kept_and_the_call_is_not_valid():
+    """Text that is no object is kept, and the call is not valid (field bug 11)."""
     (part,) = decode(call("{broken"))
 
     assert (part.arguments, part.raw_arguments, part.is_valid) == ({}, "{broken", False)
@@ -93,8 +93,11 @@ def test_custom_call():
     assert (part.type, part.raw_arguments, part.arguments) == ("custom", "SELECT", {})
 
 
-def test_field_bug_7_missing_id():
-    """A call without an id gets one, which goes with its result; the sender sees its own form."""
+def test_a_call_without_an_id_gets_one_that_goes_with_its_result():
+    """A call without an id gets one, which goes with its result; the sender sees its own form.
+
+    Field bug 7.
+    """
     wire = {"id": "", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     (received,) = decode(wire, strict=False, mark="~received")
 
@@ -207,8 +210,8 @@ def test_interleaved():
     assert shown(calls) == [("x", "f", {"a": 1}), ("y", "g", {"b": 2})]
 
 
-def test_field_bug_1_same_index_different_ids():
-    """Two ids are two calls, whatever the index."""
+def test_two_ids_of_one_index_are_two_calls():
+    """Two ids are two calls, whatever the index (field bug 1)."""
     calls = assemble(
         [item('{"a":', name="f", index=0, id="x")],
         [item("1}", index=0)],
@@ -218,8 +221,8 @@ def test_field_bug_1_same_index_different_ids():
     assert shown(calls) == [("x", "f", {"a": 1}), ("y", "f", {"b": 2})]
 
 
-def test_field_bug_2_new_object_after_a_complete_one():
-    """Without ids, a new object after a complete one is a new call."""
+def test_a_new_object_after_a_complete_one_is_a_new_call():
+    """Without ids, a new object after a complete one is a new call (field bug 2)."""
     calls = assemble(
         [item('{"a": "}{"}', name="f", index=0)],
         [item('{"b": 2', index=0)],
@@ -268,8 +271,8 @@ def test_text_with_braces_at_the_seams():
     ],
     ids=["whole", "by id", "the last", "growing index"],
 )
-def test_field_bug_4_missing_or_odd_indexes(chunks):
-    """The id tells, and without one the last call goes on."""
+def test_calls_with_missing_or_odd_indexes_are_told_apart_by_id(chunks):
+    """The id tells, and without one the last call goes on (field bug 4)."""
     assert shown(assemble(*chunks)) == [("x", "f", {}), ("y", "g", {})]
 
 
@@ -282,8 +285,8 @@ def test_neither_index_nor_id():
     assert [call.name for call in apart] == ["f", "g"]
 
 
-def test_field_bug_5_complete_text_is_not_the_end():
-    """Arguments that parse may go on."""
+def test_arguments_that_parse_may_go_on():
+    """Arguments that parse may go on (field bug 5)."""
     calls = assemble([item("{}", name="f", index=0, id="x")], [item(" \n", index=0)])
 
     assert calls[0].raw_arguments == "{} \n"
@@ -306,8 +309,8 @@ def test_a_late_id_is_taken():
     assert assemble([item("", name="f", index=0)], [item("{}", index=0, id="x")])[0].id == "x"
 
 
-def test_field_bug_88_cut_arguments():
-    """Arguments cut by a length stop are kept, and the call is not valid."""
+def test_arguments_cut_by_a_length_stop_are_kept_and_the_call_is_not_valid():
+    """Arguments cut by a length stop are kept, and the call is not valid (field bug 88)."""
     (call,) = assemble([item('{"a": ', name="f", index=0, id="x")])
 
     assert (call.arguments, call.raw_arguments, call.is_valid) == ({}, '{"a": ', False)
@@ -360,8 +363,8 @@ def test_long_arguments_are_linear():
     assert json.loads(call.raw_arguments)["a"] == "}" * 10_000 + "{" * 10_000
 
 
-def test_field_bug_7_made_ids():
-    """A missing or empty id is made, and marked."""
+def test_a_missing_or_empty_id_is_made_and_marked():
+    """A missing or empty id is made, and marked (field bug 7)."""
     (call,) = assemble([item("{}", name="f", index=0, id="")])
 
     assert call.id == "made_1"

@@ -110,8 +110,8 @@ def test_done_is_the_end():
     assert decoder.finish() == []
 
 
-def test_field_bug_52_no_finish_reason():
-    """A body that just stops is an error."""
+def test_a_body_without_a_finish_reason_is_an_error():
+    """A body that just stops is an error (field bug 52)."""
     with pytest.raises(StreamError, match="DONE"):
         events_of(chunk({"content": "a"}), done=False)
 
@@ -161,8 +161,8 @@ def test_done_without_a_reason():
     assert response.finish_reason == FinishReason(reason="other")
 
 
-def test_field_bug_86_repeated_finish_reason():
-    """It is one value."""
+def test_a_repeated_finish_reason_is_one_value():
+    """It is one value (field bug 86)."""
     response = response_of(chunk({"content": "a"}), chunk({}, "stop"), chunk({}, "stop"))
 
     assert response.finish_reason.raw == "stop"
@@ -190,8 +190,11 @@ def test_envelope():
     assert finish.usage.total_tokens == 15
 
 
-def test_field_bug_51_chunks_without_choices():
-    """A filter's report comes before the id is known; null and missing choices are nothing."""
+def test_chunks_without_choices_are_nothing():
+    """A filter's report comes before the id is known; null and missing choices are nothing.
+
+    Field bug 51.
+    """
     early = {"choices": [], "id": "", "model": "", "object": "", "created": 0, "filter": [1]}
     late = {**chunk(), "choices": None}
     response = response_of(early, late, chunk({"content": "a"}), chunk({}, "stop"))
@@ -200,21 +203,21 @@ def test_field_bug_51_chunks_without_choices():
     assert response.extra == {NAME: {"created": 1, "filter": [1]}}
 
 
-def test_field_bug_61_usage_of_its_own_chunk():
-    """A chunk with usage and no choices counts."""
+def test_usage_in_a_chunk_of_its_own_counts():
+    """A chunk with usage and no choices counts (field bug 61)."""
     assert response_of(chunk({}, "stop"), bare(usage=USAGE)).usage.input_tokens == 10
 
 
-def test_field_bug_85_repeated_usage():
-    """The last one counts; they are not added up."""
+def test_the_last_of_repeated_usages_counts():
+    """The last one counts; they are not added up (field bug 85)."""
     more = {**USAGE, "completion_tokens": 6}
     response = response_of(chunk({"content": "a"}, usage=USAGE), chunk({}, "stop", usage=more))
 
     assert response.usage.output_tokens == 6
 
 
-def test_field_bug_62_usage_in_the_choice():
-    """One server puts it there."""
+def test_usage_in_the_choice_is_read():
+    """One server puts it there (field bug 62)."""
     response = response_of(chunk({}, "stop", choice={"usage": USAGE}))
 
     assert response.usage.input_tokens == 10
@@ -398,8 +401,8 @@ def test_odd_calls_are_kept():
     assert [part.data for part in parts] == [5, {"type": "mcp", "id": "x"}]
 
 
-def test_field_bug_49_a_chunk_between_two_parts():
-    """A chunk that ends one part and begins others loses nothing of any."""
+def test_a_chunk_between_two_parts_loses_nothing():
+    """A chunk that ends one part and begins others loses nothing of any (field bug 49)."""
     call = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{"}}
     rest = {"index": 0, "function": {"arguments": "}"}}
 
@@ -413,8 +416,11 @@ def test_field_bug_49_a_chunk_between_two_parts():
     assert [(made.name, made.arguments) for made in response.tool_calls] == [("f", {})]
 
 
-def test_field_bug_50_thought_and_signature_in_one_chunk():
-    """Text and signature of a thought may come together; both are kept for the next turn."""
+def test_a_thought_and_its_signature_may_come_in_one_chunk():
+    """Text and signature of a thought may come together; both are kept for the next turn.
+
+    Field bug 50.
+    """
     detail = {"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}
 
     response = response_of(

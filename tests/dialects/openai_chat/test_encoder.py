@@ -95,8 +95,8 @@ def test_foreign_events():
     assert chunks[-1] == "[DONE]"
 
 
-def test_field_bug_6_calls_are_numbered_from_zero():
-    """Whatever the events' own indexes."""
+def test_calls_are_numbered_from_zero():
+    """Whatever the events' own indexes (field bug 6)."""
     start = [ToolCallStart(id=f"c{i}", index=i, tool_call_id=f"x{i}", name="f") for i in (3, 5, 9)]
     end = [
         ToolCallEnd(id=f"c{i}", index=i, tool_call=ToolCall(id=f"x{i}", name="f"))
@@ -108,8 +108,8 @@ def test_field_bug_6_calls_are_numbered_from_zero():
     assert [call["index"] for call in calls if "id" in call] == [0, 1, 2]
 
 
-def test_safe_23_usage_only_for_clients_that_asked():
-    """Field bug 61: a client that did not ask gets no usage, as the vendor does."""
+def test_usage_is_only_for_clients_that_asked():
+    """A client that did not ask gets no usage, as the vendor does (field bug 61)."""
     finish = Finish(finish_reason=FinishReason(reason="stop"), usage=Usage(input_tokens=1))
     asked = Request(provider_options={NAME: {"stream_options": {"include_usage": True}}})
 
@@ -235,8 +235,8 @@ def test_empty_text_is_said():
     assert again(Response()).message.content == ()
 
 
-def test_field_bug_10_no_arguments_are_an_empty_object():
-    """A client parses the text; that of our own calls is left as it came."""
+def test_no_arguments_are_an_empty_object():
+    """A client parses the text; that of our own calls is left as it came (field bug 10)."""
     call = ToolCall(id="t", name="f", raw_arguments="")
     events = events_from_response(Response(message=Message.assistant([call])))
     own = events_from_response(Response(message=Message.assistant([call]), extra={NAME: {}}))

@@ -84,8 +84,8 @@ def test_any_bytes(body):
     assert decode_error(503, {}, body).status_code == 503
 
 
-def test_field_bug_54_errors_inside_a_stream():
-    """Without a status of its own, the code or type tells the class."""
+def test_an_error_inside_a_stream_has_the_class_of_its_code_or_type():
+    """Without a status of its own, the code or type tells the class (field bug 54)."""
     assert isinstance(
         read_error(None, {}, {"error": {"code": 429, "message": "x"}}), RateLimitError
     )

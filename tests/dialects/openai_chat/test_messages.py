@@ -103,8 +103,8 @@ def test_roles():
     assert "name" not in encode(messages[2], Message.tool_result("c1", "r", name="f"))[0][1]
 
 
-def test_field_bug_26_tool_content_as_a_list():
-    """A list of one text is the text."""
+def test_tool_content_as_a_list_of_one_text_is_the_text():
+    """A list of one text is the text (field bug 26)."""
     wire = {
         "role": "tool",
         "tool_call_id": "c1",
@@ -114,8 +114,8 @@ def test_field_bug_26_tool_content_as_a_list():
     assert decode_messages([wire]) == (Message.tool_result("c1", "r"),)
 
 
-def test_field_bug_30_system_messages_stay_in_place():
-    """A system message in the middle is not moved."""
+def test_system_messages_stay_in_place():
+    """A system message in the middle is not moved (field bug 30)."""
     roles = ["user", "system", "user"]
     wire = [{"role": role, "content": "x"} for role in roles]
 
@@ -174,8 +174,8 @@ def test_results_in_an_assistant_message_follow_it():
     assert [item["role"] for item in encode(message)[0]] == ["assistant", "tool"]
 
 
-def test_field_bug_25_media_of_results_follow_in_a_user_message():
-    """Text stays; images come after all the results of the turn, with a warning."""
+def test_media_of_results_follow_in_a_user_message():
+    """Text stays; images come after all the results of the turn, with a warning (field bug 25)."""
     image = Image(url="https://x/a.png")
     messages = (
         Message.tool_result("a", (Text(text="Seen:"), image)),
@@ -218,8 +218,8 @@ def test_servers_that_take_media_in_results():
     )
 
 
-def test_field_bug_21_error_results_say_so():
-    """There is no flag for it, so the text says it."""
+def test_error_results_say_so():
+    """There is no flag for it, so the text says it (field bug 21)."""
     wire, warnings = encode(Message.tool_result("a", "no such file", is_error=True))
 
     assert wire[0]["content"] == "Error: no such file"
@@ -242,8 +242,8 @@ def test_foreign_thinking_is_left_out():
     )
 
 
-def test_field_bug_40_reasoning_content_is_sent_back():
-    """During a tool loop the server wants its own thoughts again."""
+def test_reasoning_content_is_sent_back():
+    """During a tool loop the server wants its own thoughts again (field bug 40)."""
     wire = {
         "role": "assistant",
         "content": None,
@@ -254,8 +254,8 @@ def test_field_bug_40_reasoning_content_is_sent_back():
     assert encode(*decode_messages([wire])) == ([wire], [])
 
 
-def test_field_bug_42_thinking_only_message_is_not_sent_empty():
-    """If nothing is left of a message, it is not sent."""
+def test_a_message_of_thinking_alone_is_not_sent_empty():
+    """If nothing is left of a message, it is not sent (field bug 42)."""
     wire, warnings = encode(Message.assistant(Thinking(text="hm")), Message.user("u"))
 
     assert wire == [{"role": "user", "content": "u"}]
@@ -265,8 +265,8 @@ def test_field_bug_42_thinking_only_message_is_not_sent_empty():
     ]
 
 
-def test_field_bug_33_flat_content():
-    """Servers that want a string get one, if all of it is plain text."""
+def test_plain_text_is_a_string_for_servers_that_want_one():
+    """Servers that want a string get one, if all of it is plain text (field bug 33)."""
     several = Message.assistant(("a", "b"))
 
     assert isinstance(encode(several)[0][0]["content"], list)
@@ -370,8 +370,8 @@ def test_order_of_parts():
     assert left == {}
 
 
-def test_field_bug_92_content_as_a_list():
-    """An answer may be a list, with thoughts among its parts."""
+def test_an_answer_may_be_a_list_with_thoughts_among_its_parts():
+    """An answer may be a list, with thoughts among its parts (field bug 92)."""
     wire = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
         {"type": "text", "text": "a"},
@@ -416,8 +416,11 @@ def test_a_message_with_nothing_left_is_not_sent():
     ]
 
 
-def test_field_bug_29_system_blocks_of_others_are_plain_text():
-    """A list with cache marks becomes text parts without them; one block becomes a string."""
+def test_system_blocks_of_others_are_plain_text():
+    """A list with cache marks becomes text parts without them; one block becomes a string.
+
+    Field bug 29.
+    """
     marked = {"anthropic_messages": {"cache_control": {"type": "ephemeral"}}}
     blocks = [Text(text="a", extra=marked), Text(text="b")]
 

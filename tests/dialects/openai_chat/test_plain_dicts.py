@@ -64,8 +64,8 @@ def _bare_part(part):
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: json.dumps(message)[:40])
-def test_safe_20_dicts_as_the_decoder(message):
-    """Safe 20: one form, one meaning."""
+def test_dicts_are_read_as_the_decoder_reads_them(message):
+    """One form, one meaning."""
     (decoded,) = decode_messages([message])
     (read,) = to_messages([message])
 
@@ -73,8 +73,8 @@ def test_safe_20_dicts_as_the_decoder(message):
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recordings")
-def test_safe_20_recorded_messages():
-    """Safe 20: each recorded message is read as the decoder reads it, or refused by name."""
+def test_recorded_messages_are_read_as_the_decoder_reads_them_or_refused():
+    """Each recorded message is read as the decoder reads it, or refused by name."""
     read = refused = 0
     for record in corpus.records("openai_chat"):
         messages = (record["request_body"] or {}).get("messages")

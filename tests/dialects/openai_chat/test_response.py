@@ -127,8 +127,8 @@ def test_calls_say_more_than_stop(raw):
     assert encode_response(response)["choices"][0]["finish_reason"] == raw
 
 
-def test_field_bug_87_length_is_a_result():
-    """A cut answer keeps its text and usage."""
+def test_an_answer_cut_by_its_length_is_a_result():
+    """A cut answer keeps its text and usage (field bug 87)."""
     response = decode_response(body(finish="length"))
 
     assert (response.text, response.finish_reason.reason) == ("a", "length")
@@ -210,8 +210,11 @@ def test_foreign_finish_reasons(reason, word):
     assert encode_response(response)["choices"][0]["finish_reason"] == word
 
 
-def test_field_bug_7_made_ids():
-    """A call without an id gets one; it is sent with the result, not in the server's own form."""
+def test_a_call_without_an_id_gets_one_that_is_sent_with_its_result():
+    """A call without an id gets one; it is sent with the result, not in the server's own form.
+
+    Field bug 7.
+    """
     response = decode_response(body(calls("")), new_id=lambda: "01")
     (call,) = response.tool_calls
 
@@ -294,8 +297,8 @@ def used(**fields):
         {"cache_read_input_tokens": 4},
     ],
 )
-def test_field_bug_97_cached_tokens(fields):
-    """Each server has its own name for them."""
+def test_cached_tokens_are_read_under_each_servers_name(fields):
+    """Each server has its own name for them (field bug 97)."""
     assert used(**fields).cache_read_tokens == 4
     assert used().cache_read_tokens is None
 
@@ -306,8 +309,11 @@ def test_cache_writes():
     assert used(cache_creation_input_tokens=4).cache_write_tokens == 4
 
 
-def test_field_bug_67_reasoning_is_counted_once():
-    """It is part of the output; where the total shows that it is not, it is added."""
+def test_reasoning_is_counted_once():
+    """It is part of the output; where the total shows that it is not, it is added.
+
+    Field bug 67.
+    """
     details = {"completion_tokens_details": {"reasoning_tokens": 3}}
 
     assert (used(**details).output_tokens, used(**details).reasoning_tokens) == (5, 3)
@@ -316,8 +322,11 @@ def test_field_bug_67_reasoning_is_counted_once():
     assert used().reasoning_tokens is None
 
 
-def test_field_bug_70_contradicting_counts():
-    """Subsets never exceed what they are part of; negative and odd counts are nothing."""
+def test_contradicting_counts_are_limited():
+    """Subsets never exceed what they are part of; negative and odd counts are nothing.
+
+    Field bug 70.
+    """
     thought = used(completion_tokens_details={"reasoning_tokens": 99})
     assert (thought.output_tokens, thought.reasoning_tokens) == (104, 99)
     more = used(prompt_tokens_details={"cached_tokens": 90})
@@ -327,8 +336,8 @@ def test_field_bug_70_contradicting_counts():
     )
 
 
-def test_field_bug_62_usage_in_the_choice():
-    """One server puts it there."""
+def test_usage_in_the_choice_is_read():
+    """One server puts it there (field bug 62)."""
     response = decode_response(without(body(choice={"usage": USAGE}), "usage"))
 
     assert response.usage.input_tokens == 10
@@ -366,7 +375,7 @@ def test_answers_of_others():
     assert message["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_safe_28_n_is_an_option_of_the_wire():
+def test_n_is_an_option_of_the_wire():
     """`Request` has no `n`; asked for in the wire's words, the other choices are in `extra`."""
     assert "n" not in Request.__struct_fields__
     request = Request(model="m", messages="?", provider_options={NAME: {"n": 2}})

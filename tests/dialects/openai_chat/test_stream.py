@@ -76,8 +76,8 @@ def test_tags_pass_through():
     assert fold(decode(passed)) == fold(decode(frames))
 
 
-def test_field_bug_45_think_tags():
-    """Tags are taken out of the text, however they are cut."""
+def test_think_tags_are_taken_out_of_the_text():
+    """Tags are taken out of the text, however they are cut (field bug 45)."""
     text = "<think>hm</think>a"
     for size in range(1, len(text)):
         chunks = [chunk({"content": text[i : i + size]}) for i in range(0, len(text), size)]

@@ -101,8 +101,8 @@ def test_tags(text, thought, rest):
     assert again == text
 
 
-def test_field_bug_45_a_tag_cut_anywhere():
-    """A tag that comes in pieces never leaks into the text."""
+def test_a_tag_cut_anywhere_never_leaks_into_the_text():
+    """A tag that comes in pieces never leaks into the text (field bug 45)."""
     text = "<think>a < b</think> c </think>"
     for size in range(1, len(text)):
         splitter = TagSplitter()
@@ -150,8 +150,8 @@ def answer(message, profile, *, cut=None):
 
 
 @pytest.mark.parametrize("host", ROWS)
-def test_safe_24_tags_become_thinking(host):
-    """Safe 24, field bug 110: on Chat rows that do not split it, whole and cut everywhere."""
+def test_tags_become_thinking(host):
+    """On Chat rows that do not split it, whole and cut everywhere (field bug 110)."""
     profile = profile_for(NAME, "some-model", host)
     expected = (None, TAGGED) if host in SPLITTERS else ("2 < 3, so é.", "\n\nYes.")
 
@@ -171,16 +171,16 @@ def test_safe_24_tags_become_thinking(host):
         "< think>a</think>",
     ],
 )
-def test_safe_24_mentions_stay_text(text):
-    """Safe 24: text that mentions the tag later, or another tag, stays text."""
+def test_a_tag_that_is_mentioned_stays_text(text):
+    """Text that mentions the tag later, or another tag, stays text."""
     for cut in (None, *range(len(text) + 1)):
         response = answer({"content": text}, NEUTRAL_PROFILE, cut=cut)
         assert (response.reasoning, response.text) == (None, text), cut
 
 
 @pytest.mark.parametrize("cut", [None, 0, 3, 9])
-def test_safe_24_a_host_that_has_split(cut):
-    """Safe 24: after thinking in a field of its own, tags in the text are text."""
+def test_tags_stay_text_after_thinking_in_a_field_of_its_own(cut):
+    """After thinking in a field of its own, tags in the text are text."""
     text = "<think> is a tag."
     response = answer({"reasoning_content": "Hm.", "content": text}, NEUTRAL_PROFILE, cut=cut)
 
@@ -206,8 +206,11 @@ def text_detail(**fields):
     return {"type": "reasoning.text", "index": 0, **fields}
 
 
-def test_field_bug_91_details_are_merged():
-    """Text comes in fragments by index; a signature or encrypted data may come alone."""
+def test_fragments_of_reasoning_details_are_merged():
+    """Text comes in fragments by index; a signature or encrypted data may come alone.
+
+    Field bug 91.
+    """
     encrypted = {"type": "reasoning.encrypted", "data": "E", "index": 0}
     parts, extra = assemble(
         {"reasoning": "h", "reasoning_details": [text_detail(text="h", format="x")]},

@@ -71,15 +71,15 @@ def test_call_made_by_hand():
         ({"call_id": None}, "made"),
     ],
 )
-def test_field_bug_7_call_without_id(fields, call_id):
-    """A call without an id is given the item's, or a new one."""
+def test_a_call_without_an_id_is_given_one(fields, call_id):
+    """A call without an id is given the item's, or a new one (field bug 7)."""
     (part,) = read({"type": "function_call", "name": "f", "arguments": "{}", **fields})
 
     assert call_id == part.id
 
 
-def test_field_bug_10_empty_arguments():
-    """Empty argument text is no arguments, and goes back as it came."""
+def test_empty_arguments_are_none_and_go_back_as_they_came():
+    """Empty argument text is no arguments, and goes back as it came (field bug 10)."""
     item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": ""}
 
     (part,) = read(item)
@@ -89,8 +89,8 @@ def test_field_bug_10_empty_arguments():
     assert [item] == say(part)[0]
 
 
-def test_field_bug_11_malformed_arguments():
-    """Text that is no JSON is kept, and the call is not valid."""
+def test_malformed_arguments_are_kept_and_the_call_is_not_valid():
+    """Text that is no JSON is kept, and the call is not valid (field bug 11)."""
     item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"a": '}
 
     (part,) = read(item)
@@ -135,8 +135,8 @@ def test_results(item):
     assert ([item], []) == say(part, role="tool")
 
 
-def test_field_bug_25_image_in_result():
-    """A picture reaches the model inside the output."""
+def test_an_image_in_a_result_reaches_the_model():
+    """A picture reaches the model inside the output (field bug 25)."""
     part = ToolResult(tool_call_id="c", content=(Image(url="https://e.com/a.png"),))
 
     ((item,), codes) = say(part, role="tool")
@@ -171,8 +171,8 @@ def test_results_made_by_hand(content, output):
         ),
     ],
 )
-def test_field_bug_21_failed_result(content, output, codes):
-    """There is no error flag: the text says it, with a warning."""
+def test_a_failed_result_says_so_in_its_text(content, output, codes):
+    """There is no error flag: the text says it, with a warning (field bug 21)."""
     part = ToolResult(tool_call_id="c", content=content, is_error=True)
 
     assert ([result(output=output)], codes) == say(part, role="tool")

@@ -190,8 +190,8 @@ def test_custom_tool_call():
     assert (events[-2].tool_call.type, events[-2].tool_call.raw_arguments) == ("custom", "ls -l")
 
 
-def test_field_bug_3_interleaved_calls():
-    """Fragments are routed by their place, also when items end out of order."""
+def test_fragments_of_interleaved_calls_go_each_to_its_own():
+    """Fragments are routed by their place, also when items end out of order (field bug 3)."""
     one, two = call('{"a":1}', "fc_1", "c1"), call('{"b":2}', "fc_2", "c2")
 
     events = decode(
@@ -212,8 +212,8 @@ def test_field_bug_3_interleaved_calls():
     assert [call.id for call in fold(events).tool_calls] == ["c1", "c2"]
 
 
-def test_field_bug_1_badly_numbered_items():
-    """Two calls with one number are two calls."""
+def test_two_calls_with_one_number_are_two_calls():
+    """Two calls with one number are two calls (field bug 1)."""
     one, two = call('{"a":1}', "fc_1", "c1"), call('{"b":2}', "fc_2", "c2")
 
     events = decode(
@@ -379,8 +379,11 @@ def test_raw_thoughts():
     assert fold(events).reasoning == "hm"
 
 
-def test_field_bug_41_and_96_last_encrypted_content_counts():
-    """Encrypted again between the item's end and the last event: the last is kept."""
+def test_the_last_encrypted_content_counts():
+    """Encrypted again between the item's end and the last event: the last is kept.
+
+    Field bugs 41 and 96.
+    """
     events = decode(
         CREATED,
         added(0, reasoning(encrypted="FIRST")),
@@ -441,8 +444,8 @@ def test_unknown_event():
     )
 
 
-def test_field_bug_87_incomplete_is_a_result():
-    """A stop by length is a success with its text."""
+def test_an_incomplete_response_is_a_result():
+    """A stop by length is a success with its text (field bug 87)."""
     events = decode(
         CREATED,
         done(0, message("Hi")),
@@ -478,8 +481,8 @@ def test_field_bug_87_incomplete_is_a_result():
         (end(kind="failed"), ServerError),
     ],
 )
-def test_field_bug_54_errors_in_a_stream(data, cls):
-    """They are raised with their true class, whichever form they have."""
+def test_errors_in_a_stream_have_their_true_class(data, cls):
+    """They are raised with their true class, whichever form they have (field bug 54)."""
     decoder = stream_decoder()
     decoder.feed(frame(CREATED))
 
@@ -489,14 +492,14 @@ def test_field_bug_54_errors_in_a_stream(data, cls):
     assert cls is type(caught.value)
 
 
-def test_field_bug_52_cut_stream():
-    """A body that ends without the last event is an error."""
+def test_a_stream_without_its_last_event_is_an_error():
+    """A body that ends without the last event is an error (field bug 52)."""
     with pytest.raises(StreamError, match=r"before response\.completed"):
         decode(CREATED, done(0, message("Hi")))
 
 
-def test_field_bug_93_after_the_end():
-    """`[DONE]`, and whatever else follows the last event, is ignored (field bug 55)."""
+def test_what_follows_the_end_is_ignored():
+    """`[DONE]`, and whatever else follows the last event, is ignored (field bugs 55 and 93)."""
     events = decode(CREATED, end(), "[DONE]", {"type": "error", "message": "late"}, "{broken")
 
     assert [StreamStart, Finish] == list(map(type, events))
@@ -518,8 +521,8 @@ def test_last_event_without_a_response():
     assert (response.text, response.id, response.model) == ("Hi", "resp_1", "gpt")
 
 
-def test_field_bug_7_calls_without_ids():
-    """The id a call is given is the same in the events and in the answer."""
+def test_a_made_id_is_the_same_in_the_events_and_in_the_answer():
+    """The id a call is given is the same in the events and in the answer (field bug 7)."""
     item = {"type": "function_call", "name": "f", "arguments": ""}
 
     events = decode(CREATED, added(0, item), done(0, item), end(item))

@@ -283,8 +283,8 @@ def test_empty_reasoning():
     assert kinds(payloads)[2:4] == ["output_item.added", "output_item.done"]
 
 
-def test_field_bug_47_overlapping_segments_become_one_item_after_the_other():
-    """Items are whole, in the order in which they began."""
+def test_overlapping_segments_become_one_item_after_the_other():
+    """Items are whole, in the order in which they began (field bug 47)."""
     call = ToolCall(id="c", name="f", raw_arguments="{}")
 
     payloads = encode(
@@ -309,8 +309,8 @@ def test_field_bug_47_overlapping_segments_become_one_item_after_the_other():
 
 
 @pytest.mark.parametrize("raw", ["", "null"])
-def test_field_bug_10_no_arguments_are_an_empty_object(raw):
-    """A client parses the text: in the deltas, in the item, in the whole."""
+def test_no_arguments_are_an_empty_object(raw):
+    """A client parses the text: in the deltas, in the item, in the whole (field bug 10)."""
     payloads = encode(*events_from_response(answer(ToolCall(id="t", name="f", raw_arguments=raw))))
 
     said = [data["delta"] for data in payloads if data["type"].endswith("arguments.delta")]

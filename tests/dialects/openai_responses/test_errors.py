@@ -58,8 +58,8 @@ def test_classes(status, fields, cls):
     assert status == error.status_code
 
 
-def test_field_bug_75_rate_limit_is_no_overflow():
-    """A 429 about tokens is a rate limit, whatever its wording."""
+def test_a_rate_limit_is_no_overflow():
+    """A 429 about tokens is a rate limit, whatever its wording (field bug 75)."""
     error = read(429, message="Request too large: token limit exceeded, context window")
 
     assert RateLimitError is type(error)

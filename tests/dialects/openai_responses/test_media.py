@@ -83,8 +83,8 @@ def test_odd_forms_come_back_as_they_were(block):
     assert (block, []) == say(decode_part(block, "", INPUT_TEXT))
 
 
-def test_field_bug_31_data_url_without_base64():
-    """A percent-coded data URL is decoded, not refused."""
+def test_a_data_url_without_base64_is_decoded():
+    """A percent-coded data URL is decoded, not refused (field bug 31)."""
     block = {"type": "input_image", "image_url": "data:text/plain,hi%20there"}
 
     part = decode_part(block, "", INPUT_TEXT)

@@ -107,8 +107,8 @@ def test_system_that_a_string_cannot_say():
         assert codes == []
 
 
-def test_field_bug_30_system_in_the_middle():
-    """A later system message is not hoisted."""
+def test_a_system_message_in_the_middle_is_not_hoisted():
+    """A later system message is not hoisted (field bug 30)."""
     body, _ = say(Message.user("a"), Message.system("b"), Message.user("c"))
 
     assert [item["role"] for item in body["input"]] == ["user", "system", "user"]
@@ -174,8 +174,11 @@ def test_short_and_long_messages():
         ("a bare string", "user"),
     ],
 )
-def test_field_bug_56_unknown_items(item, role):
-    """Items without a canonical form are carried, in a message of who would say them."""
+def test_unknown_items_are_carried(item, role):
+    """Items without a canonical form are carried, in a message of who would say them.
+
+    Field bug 56.
+    """
     body = {"input": [user("a"), item, user("b")]}
 
     message = read(**body).messages[1]
@@ -405,8 +408,11 @@ def test_a_list_without_an_id_comes_back(content):
     assert again(body) == body
 
 
-def test_field_bug_39_what_is_freed_of_its_id_is_plain_text():
-    """Without the thought it came with, a message has no id, and so no list of parts."""
+def test_a_message_without_its_thought_has_no_id():
+    """Without the thought it came with, a message has no id, and so no list of parts.
+
+    Field bug 39.
+    """
     item = {
         "type": "message",
         "id": "msg_1",

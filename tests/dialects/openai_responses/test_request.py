@@ -223,8 +223,8 @@ def test_options_win():
     assert body["reasoning"] == {"effort": "low", "summary": "auto"}
 
 
-def test_field_bug_79_input_is_not_changed():
-    """Encoding twice gives the same, and the request stays as it was."""
+def test_encoding_does_not_change_the_request():
+    """Encoding twice gives the same, and the request stays as it was (field bug 79)."""
     request = read(input=[user("a")], reasoning={"effort": "low", "summary": "auto"})
 
     assert encode_request(request) == encode_request(request)
@@ -258,8 +258,8 @@ def test_body_that_is_no_object(body):
         decode_request(WireCall(body=body))
 
 
-def test_field_bug_104_unknown_fields_of_items():
-    """Codex adds a field to each item, which goes through unchanged."""
+def test_unknown_fields_of_items_go_through_unchanged():
+    """Codex adds a field to each item, which goes through unchanged (field bug 104)."""
     more = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}
     items = [
         {"type": "message", "role": "user", "content": "hi", **more},

@@ -76,8 +76,11 @@ def test_usage():
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 1, "output_tokens": 2}])
-def test_field_bug_90_usage_not_told(usage):
-    """A figure the wire does not give stays None, and the object comes back as it was."""
+def test_usage_that_is_not_reported_stays_none(usage):
+    """A figure the wire does not give stays None, and the object comes back as it was.
+
+    Field bug 90.
+    """
     given = body(MESSAGE, usage=usage)
 
     response = decode_response(given)
@@ -148,8 +151,8 @@ def test_statuses(output, fields, reason, raw):
     assert given == encode_response(response)
 
 
-def test_field_bug_88_call_cut_by_length():
-    """A call whose arguments were cut off is not valid."""
+def test_a_call_cut_by_its_length_is_not_valid():
+    """A call whose arguments were cut off is not valid (field bug 88)."""
     cut = {**CALL, "arguments": '{"city": "Os', "status": "incomplete"}
     given = body(cut, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
 
@@ -160,8 +163,8 @@ def test_field_bug_88_call_cut_by_length():
     assert given == encode_response(response)
 
 
-def test_field_bug_89_server_tools():
-    """What the provider ran itself is no call for the caller, but is kept."""
+def test_server_tools_are_no_calls_for_the_caller():
+    """What the provider ran itself is no call for the caller, but is kept (field bug 89)."""
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": None}
 
     response = decode_response(body(search, MESSAGE))
@@ -190,8 +193,11 @@ def test_field_bug_89_server_tools():
         {"object": "response.compaction", "output": [{"role": "user", "content": []}]},
     ],
 )
-def test_field_bug_92_missing_and_odd_fields(given):
-    """Bodies with less, more or other than usual decode, and come back as they were."""
+def test_bodies_with_missing_and_odd_fields_decode(given):
+    """Bodies with less, more or other than usual decode, and come back as they were.
+
+    Field bug 92.
+    """
     assert given == encode_response(decode_response(given))
 
 
@@ -288,8 +294,8 @@ def test_rate_limit():
     assert decode_response(body(), headers=headers).rate_limit.requests_remaining == 5
 
 
-def test_field_bug_10_no_arguments_are_an_empty_object():
-    """A client parses the text; that of our own calls is left as it came."""
+def test_no_arguments_are_an_empty_object():
+    """A client parses the text; that of our own calls is left as it came (field bug 10)."""
     call = ToolCall(id="t", name="f", raw_arguments="")
     message = Message.assistant([call])
 

@@ -208,8 +208,8 @@ def test_custom_tools_are_named_as_such():
     assert [tool["type"] for tool in allowed["tool_choice"]["tools"]] == ["custom", "function"]
 
 
-def test_field_bug_23_parallel_calls_alone():
-    """`parallel_tool_calls` needs no choice beside it."""
+def test_parallel_tool_calls_needs_no_choice_beside_it():
+    """`parallel_tool_calls` needs no choice beside it (field bug 23)."""
     body, _ = say(parallel_tool_calls=False)
 
     assert body["parallel_tool_calls"] is False

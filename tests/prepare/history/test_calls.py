@@ -33,8 +33,8 @@ def codes(found):
     return [change.code for change in found.changes]
 
 
-def test_field_bug_14_an_unanswered_call_gets_an_error_result():
-    """The result says that there is none, and stands right after the turn."""
+def test_an_unanswered_call_gets_an_error_result():
+    """The result says that there is none, and stands right after the turn (field bug 14)."""
     history = (Message.user("go"), Message.assistant([call("a"), call("b")]), Message.user("so?"))
 
     found = repair(history, CLAUDE)
@@ -48,8 +48,8 @@ def test_field_bug_14_an_unanswered_call_gets_an_error_result():
     assert found.changes[1].path == "messages[1].content[1]"
 
 
-def test_field_bug_14_or_the_call_is_dropped_by_policy():
-    """With what is left of the message, or the message whole."""
+def test_an_unanswered_call_is_dropped_by_policy():
+    """With what is left of the message, or the message whole (field bug 14)."""
     history = (
         Message.assistant([Text(text="let me see"), call("a")]),
         Message.user("so?"),
@@ -95,8 +95,8 @@ def test_an_opaque_result_answers():
     assert codes(repair(history, CHAT)) == ["foreign_block_dropped", "missing_result_added"]
 
 
-def test_field_bug_15_an_orphan_result_is_dropped():
-    """A result whose call is gone goes too, and is told."""
+def test_an_orphan_result_is_dropped():
+    """A result whose call is gone goes too, and is told (field bug 15)."""
     found = repair([tool(result("gone")), Message.user("hi")], RESPONSES)
 
     assert found.messages == (Message.user("hi"),)
@@ -123,8 +123,8 @@ def test_a_second_result_of_a_call_is_dropped():
     assert codes(found) == ["orphan_result_dropped"]
 
 
-def test_field_bug_16_partial_calls_of_an_aborted_turn_are_not_replayed():
-    """Nor the results that were made up for them; what did run stays."""
+def test_partial_calls_of_an_aborted_turn_are_not_replayed():
+    """Nor the results that were made up for them; what did run stays (field bug 16)."""
     aborted = Message(
         role="assistant",
         content=(
@@ -179,8 +179,8 @@ def test_only_the_model_calls():
     assert codes(found) == ["misplaced_call_dropped"]
 
 
-def test_field_bug_7_an_empty_id_is_made_and_reused_in_the_result():
-    """Each call has one of its own."""
+def test_an_empty_id_is_made_and_reused_in_the_result():
+    """Each call has one of its own (field bug 7)."""
     for target in HISTORY.values():
         history = (
             Message.assistant([call(""), call("")]),
@@ -197,8 +197,8 @@ def test_field_bug_7_an_empty_id_is_made_and_reused_in_the_result():
         assert codes(found) == ["call_id_made"] * 3
 
 
-def test_field_bug_8_ids_are_mapped_in_call_and_result():
-    """The link holds, and other ids stay."""
+def test_ids_are_mapped_in_call_and_result():
+    """The link holds, and other ids stay (field bug 8)."""
     odd = "call_1|fc_" + "x" * 450
     history = (
         Message.assistant([call(odd), call("fine")]),
@@ -214,8 +214,8 @@ def test_field_bug_8_ids_are_mapped_in_call_and_result():
     assert found.messages[1].content[1] is history[1].content[1]
 
 
-def test_field_bug_9_the_same_id_in_two_steps_keeps_both():
-    """Where a result finds its call by id alone, the second pair gets another id."""
+def test_the_same_id_in_two_steps_keeps_both():
+    """Where a result finds its call by id alone, the second pair gets another id (field bug 9)."""
     history = (
         Message.assistant(call("a", "first")),
         tool(result("a", "1")),
@@ -243,8 +243,8 @@ def test_an_id_that_is_made_is_free():
     assert [part.tool_call_id for part in found.messages[1].content] == ["a", "a_2_", "a_2"]
 
 
-def test_field_bug_12_invalid_input_is_wrapped_in_an_object():
-    """The text is kept, under `input`, where arguments must be an object."""
+def test_invalid_input_is_wrapped_in_an_object():
+    """The text is kept, under `input`, where arguments must be an object (field bug 12)."""
     broken = call("a", raw_arguments='{"city": "Bo')
     history = (Message.assistant(broken), tool(result("a", "bad arguments", is_error=True)))
 
@@ -255,8 +255,8 @@ def test_field_bug_12_invalid_input_is_wrapped_in_an_object():
     assert repair(history, RESPONSES).messages is history
 
 
-def test_field_bug_13_a_made_up_tool_name_is_made_acceptable():
-    """What the model imagined can be replayed."""
+def test_a_made_up_tool_name_is_made_acceptable():
+    """What the model imagined can be replayed (field bug 13)."""
     history = (
         Message.assistant([call("a", "multi tool.use!"), call("b", "")]),
         tool(result("a"), result("b")),
@@ -278,8 +278,11 @@ def test_a_name_that_nothing_can_be_made_of_stays():
     assert repair(history, HistoryRules(dialect="any", call_name="tool-[0-9]+")).messages is history
 
 
-def test_field_bug_39_a_thought_goes_with_its_call():
-    """A reasoning item is not replayed without the item that followed it; the rest is freed."""
+def test_a_thought_goes_with_its_call():
+    """A reasoning item is not replayed without the item that followed it; the rest is freed.
+
+    Field bug 39.
+    """
     thought = Thinking(data="enc", extra={"openai_responses": {"id": "rs_1"}})
     marked = {"openai_responses": {"id": "fc_1", "status": "completed"}}
     history = (

@@ -48,8 +48,11 @@ def test_no_two_ids_become_one(call_ids, pattern):
     assert all(re.fullmatch(pattern, wire_id) for wire_id in mapped.values())
 
 
-def test_field_bug_8_long_and_odd_ids_are_mapped_and_stay_apart():
-    """Ids over 64 characters or with `|` map to what Anthropic takes, readable and distinct."""
+def test_long_and_odd_ids_are_mapped_and_stay_apart():
+    """Ids over 64 characters or with `|` map to what Anthropic takes, readable and distinct.
+
+    Field bug 8.
+    """
     stem = "call_" + "x" * 450
 
     assert map_call_id("call_1", ANTHROPIC) == "call_1"

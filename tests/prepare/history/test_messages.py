@@ -33,8 +33,8 @@ def rounds(call, result):
 
 
 @given(st.text(st.characters()))
-def test_field_bug_32_what_comes_out_can_be_sent(text):
-    """Whatever the text, it is UTF-8 after; and untouched if it was before."""
+def test_any_text_can_be_sent_after_the_repair(text):
+    """Whatever the text, it is UTF-8 after; and untouched if it was before (field bug 32)."""
     (message,) = repair([Message.user([text, "x"])], CHAT).messages
 
     clean = message.content[0].text
@@ -47,8 +47,8 @@ def test_field_bug_32_what_comes_out_can_be_sent(text):
         assert clean == text
 
 
-def test_field_bug_32_lone_surrogates_become_the_replacement_character():
-    """In texts, arguments and results; two halves that met are a character again."""
+def test_lone_surrogates_become_the_replacement_character():
+    """In texts, arguments and results; two halves that met are a character again (field bug 32)."""
     call = ToolCall(id="a", name="look", arguments={"\ud800": ["\udc00", 1]})
     result = ToolResult(tool_call_id="a", content={"text": "x\ud83d\ude00\ud83d"})
     history = (Message.user("a\ud83db"), *rounds(call, result))
@@ -99,8 +99,8 @@ def test_what_is_no_json_is_left_to_the_encoder():
 # Blanks.
 
 
-def test_field_bug_27_blank_texts_are_left_out():
-    """Where the target rejects them; a message left empty goes too."""
+def test_blank_texts_are_left_out():
+    """Where the target rejects them; a message left empty goes too (field bug 27)."""
     history = (
         Message.user(["hi", " \n", CAT]),
         Message.assistant(""),
@@ -114,8 +114,8 @@ def test_field_bug_27_blank_texts_are_left_out():
     assert repair(history, CHAT).messages is history
 
 
-def test_field_bug_27_an_all_blank_last_turn_gets_a_placeholder():
-    """The last word stays the user's."""
+def test_an_all_blank_last_turn_gets_a_placeholder():
+    """The last word stays the user's (field bug 27)."""
     for blank in (Message.user(" "), Message(role="user"), Message.user(["", "\t"])):
         found = repair([Message.user("hi"), Message.assistant("yes?"), blank], CLAUDE)
         assert found.messages[2] == Message.user(PLACEHOLDER)
@@ -159,8 +159,8 @@ def test_blank_texts_in_results():
     assert codes(found) == ["blank_text_dropped", "placeholder_added"]
 
 
-def test_field_bug_28_a_lone_document_gets_text_beside_it():
-    """Where the target wants that, as Bedrock does."""
+def test_a_lone_document_gets_text_beside_it():
+    """Where the target wants that, as Bedrock does (field bug 28)."""
     history = (Message.user([Document(data=b"%PDF")]), Message.user(["read", Document(text="x")]))
     target = msgspec.structs.replace(CLAUDE, lone_documents=False)
 
@@ -187,8 +187,11 @@ def test_blocks_of_other_dialects_are_left_out():
     assert repair(history, RESPONSES).messages is history
 
 
-def test_field_bug_30_a_later_system_message_keeps_its_place():
-    """Where it may stay, it does; else the user says it there. It is never hoisted."""
+def test_a_later_system_message_keeps_its_place():
+    """Where it may stay, it does; else the user says it there. It is never hoisted.
+
+    Field bug 30.
+    """
     history = (
         Message.system("be kind"),
         Message.user("hi"),

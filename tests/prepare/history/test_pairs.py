@@ -26,8 +26,8 @@ def test_a_result_answers_by_id():
     assert pairs.orphans == []
 
 
-def test_field_bug_9_a_reused_id_answers_in_its_own_turn():
-    """The nearest turn's first call that waits takes the result."""
+def test_a_reused_id_answers_in_its_own_turn():
+    """The nearest turn's first call that waits takes the result (field bug 9)."""
     pairs = Pairs((calls("a"), Message.user("?"), calls("a", "a"), answers("a", "a", "a")), TARGET)
 
     assert pairs.result_of == {(2, 0): (3, 0), (2, 1): (3, 1), (0, 0): (3, 2)}

@@ -57,8 +57,11 @@ def test_results_stand_together():
     assert codes(found) == ["result_moved"]
 
 
-def test_field_bug_17_grouped_calls_are_paired_again_where_adjacency_is_needed():
-    """Two messages of calls, then their results: each gets its own, unless the server joins."""
+def test_grouped_calls_are_paired_again_where_adjacency_is_needed():
+    """Two messages of calls, then their results: each gets its own, unless the server joins.
+
+    Field bug 17.
+    """
     history = (calls("a"), calls("b"), tool(result("a"), result("b")))
 
     found = repair(history, CHAT)
@@ -87,8 +90,8 @@ def test_results_in_a_system_message_are_moved_out():
     assert codes(found) == ["result_moved"]
 
 
-def test_field_bug_18_results_are_put_in_the_order_of_their_calls():
-    """Where results may have no id, their order tells which calls they answer."""
+def test_results_are_put_in_the_order_of_their_calls():
+    """Where results may have no id, their order tells which calls they answer (field bug 18)."""
     one = (calls("a", "b", "c"), tool(result("a"), result("b"), result("c")))
     other = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
 
@@ -108,8 +111,8 @@ def test_results_are_ordered_across_messages():
 
 
 @pytest.mark.parametrize("target", [CHAT, CLAUDE, RESPONSES], ids=lambda rules: rules.dialect)
-def test_safe_33_results_by_id_keep_their_order(target):
-    """Safe 33: where a result names its call, any order is accepted and stays."""
+def test_results_by_id_keep_their_order(target):
+    """Where a result names its call, any order is accepted and stays."""
     history = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
 
     assert repair(history, target).messages is history
@@ -133,8 +136,8 @@ def test_results_come_first_in_their_message():
     assert codes(found) == ["results_put_first"]
 
 
-def test_field_bug_19_consecutive_tool_messages_become_one():
-    """For those that want the results of a turn in one message."""
+def test_consecutive_tool_messages_become_one():
+    """For those that want the results of a turn in one message (field bug 19)."""
     history = (calls("a", "b"), tool(result("a")), tool(result("b")), Message.user("so"))
     for target in (CLAUDE, GEMINI):
         found = repair(history, target)
@@ -144,8 +147,8 @@ def test_field_bug_19_consecutive_tool_messages_become_one():
         assert repair(history, target).messages is history
 
 
-def test_field_bug_25_an_image_in_a_result_follows_in_a_user_message():
-    """Where a result holds only text: after all the results of the turn."""
+def test_an_image_in_a_result_follows_in_a_user_message():
+    """Where a result holds only text: after all the results of the turn (field bug 25)."""
     history = (
         calls("a", "b"),
         tool(result("a", (Text(text="a cat"), CAT))),
@@ -187,8 +190,8 @@ def test_media_that_the_server_takes_there_stay():
     assert repair(history, CHAT).messages is history
 
 
-def test_field_bug_26_a_list_of_texts_is_a_result_like_text():
-    """The form does not matter to any rule."""
+def test_a_list_of_texts_is_a_result_like_text():
+    """The form does not matter to any rule (field bug 26)."""
     history = (calls("a"), tool(result("a", (Text(text="1"), Text(text="2")))))
     for target in HISTORY.values():
         assert repair(history, target).messages is history

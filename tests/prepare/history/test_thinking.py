@@ -35,23 +35,23 @@ def rounds(*parts):
     return (Message.user("go"), Message.assistant([*parts, CALL]), ANSWER)
 
 
-def test_field_bug_34_a_signed_thought_goes_back_as_it_came():
-    """Byte for byte, and first."""
+def test_a_signed_thought_goes_back_as_it_came():
+    """Byte for byte, and first (field bug 34)."""
     history = rounds(OF_CLAUDE, Text(text="so"))
 
     assert repair(history, CLAUDE).messages is history
 
 
-def test_field_bug_35_a_redacted_thought_goes_back_as_it_came():
-    """With its mark, or made by hand."""
+def test_a_redacted_thought_goes_back_as_it_came():
+    """With its mark, or made by hand (field bug 35)."""
     marked = Thinking(redacted=True, data="x", extra={"anthropic_messages": {}})
     history = rounds(marked, Thinking(redacted=True, data="y"))
 
     assert repair(history, CLAUDE).messages is history
 
 
-def test_field_bug_36_signatures_stay_on_their_parts():
-    """On calls and on texts, once."""
+def test_signatures_stay_on_their_parts():
+    """On calls and on texts, once (field bug 36)."""
     signed = {"gemini_generate": {"thoughtSignature": "c2ln"}}
     call = ToolCall(id="a", name="look", extra=signed)
     history = (
@@ -64,8 +64,8 @@ def test_field_bug_36_signatures_stay_on_their_parts():
 
 @pytest.mark.parametrize("thought", [OF_CLAUDE, OF_OPENAI, OF_GEMINI, OF_DEEPSEEK])
 @pytest.mark.parametrize("name", sorted(HISTORY))
-def test_field_bug_38_a_thought_of_another_is_dropped_with_a_warning(thought, name):
-    """It goes back to its maker's dialect, and to no other."""
+def test_a_thought_of_another_is_dropped_with_a_warning(thought, name):
+    """It goes back to its maker's dialect, and to no other (field bug 38)."""
     history = rounds(thought)
 
     found = repair(history, name)
@@ -155,8 +155,8 @@ def test_a_thought_of_another_model_is_stale():
     assert repair([message], CLAUDE).changes == ()
 
 
-def test_field_bug_39_on_a_model_change_items_go_back_without_ids():
-    """The reasoning item is dropped, and what followed it no longer asks for it."""
+def test_on_a_model_change_items_go_back_without_ids():
+    """The reasoning item is dropped, and what followed it no longer asks for it (field bug 39)."""
     mark = {"openai_responses": {"item": {"id": "msg_1", "status": "completed"}}}
     call = ToolCall(id="a", name="look", extra={"openai_responses": {"id": "fc_1"}})
     message = Message(
@@ -184,8 +184,11 @@ def test_stale_signatures_go_though_no_thought_is_shown():
     assert repair(found.messages, target).messages is found.messages
 
 
-def test_field_bug_37_unsigned_calls_get_the_stand_in():
-    """The first call of each message; where signatures are not wanted, nothing happens."""
+def test_unsigned_calls_get_the_stand_in():
+    """The first call of each message; where signatures are not wanted, nothing happens.
+
+    Field bug 37.
+    """
     other = ToolCall(id="b", name="look")
     history = (Message.assistant([CALL, other]), Message(role="tool", content=answers("a", "b")))
 
@@ -205,8 +208,8 @@ def answers(*names):
     return tuple(ToolResult(tool_call_id=name, content="ok") for name in names)
 
 
-def test_field_bug_37_or_are_told_as_text_by_policy():
-    """Call and result alike, in the roles of who said them; media stay media."""
+def test_unsigned_calls_are_told_as_text_by_policy():
+    """Call and result alike, in the roles of who said them; media stay media (field bug 37)."""
     cat = Image(data=b"\x89PNG", media_type="image/png")
     call = ToolCall(id="a", name="look", arguments={"at": "cat"})
     results = (
@@ -228,8 +231,11 @@ def test_field_bug_37_or_are_told_as_text_by_policy():
     assert codes(found) == ["unsigned_call_as_text"] * 2
 
 
-def test_field_bug_39_a_thought_that_nothing_follows_is_dropped():
-    """«Provided without its required following item»; Anthropic wants no thought last either."""
+def test_a_thought_that_nothing_follows_is_dropped():
+    """«Provided without its required following item»; Anthropic wants no thought last either.
+
+    Field bug 39.
+    """
     for target, thought in ((RESPONSES, OF_OPENAI), (CLAUDE, OF_CLAUDE)):
         history = (
             Message.assistant([Text(text="so"), thought, thought]),
@@ -250,15 +256,15 @@ def test_a_thought_may_be_followed_in_the_next_message_of_the_turn():
     assert repair(history, CLAUDE).messages is history
 
 
-def test_field_bug_40_reasoning_content_goes_back_in_a_tool_loop():
-    """To the dialect that showed it."""
+def test_reasoning_content_goes_back_in_a_tool_loop():
+    """To the dialect that showed it (field bug 40)."""
     history = rounds(OF_DEEPSEEK)
 
     assert repair(history, CHAT).messages is history
 
 
-def test_field_bug_42_a_message_of_thoughts_alone_is_skipped():
-    """Chat Completions would have to send it empty."""
+def test_a_message_of_thoughts_alone_is_skipped():
+    """Chat Completions would have to send it empty (field bug 42)."""
     history = (Message.user("go"), Message.assistant([OF_DEEPSEEK]), Message.user("so?"))
 
     found = repair(history, CHAT)

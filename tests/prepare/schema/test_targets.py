@@ -406,8 +406,8 @@ def test_gemini_json_schema():
     assert narrowed.strict_possible
 
 
-def test_field_bug_84_references_reach_gemini():
-    """Definitions, unions and circles are sent as they are, never emptied."""
+def test_references_reach_gemini():
+    """Definitions, unions and circles are sent as they are, never emptied (field bug 84)."""
     node = {
         "type": "object",
         "properties": {

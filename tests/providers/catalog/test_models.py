@@ -69,7 +69,7 @@ def limits(model):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_safe_21_profile_and_catalog_agree(provider):
+def test_profile_and_catalog_agree(provider):
     """What we wrote about a model ourselves, its profile says too."""
     fields = {
         "context": "context_window",
@@ -269,7 +269,7 @@ def test_it_loads_quickly():
     assert {searched for _, _, searched in figures} == {"False"}
 
 
-def test_no_rate_is_0_beside_a_price_of_input():
+def test_no_rate_is_zero_beside_a_price_of_input():
     """A 0 of a source that did not know better would make tokens free."""
     free = [
         (model.provider, model.id, name)

@@ -366,7 +366,7 @@ def test_how_gemini_is_told_to_think(model, budget, sent):
     assert adjust_settings(Request(**budget), profile, WarningList()) == Request(**sent)
 
 
-def test_gpt_6_and_tools_on_chat():
+def test_the_newest_models_call_tools_on_responses():
     """The newest models call tools on Responses; on Chat not at all, or without thinking."""
     assert not profile_for("openai_chat", "gpt-6-astra").tools
     assert not profile_for("openai_chat", "gpt-6.1-sol").tools

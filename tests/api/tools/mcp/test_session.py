@@ -327,8 +327,8 @@ def test_calls_that_are_refused(status, kind):
     assert outcomes(status) == ([kind, "done"], ["s1", "s1"])
 
 
-def test_safe_26_a_server_that_does_not_start_shows_its_stderr(capfd):
-    """Safe 26: the error has the last lines that the process wrote, without keys."""
+def test_a_server_that_does_not_start_shows_its_stderr(capfd):
+    """The error has the last lines that the process wrote, without keys."""
     code = f"import sys; sys.stderr.write('No module named git; key {KEY}'); sys.exit(3)"
     server = MCPStdioServer(command=sys.executable, args=["-c", code], env={"TOKEN": KEY})
 

@@ -184,7 +184,7 @@ def test_noise_between_the_answers(plain):
     assert [result.content for result in results] == ['{"x": 1}', '{"x": 2}']
 
 
-def test_arguments_that_are_no_utf_8(plain):
+def test_arguments_that_are_no_utf_8_harm_at_most_their_own_call(plain):
     """A lone surrogate harms at most its own call."""
     _, results = run(plain(), ("echo", {"x": "a\ud800b"}), ("echo", {"x": 2}))
 

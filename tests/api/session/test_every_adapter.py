@@ -1,4 +1,4 @@
-"""Seed 000 §10: the tests that every adapter must pass, by number, through a session."""
+"""What every adapter must do, through a session, and what all must do alike."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ def anything(name, parameters=None):
     return Tool(name=name, description="Any.", parameters=schema, execute=execute), received
 
 
-# §10.1 Required tests per adapter.
+# Each adapter alone.
 
 FIXED = (
     Message.user("Weather in Oslo?"),
@@ -76,7 +76,7 @@ FIXED = (
 
 
 @every_provider
-def test_seed_000_10_1_01_round_trip(provider):
+def test_a_fixed_history_is_these_bytes_and_reads_back_equal(provider):
     """A fixed history is these bytes on the wire, and the same history when it is read again."""
     with simulated(text("Yes.")) as peer:
 
@@ -104,7 +104,7 @@ SHAPES = [
 @every_provider
 @both_ways
 @pytest.mark.parametrize("shape", SHAPES, ids=["empty", "primitives", "nested", "mixed"])
-def test_seed_000_10_1_02_tool_calls(provider, whole, shape):
+def test_arguments_of_any_shape_reach_the_tool_unchanged(provider, whole, shape):
     """Arguments of any shape reach the tool, and go back to the provider, unchanged."""
     doer, received = anything("do")
     with simulated(tool_call("do", shape), text("Done.")) as peer:
@@ -124,7 +124,7 @@ def test_seed_000_10_1_02_tool_calls(provider, whole, shape):
 
 @every_provider
 @both_ways
-def test_seed_000_10_1_03_tool_ids(provider, whole, tmp_path):
+def test_a_tool_call_has_our_id_in_the_history_and_its_own_on_the_wire(provider, whole, tmp_path):
     """A call has our id in the history, and its own on the wire, in all turns and after a load."""
     answers = tool_call("look", city="Oslo"), text("Rain."), text("Still."), text("Yes.")
     with simulated(*answers) as peer:
@@ -195,7 +195,7 @@ def prompts_on_the_wire(provider, body):
     ],
     ids=["none", "empty", "one", "two"],
 )
-def test_seed_000_10_1_04_system_prompts(provider, system, messages, expected):
+def test_system_prompts_are_where_the_provider_wants_them(provider, system, messages, expected):
     """They are where the provider wants them; several stay separate, an empty one is left out."""
     with simulated(text("Yes.")) as peer:
 
@@ -218,7 +218,7 @@ NEEDS = {
 
 @every_provider
 @pytest.mark.parametrize("need", NEEDS)
-def test_seed_000_10_1_05_capabilities(provider, need):
+def test_what_a_profile_does_not_support_is_refused_before_sending(provider, need):
     """What a profile says no to is refused before anything is sent; the session is unchanged."""
     profile, options = NEEDS[need]
     with simulated(text("Yes."), profile=profile) as peer:
@@ -235,7 +235,7 @@ def test_seed_000_10_1_05_capabilities(provider, need):
 
 
 @every_provider
-def test_seed_000_10_1_05_structured_output(provider):
+def test_an_object_arrives_without_native_support(provider):
     """Without native support an object is asked for in another way, and it arrives."""
     with simulated(text('{"city": "Oslo"}'), profile={"structured_output": ("prompt",)}) as peer:
 
@@ -250,7 +250,7 @@ def test_seed_000_10_1_05_structured_output(provider):
 
 
 @every_provider
-def test_seed_000_10_1_06_event_sequence(provider):
+def test_the_events_of_a_turn_keep_to_the_grammar(provider):
     """The events of a turn with two rounds of tools keep to the grammar; ids are ours."""
     one = text("First. ") + tool_call("look", city="Oslo") + tool_call("look", city="Rome")
     with simulated(one, tool_call("look", city="Bonn"), text("It rains.")) as peer:
@@ -274,7 +274,7 @@ def test_seed_000_10_1_06_event_sequence(provider):
 
 
 @every_provider
-def test_seed_000_10_1_07_partial_json(provider):
+def test_deltas_are_the_providers_own_fragments_of_arguments(provider):
     """The deltas of a call are the provider's own fragments of its argument text."""
     raw = '{ "city" :  "Os\\u006co" }'
     call = tool_call("look", city="Oslo") if provider == "gemini" else raw_tool_call("look", raw)
@@ -312,7 +312,9 @@ CLASSES = [
 @every_provider
 @both_ways
 @pytest.mark.parametrize(("failure", "kind"), CLASSES)
-def test_seed_000_10_1_08_error_classes(provider, whole, failure, kind):
+def test_each_failure_has_its_class_and_leaves_the_session_as_it_was(
+    provider, whole, failure, kind
+):
     """Each failure has its class, and leaves the session as it was."""
     with simulated(failure) as peer:
 
@@ -328,7 +330,7 @@ def test_seed_000_10_1_08_error_classes(provider, whole, failure, kind):
 
 
 @every_provider
-def test_seed_000_10_1_08_cancelled(provider):
+def test_an_interrupted_turn_has_the_class_cancelled(provider):
     """An interrupted turn ends with the class `cancelled`."""
     with simulated(text("no") + stall()) as peer:
 
@@ -357,7 +359,7 @@ STATUSES = {
 @every_provider
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("body", BODIES, ids=repr)
-def test_seed_000_10_1_09_status_edge_cases(provider, status, body):
+def test_the_status_decides_whatever_the_body_looks_like(provider, status, body):
     """The status decides, whatever the body looks like."""
     with simulated(error(status, body=body)) as peer:
 
@@ -376,7 +378,7 @@ def test_seed_000_10_1_09_status_edge_cases(provider, status, body):
 @every_provider
 @both_ways
 @pytest.mark.parametrize("failure", [error(429), error(500), reset()], ids=["429", "500", "reset"])
-def test_seed_000_10_1_10_retries(provider, whole, failure):
+def test_two_failures_are_retried_and_a_third_ends_the_turn(provider, whole, failure):
     """Two failures are retried, with growing waits; a third one ends the turn."""
     with simulated(failure, failure, text("Yes."), failure) as peer:
         delays = []
@@ -410,7 +412,7 @@ def test_seed_000_10_1_10_retries(provider, whole, failure):
 
 @every_provider
 @both_ways
-def test_seed_000_10_1_11_retry_after(provider, whole):
+def test_the_wait_that_a_429_asks_for_is_kept(provider, whole):
     """The wait that a 429 asks for is kept; one beyond the limit is an error at once."""
     with simulated(error(429, retry_after=0.1), text("Yes."), error(429, retry_after=90)) as peer:
 
@@ -430,7 +432,7 @@ def test_seed_000_10_1_11_retry_after(provider, whole):
 
 
 @every_provider
-def test_seed_000_10_1_12_cancel_during_a_call(provider):
+def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
     """The open call ends with what parses, the stream with `cancelled`, the history is valid."""
     half = text("Let me look. ") + raw_tool_call("look", '{"city": "Os' + "l" * 400) + pieces(6)
     with simulated(half + latency(between=0.005), text("Yes.")) as peer:
@@ -464,7 +466,7 @@ def test_seed_000_10_1_12_cancel_during_a_call(provider):
 
 @every_provider
 @both_ways
-def test_seed_000_10_1_13_usage(provider, whole):
+def test_reported_tokens_have_the_same_meaning_at_every_provider(provider, whole):
     """The tokens that the provider reports, with the same meaning for all."""
     reported = usage(1_532, 42, cache_read=1_000, cache_write=200)
     with simulated(text("Yes.") + reported) as peer:
@@ -485,7 +487,7 @@ def test_seed_000_10_1_13_usage(provider, whole):
 
 
 @every_provider
-def test_seed_000_10_1_14_usage_of_streams(provider):
+def test_a_stream_reports_the_usage_of_the_whole_answer(provider):
     """A stream reports the usage that the whole answer has."""
     seen = []
     for whole in (True, False):
@@ -505,7 +507,7 @@ def test_seed_000_10_1_14_usage_of_streams(provider):
     assert seen[0][0][:2] == (90, 7)
 
 
-# §10.2 Cross-adapter conformance.
+# Several adapters in one conversation.
 
 SCRIPT = (
     text("Let me look.") + tool_call("look", city="Oslo") + tool_call("look", city="Rome"),
@@ -522,7 +524,7 @@ def row_client(row, url):
     return Client({row.name: HttpAdapter(row.name, "key", base_url=base)})
 
 
-def test_seed_000_10_2_01_substitutability():
+def test_one_script_gives_the_same_history_on_every_row():
     """One script through every row gives the same history."""
     histories = {}
     for row in CHAT_ROWS:
@@ -556,7 +558,7 @@ PAIRS = [("anthropic", "openai"), ("anthropic", "openai_compatible"), ("gemini",
 
 @both_ways
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_seed_000_10_2_02_swaps(first, second, whole):
+def test_six_turns_may_alternate_between_two_providers(first, second, whole):
     """Six turns alternate between two providers, each with a call; each accepts all of it."""
     cities = ("Oslo", "Rome", "Bonn", "Bern", "Kyiv", "Lima")
     script = [step for city in cities for step in (tool_call("look", city=city), text(city))]
@@ -593,7 +595,7 @@ def test_seed_000_10_2_02_swaps(first, second, whole):
 
 
 @both_ways
-def test_seed_000_10_2_03_tool_id_consistency(whole):
+def test_a_foreign_tool_call_keeps_one_id_in_all_later_turns(whole):
     """Anthropic's call has one id of OpenAI's in all later turns, nine characters at Mistral."""
     answers = tool_call("look", city="Oslo"), *[text("Rain.")] * 6
     with simulated(*answers) as peer:
@@ -627,7 +629,7 @@ def test_seed_000_10_2_03_tool_id_consistency(whole):
 
 
 @pytest.mark.parametrize("failure", [401, 403, 404, 413, 429, 500, 529])
-def test_seed_000_10_2_04_error_classes_agree(failure):
+def test_one_failure_has_one_class_at_every_provider(failure):
     """One failure has one class and one type, whichever provider it is of."""
     kinds = set()
     for provider in DIALECTS:
@@ -646,7 +648,7 @@ def test_seed_000_10_2_04_error_classes_agree(failure):
 
 @every_provider
 @both_ways
-def test_seed_000_10_2_05_vision_is_refused_early(provider, whole):
+def test_an_image_for_a_text_model_is_refused_before_sending(provider, whole):
     """An image for a model that reads text only is refused before the provider is asked."""
     with simulated(text("A cat."), profile={"image_types": ()}) as peer:
 
@@ -663,11 +665,11 @@ def test_seed_000_10_2_05_vision_is_refused_early(provider, whole):
     assert len(session.messages) == 2
 
 
-# §9.3
+# Overload.
 
 
 @both_ways
-def test_seed_000_9_3_overloaded_twice(whole):
+def test_two_overloads_and_an_answer_are_three_attempts_of_one_call(whole):
     """529, 529, 200: the session sees an answer, the events tell of three attempts of one call."""
     events = []
     with simulated(error(529), error(529), text("Yes.")) as peer:

@@ -106,15 +106,15 @@ def refused(function, options):
 
 
 @pytest.mark.parametrize("function", [*FUNCTIONS, *METHODS])
-def test_safe_20_wrong_input(function):
-    """Safe 20: the error names the path, in `Client` as in `generate`; nothing is sent."""
+def test_wrong_input_is_refused_by_its_path(function):
+    """The error names the path, in `Client` as in `generate`; nothing is sent."""
     for path, options in WRONG.items():
         assert path in refused(function, {"messages": [Message.user("?")], **options})
 
 
 @pytest.mark.parametrize("function", [_generate, _stream, _blocking])
-def test_safe_20_formats(function):
-    """Safe 20: a format without its schema."""
+def test_a_format_without_its_schema_is_refused(function):
+    """A format without its schema."""
     form = ResponseFormat(type="json_schema")
     assert "response_format.json_schema is missing" in refused(
         function, {"prompt": "?", "response_format": form}
@@ -132,15 +132,15 @@ def test_safe_20_formats(function):
         ("max_turns", "Use max_tool_rounds=."),
     ],
 )
-def test_safe_26_unknown_options(function, name, advice):
-    """Safe 26: each function suggests the right name."""
+def test_unknown_options_are_refused_with_the_right_name(function, name, advice):
+    """Each function suggests the right name."""
     message = refused(function, {"prompt": "?", name: 1})
     assert f"Unknown option {name!r}" in message
     assert advice in message
 
 
-def test_safe_26_options_of_one_function():
-    """Safe 26: those of the function itself are suggested."""
+def test_the_options_of_the_function_itself_are_suggested():
+    """Those of the function itself are suggested."""
     assert "'on_chunk'" in refused(_execute, {"prompt": "?", "on_chunks": print})
     assert "'max_validation_retries'" in refused(
         _object, {"prompt": "?", "max_validation_retry": 1}
@@ -148,8 +148,8 @@ def test_safe_26_options_of_one_function():
 
 
 @pytest.mark.parametrize("provider", DIALECTS)
-def test_safe_20_dicts_everywhere(provider):
-    """Safe 20: dict messages and dict tools arrive, in every dialect and function."""
+def test_dict_messages_and_tools_reach_every_dialect(provider):
+    """Dict messages and dict tools arrive, in every dialect and function."""
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     tools = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
     with simulated(text("a"), text("b"), text("c"), text("d")) as peer:
@@ -182,8 +182,8 @@ def test_safe_20_dicts_everywhere(provider):
     ],
     ids=["list", "adapter", "none", "text", "class", "name"],
 )
-def test_safe_20_clients(providers, message):
-    """Safe 20: the error shows how to pass adapters."""
+def test_a_wrong_client_is_refused_with_how_to_pass_adapters(providers, message):
+    """The error shows how to pass adapters."""
     for kind in (Client, sync.Client):
         with pytest.raises(ConfigurationError, match=message):
             kind(providers)
