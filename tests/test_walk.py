@@ -54,4 +54,4 @@ def test_it_is_printed():
     done = subprocess.run([sys.executable, WALK], capture_output=True, check=True, text=True)
 
     assert done.stdout.startswith("generate: ")
-    assert "providers/adapter.py:HttpAdapter.answer" in done.stdout
+    assert "providers/adapter/generation.py:Generation.answer" in done.stdout

@@ -207,8 +207,10 @@ def test_encoding_and_files_once_for_all_attempts(mode, monkeypatch, tmp_path):
     transport = CannedTransport(reply)
     encoded = []
     adapter = HttpAdapter("anthropic", "sk-0123456789", transport=transport)
-    encode = adapter._encode
-    monkeypatch.setattr(adapter, "_encode", lambda *a, **k: encoded.append(1) or encode(*a, **k))
+    encode = adapter.generation.encode
+    monkeypatch.setattr(
+        adapter.generation, "encode", lambda *a, **k: encoded.append(1) or encode(*a, **k)
+    )
     client = Client({"anthropic": adapter})
     request = Request(model=MODEL, messages=Message.user([Image(path=path)]))
 

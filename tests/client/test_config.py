@@ -97,7 +97,7 @@ def test_blanks_around_a_value():
     """A key that was read from a file often ends with a line feed."""
     adapters = adapters_from_env({"OPENAI_API_KEY": " sk-1\n", "OPENAI_ORG_ID": "org-1\r\n"})
 
-    assert adapters["openai"]._key == "sk-1"
+    assert adapters["openai"].configuration.key == "sk-1"
     assert adapters["openai"].dry_run(Request(model="m")).headers["openai-organization"] == "org-1"
 
 
@@ -206,9 +206,9 @@ def test_a_merge_with_something_of_its_own(write):
     text += "  groq:\n    <<: *d\n    api_key: two\n"
     adapters, _, _ = read_registry(write(text), {})
 
-    assert adapters["groq"]._key == "two"
-    assert adapters["groq"]._timeouts.request == 5
-    assert adapters["openai"]._key == "one"
+    assert adapters["groq"].configuration.key == "two"
+    assert adapters["groq"].configuration.timeouts.request == 5
+    assert adapters["openai"].configuration.key == "one"
 
 
 @pytest.mark.parametrize("mode", ["complete", "stream", "list_models"])

@@ -195,7 +195,7 @@ def test_large_answers_and_requests_are_coded_in_a_thread(
 
     async def work(transport):
         adapter = chat(server.url, transport)
-        dialect = adapter._dialect
+        dialect = adapter.configuration.dialect
 
         class Watched:
             def __getattr__(self, name):
@@ -209,7 +209,7 @@ def test_large_answers_and_requests_are_coded_in_a_thread(
                 threads["decode"] = threading.current_thread()
                 return dialect.decode_response(*args, **kwargs)
 
-        monkeypatch.setattr(adapter, "_dialect", Watched())
+        monkeypatch.setattr(adapter.configuration, "dialect", Watched())
         request = Request(model="m", messages=[Message.user("x" * size)])
         if is_stream:
             assert [event async for event in adapter.stream(request)][-1].response.text == "x"

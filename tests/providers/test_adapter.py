@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from copy import copy
 
 import pytest
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.simulator import error, header, rate_limit, text, thinking, tool_call, usage
-from interlingua.spec.content import Image, Text
+from interlingua.spec.content import Audio, Image, Text
 from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import (
     AbortError,
@@ -294,7 +295,7 @@ def test_it_does_not_remember_without_end():
     for number in range(2_000):
         adapter.profile_for(f"m{number}")
 
-    assert len(adapter._profiles) <= 512
+    assert len(adapter.configuration.profiles) <= 512
     assert adapter.profile_for("m1") == adapter.profile_for("m1")
 
 
@@ -449,3 +450,25 @@ def test_nulls_that_strictness_added_do_not_come_back(provider):
     assert events[-1].response.tool_calls[0].arguments == {"city": "Oslo"}
     (ended,) = (event for event in events if event.type == "tool_call_end")
     assert ended.tool_call.arguments == {"city": "Oslo"}
+
+
+def test_a_copy_has_its_own_configuration():
+    """A copy that is renamed leaves the first adapter as it was; connections are shared."""
+    first = HttpAdapter("openai", KEY)
+    twin = copy(first)
+    twin.name = "other"
+
+    assert (first.name, twin.name) == ("openai", "other")
+    assert twin.transport is first.transport
+    assert twin.generation is not first.generation
+
+
+def test_a_local_server_starts_only_for_a_request_that_can_be_encoded():
+    """A request that is refused before it is sent starts nothing."""
+    gate = Gate()
+    adapter = HttpAdapter("local", server=gate)
+    lossy = Request(model="m", messages=Message.user([Audio(data=b"x", media_type="audio/x-odd")]))
+
+    with pytest.raises(ConfigurationError):
+        asyncio.run(adapter.complete(lossy, strict=True))
+    assert not gate.asked.is_set()

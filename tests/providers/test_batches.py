@@ -6,18 +6,19 @@ import tracemalloc
 
 import pytest
 
-from interlingua import Request
+from interlingua import Client, Request, batch
 from interlingua.dialects.openai_shared.batches import read_reply
 from interlingua.errors import ConfigurationError
-from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter import HttpAdapter, generation
 from interlingua.providers.batches import BatchRequests
-from interlingua.providers.http_requests import Ready
-from interlingua.providers.tariffs import Tariffs
-from interlingua.spec.contracts import NEUTRAL_PROFILE, HttpRequest
+from interlingua.providers.http_requests import Encoded
+from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.modalities.batch import BatchInput
 from interlingua.spec.operations import ItemFormat
 from interlingua.transport.bodies import FileBody
+from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.batches import ReplyLines
+from support.batches import MODELS, finish, with_client
 
 SMALL = ItemFormat(
     name="small",
@@ -30,18 +31,20 @@ SMALL = ItemFormat(
 )
 LARGE = ItemFormat(name="large", wrap=lambda _id: (b"", b""), endpoint="/answers")
 
+JOB = {"id": "msgbatch_1", "type": "message_batch", "processing_status": "in_progress"}
 
-def ready(request, path="/answers", headers=None):
+
+def encoded(request, path="/answers", headers=None):
     body = json.dumps({"text": request.messages[-1].text}).encode()
-    http = HttpRequest(url=f"https://host/v1{path}", body=body, headers=headers or {})
-    return Ready(request=request, profile=NEUTRAL_PROFILE, http=http, tariffs=Tariffs())
+    profile = NEUTRAL_PROFILE
+    return Encoded(request=request, profile=profile, path=path, headers=headers or {}, body=body)
 
 
-async def make_ready(request):
-    return ready(request)
+async def encode(request):
+    return encoded(request)
 
 
-def spool(texts, *formats, requests=None, make=make_ready):
+def spool(texts, *formats, requests=None, make=encode):
     async def items():
         for number, text in enumerate(texts):
             yield f"i{number}", Request(model="m", messages=text)
@@ -116,7 +119,7 @@ def test_headers_of_all_requests():
 
     async def make(request):
         number = request.messages[-1].text
-        return ready(request, headers={"X-Beta": f"f{number}", "version": "1", "key": "secret"})
+        return encoded(request, headers={"X-Beta": f"f{number}", "version": "1", "key": "secret"})
 
     async def items():
         for number in range(3):
@@ -136,7 +139,7 @@ LONG = "word " * 1000
 def test_requests_are_not_held_in_memory():
     """Fifteen megabytes of requests take less than four, encoded as a real adapter does it."""
     adapter = HttpAdapter("openai", "k")
-    formats = adapter._dialect.OPERATIONS["submit_batch"].formats
+    formats = adapter.configuration.dialect.OPERATIONS["submit_batch"].formats
 
     async def items():
         for number in range(3000):
@@ -144,9 +147,11 @@ def test_requests_are_not_held_in_memory():
 
     async def main():
         requests = BatchRequests(items())
-        await adapter.ready(Request(model="gpt-5.2", messages="warm"))
+        await adapter.generation.encode(Request(model="gpt-5.2", messages="warm"))
         tracemalloc.start()
-        spooled = await requests.spool(adapter.ready, formats, BatchInput(provider="openai"))
+        spooled = await requests.spool(
+            adapter.generation.encode, formats, BatchInput(provider="openai")
+        )
         size = 0
         async for piece in spooled.content:
             size += len(piece)
@@ -182,9 +187,45 @@ def test_encoded_for_one_provider():
 
     async def main():
         requests = BatchRequests(items())
-        first = await requests.spool(make_ready, (SMALL,), BatchInput())
-        assert await requests.spool(make_ready, (SMALL,), BatchInput()) is first
+        first = await requests.spool(encode, (SMALL,), BatchInput())
+        assert await requests.spool(encode, (SMALL,), BatchInput()) is first
         with pytest.raises(ConfigurationError, match="encoded for one provider"):
-            await requests.spool(make_ready, (LARGE,), BatchInput())
+            await requests.spool(encode, (LARGE,), BatchInput())
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_items_are_encoded_but_not_addressed_or_signed(provider, monkeypatch):
+    """An item of a batch is never an HTTP request: only the requests of the batch itself are."""
+    addressed = []
+
+    async def work(client, _):
+        adapter = client.adapter(provider)
+        monkeypatch.setattr(adapter.generation, "address", addressed.append)
+        monkeypatch.setattr(generation, "HttpRequest", addressed.append)
+        prompts = {"a": "one", "b": "two"}
+        job = await batch.submit(prompts, f"{provider}:{MODELS[provider]}", client=client)
+        return await finish(job, client)
+
+    assert with_client(provider, work).counts.succeeded == 2
+    assert not addressed
+
+
+def test_flags_of_requests_join_those_of_the_adapter():
+    """A flag that one request of a batch needs is sent beside the flag of every call."""
+    reply = CannedReply(headers={"content-type": "application/json"}, body=json.dumps(JOB).encode())
+    transport = CannedTransport([reply])
+    adapter = HttpAdapter(
+        "anthropic", "k", transport=transport, default_headers={"anthropic-beta": "every-call"}
+    )
+    options = {"anthropic": {"betas": ["one-request"]}}
+    request = Request(messages="x", provider_options=options)
+
+    async def main():
+        async with Client({"anthropic": adapter}) as client:
+            await batch.submit([request], "anthropic:claude-haiku-4-5", client=client)
+
+    asyncio.run(main())
+    flags = transport.requests[0].headers["anthropic-beta"].split(",")
+    assert {"every-call", "one-request"} <= set(flags)

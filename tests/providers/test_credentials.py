@@ -363,7 +363,9 @@ def test_another_host_gets_no_key():
     async def work():
         from interlingua.spec.contracts import HttpRequest
 
-        async with adapter._transport.send(HttpRequest(url="https://elsewhere.example/x")):
+        async with adapter.configuration.transport.send(
+            HttpRequest(url="https://elsewhere.example/x")
+        ):
             pass
 
     asyncio.run(work())
@@ -374,8 +376,8 @@ def test_a_plain_key_has_no_part_in_it():
     """Its adapter sends through the transport itself, with the headers made once."""
     transport = serving({"plain-key"})
     adapter = adapter_with("plain-key", transport)
-    assert adapter._transport is adapter.transport is transport
-    assert adapter._credentials is None
+    assert adapter.configuration.transport is adapter.transport is transport
+    assert adapter.configuration.credentials is None
 
 
 def test_azure_sends_what_a_callable_makes_as_a_bearer_token():
@@ -399,7 +401,7 @@ def test_azure_takes_a_token_from_its_variable():
     for more, header in (({}, "authorization"), ({"AZURE_OPENAI_API_KEY": "k-1"}, "api-key")):
         client = Client.from_env({**environ, **more})
         adapter = client.adapter("azure")
-        adapter._shared_transport = transport
+        adapter.configuration.shared_transport = transport
         asyncio.run(adapter.rebind("azure").complete(ASKED))
         assert transport.requests[-1].headers[header] in ("Bearer t-1", "k-1")
 

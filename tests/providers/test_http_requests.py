@@ -1,18 +1,17 @@
 """HTTP requests before they are sent."""
 
 from interlingua.providers.http_requests import DryRun, headers_for, join_headers
-from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
+from interlingua.spec.contracts import NEUTRAL_PROFILE
 
 
 def test_headers_are_laid_over_each_other():
     """By lower-cased name, the encoder's last; flags add up."""
-    wire = WireCall(headers={"anthropic-version": "2", "anthropic-beta": "c"}, stream=True)
-
+    own = {"anthropic-version": "2", "anthropic-beta": "c"}
     defaults = join_headers(
         {"Anthropic-Version": "1", "anthropic-beta": "a"}, {"ANTHROPIC-BETA": "b,a"}
     )
 
-    assert headers_for(wire, defaults) == {
+    assert headers_for(own, defaults, stream=True) == {
         "content-type": "application/json",
         "accept": "text/event-stream",
         "accept-encoding": "identity",

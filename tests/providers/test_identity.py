@@ -8,7 +8,7 @@ from interlingua import HttpAdapter
 from interlingua.catalog import Provider
 from interlingua.client.middleware.balance import Balance
 from interlingua.local import LocalServer
-from interlingua.providers.identity import IGNORED, identity_of
+from interlingua.providers.identity import IGNORED, PARTS, identity_of
 from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.defaults import Timeouts
@@ -103,7 +103,8 @@ def test_an_adapter_of_several_is_known_by_its_members():
 
 def test_every_ignored_attribute_exists():
     """The list of attributes that do not count is true, and has reasons."""
-    assert IGNORED.keys() <= vars(openai()).keys()
+    assert IGNORED.keys() <= vars(openai().configuration).keys()
+    assert vars(openai()).keys() == PARTS
     assert all(IGNORED.values())
 
 

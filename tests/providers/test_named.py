@@ -59,17 +59,17 @@ def test_adapters_read_their_variables(monkeypatch):
         monkeypatch.setenv(name, value)
     made = [OpenAIAdapter(), AnthropicAdapter(), GeminiAdapter(), HttpAdapter("groq")]
 
-    assert [adapter._key for adapter in made] == ["o", "a", "g", "q"]
+    assert [adapter.configuration.key for adapter in made] == ["o", "a", "g", "q"]
     call = OpenAIAdapter().dry_run(Request(model="m"))
     assert call.url == "https://proxy.example/v1/responses"
     assert call.headers["openai-organization"] == "org-1"
     given = OpenAIAdapter("k", base_url=BASE, default_headers={"OpenAI-Organization": "mine"})
     call = given.dry_run(Request(model="m"))
-    assert (given._key, call.url) == ("k", f"{BASE}/responses")
+    assert (given.configuration.key, call.url) == ("k", f"{BASE}/responses")
     assert call.headers["openai-organization"] == "mine"
     assert LocalAdapter().server.gguf == "m.gguf"
     assert LocalAdapter("n.gguf").server.gguf == "n.gguf"
-    assert HttpAdapter(find_provider("groq"))._key is None  # a row has only names
+    assert HttpAdapter(find_provider("groq")).configuration.key is None  # a row has only names
 
 
 def test_a_bad_address_names_its_variable(monkeypatch):

@@ -380,10 +380,14 @@ class Attempts:
             return policy
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
-        behaviour = getattr(adapter, "behaviour", None)
-        if behaviour is None and not isinstance(adapter, HttpAdapter):
-            behaviour = self._calls.routing.behaviour_of(key)
-        retries = getattr(adapter, "max_retries", 0)
+        if isinstance(adapter, HttpAdapter):
+            own = adapter.configuration
+            behaviour, retries = own.behaviour, own.max_retries
+        else:
+            behaviour = getattr(adapter, "behaviour", None)
+            if behaviour is None:
+                behaviour = self._calls.routing.behaviour_of(key)
+            retries = getattr(adapter, "max_retries", 0)
         is_plain = not retries and behaviour is None
         return policy if is_plain else adapter_policy(retries, behaviour, policy)
 
@@ -438,7 +442,7 @@ class Attempts:
             response = await self._custom(adapter, request).complete()
         else:
             ready = await self._make_ready(adapter, request, attempt, stream=False)
-            response = await adapter.answer(ready)
+            response = await adapter.generation.answer(ready)
         return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -466,7 +470,7 @@ class Attempts:
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
-            events = adapter.events(make_ready, scope)
+            events = adapter.generation.events(make_ready, scope)
         return events if ids is None else ids.read_events(events, key)
 
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
@@ -491,15 +495,15 @@ class Attempts:
             return known[2].for_attempt(self._step, attempt, partial(self._resent.add, attempt))
         ids = self._calls.call_ids
         sent = request if ids is None else ids.write(request, adapter)
-        ready = await adapter.ready(
-            sent,
-            stream=stream,
+        if self._uploads is not None:
+            sent = await adapter.operations.store_files(sent, self._uploads)
+        encoded = await adapter.generation.encode(sent, stream=stream, logged=self._logged)
+        ready = await adapter.generation.address(
+            encoded,
             step=self._step,
             attempt=attempt,
-            logged=self._logged,
             on_resend=partial(self._resent.add, attempt),
             tariffs=self._calls.tariffs,
-            uploads=self._uploads,
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out
         return ready

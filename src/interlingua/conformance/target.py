@@ -97,9 +97,9 @@ class Target:
 
     async def make(self, request: Request, *, stream: bool = False) -> tuple[HttpRequest, Profile]:
         """The HTTP request; raises `NotApplicableError` if the dialect cannot express it."""
-        adapter = self._adapter
+        generation = self._adapter.generation
         named = replace(request, model=request.model or self.model, on_loss="warn")
-        ready = await adapter.ready(named, stream=stream)
+        ready = await generation.address(await generation.encode(named, stream=stream))
         for warning in ready.warnings:
             if warning.code.endswith("_dropped"):
                 raise NotApplicableError(f"the dialect has no {warning.path or warning.code}")

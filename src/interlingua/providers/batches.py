@@ -6,11 +6,10 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from interlingua.providers.http_requests import Ready, join_headers
+from interlingua.providers.http_requests import Encoded, join_headers
 from interlingua.spec.contracts import Content
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
 from interlingua.spec.modalities.batch import BatchInput
@@ -19,8 +18,8 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.transport.spool import SpoolFile
 
-MakeReady: TypeAlias = Callable[[Request], Awaitable[Ready]]
-"""The stations of a call before it is sent: files and URLs, behaviour, prepare, encode."""
+Encode: TypeAlias = Callable[[Request], Awaitable[Encoded]]
+"""The stations of a call before it is addressed: files and URLs, behaviour, prepare, encode."""
 Edit: TypeAlias = Callable[[Request], Awaitable[Request]]
 _USUAL = frozenset(("accept", "accept-encoding", "content-type"))
 TURN = 32
@@ -96,7 +95,7 @@ class BatchRequests:
 
     async def spool(
         self,
-        make_ready: MakeReady,
+        encode: Encode,
         formats: Sequence[ItemFormat],
         value: BatchInput,
         own_headers: Container[str] = (),
@@ -117,7 +116,7 @@ class BatchRequests:
                 changed = request
                 for edit in self._edits:
                     changed = await edit(changed)
-                await writer.add(item_id, changed, make_ready)
+                await writer.add(item_id, changed, encode)
             spooled = await writer.finish()
             for admit in self._admissions:
                 await admit()
@@ -149,26 +148,23 @@ class _Writer:
         self._headers: dict[str, str] = {}
         self._warnings: dict[tuple[str, str], Warning] = {}
 
-    async def add(self, item_id: str, request: Request, make_ready: MakeReady) -> None:
+    async def add(self, item_id: str, request: Request, encode: Encode) -> None:
         self._check_id(item_id)
         if len(self._ids) % TURN == 0:
             await asyncio.sleep(0)
         try:
-            ready = await make_ready(request)
-            self._check_call(ready)
+            encoded = await encode(request)
+            self._check_call(encoded)
         except SDKError as error:
             error.prefix(f"Request {item_id!r} of the batch")
             raise
-        for warning in ready.warnings:
+        for warning in encoded.warnings:
             path = f"requests[{item_id!r}]" + (f".{warning.path}" if warning.path else "")
             key = (warning.code, warning.message)
             if len(self._warnings) < _MAX_WARNINGS:
                 self._warnings.setdefault(key, replace(warning, path=path))
-        body = ready.http.body
-        if not isinstance(body, bytes):  # a call with a `Request` has its body in memory
-            raise ConfigurationError(f"Request {item_id!r} of the batch has no JSON body.")
         for draft in tuple(self._drafts):
-            limit = await draft.add(item_id, body, len(self._ids))
+            limit = await draft.add(item_id, encoded.body, len(self._ids))
             if limit:
                 self._drop(draft, limit)
 
@@ -201,32 +197,33 @@ class _Writer:
             )
         self._ids.add(item_id)
 
-    def _check_call(self, ready: Ready) -> None:
+    def _check_call(self, encoded: Encoded) -> None:
         """Refuse a call that a batch cannot contain; collect what the whole batch needs."""
         form = self._drafts[0].format
-        is_stream = ready.stream or _asks_for_stream(ready.request)
-        if not urlsplit(ready.http.url).path.endswith(form.endpoint) or is_stream:
+        is_stream = encoded.stream or _asks_for_stream(encoded.request)
+        if not encoded.path.partition("?")[0].endswith(form.endpoint) or is_stream:
             raise UnsupportedError(
                 f"a batch contains only whole answers of {form.endpoint}, and this request is for "
                 f"another endpoint or for a stream"
             )
-        self._models[ready.request.model] = None
+        self._models[encoded.request.model] = None
         if form.single_model and len(self._models) > 1:
             first, second = self._models
             raise UnsupportedError(
                 f"{self._value.provider} answers a batch with one model, and this one names "
                 f"{first!r} and {second!r}; submit one batch for each model"
             )
-        self._share_headers(ready)
+        self._share_headers(encoded)
 
-    def _share_headers(self, ready: Ready) -> None:
+    def _share_headers(self, encoded: Encoded) -> None:
         """Add the headers that a request needs to those that are sent with the whole batch."""
-        for name, given in join_headers(ready.http.headers).items():
+        for name, given in join_headers(encoded.headers).items():
             known = self._headers.get(name)
-            is_own = name in _USUAL or name in self._own_headers or name == ready.id_header
+            is_list = name.endswith("-beta")  # flags are joined, also with those of the adapter
+            is_own = name in _USUAL or (name in self._own_headers and not is_list)
             if is_own or given == known:
                 continue
-            if known is not None and not name.endswith("-beta"):
+            if known is not None and not is_list:
                 raise UnsupportedError(
                     f"the batch is sent with one header {name}, and requests need both {known!r} "
                     f"and {given!r}; submit them in two batches"

@@ -27,20 +27,37 @@ _JSON_STREAM = {"content-type": "application/json", **_ACCEPT_STREAM}
 _MAX_ID = 480  # characters; OpenAI accepts 512 in the header, and the step and attempt follow
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that is encoded, addressed and signed: every attempt sends the same bytes."""
+class Encoded(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is encoded: what is sent, but not yet where to and with which key."""
 
     request: Request
     """With the bytes of its files, and with its `request_id`."""
     profile: Profile
-    http: HttpRequest
+    path: str
+    headers: Mapping[str, str] = {}
+    """The headers that this request needs besides those of every call."""
+    body: bytes
     warnings: tuple[Warning, ...] = ()
     stream: bool = False
     """Whether the reply is a stream."""
+    left_out: tuple[str, ...] = ()
+    """The names of tools that the behaviour of the provider did not send."""
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is encoded, addressed and signed: every attempt sends the same bytes."""
+
+    request: Request
+    """As in `Encoded`."""
+    profile: Profile
+    http: HttpRequest
+    warnings: tuple[Warning, ...] = ()
+    stream: bool = False
+    """As in `Encoded`."""
     tariffs: Tariffs
     """The prices of the call."""
     left_out: tuple[str, ...] = ()
-    """The names of tools that the behaviour of the provider did not send."""
+    """As in `Encoded`."""
     id_header: str | None = None
     """The header with `<request id>-<step>-<attempt>`, if there is one."""
 
@@ -65,7 +82,7 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     addendum: str = ""
     """What the behaviour of the provider added to the system prompt."""
     left_out: tuple[str, ...] = ()
-    """As in `Ready`."""
+    """As in `Encoded`."""
 
     def __repr__(self) -> str:
         # The headers may hold keys, and the body may be large.
@@ -86,14 +103,16 @@ def with_defaults(request: Request, *, strict: bool) -> Request:
     )
 
 
-def headers_for(wire: WireCall, defaults: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a call: those of its mode, then the defaults, then the encoder's."""
-    mode = _JSON_STREAM if wire.stream else _JSON
-    if not wire.headers:
+def headers_for(
+    own: Mapping[str, str], defaults: Mapping[str, str], *, stream: bool
+) -> dict[str, str]:
+    """The headers of a call: the headers of its mode, then the defaults, then its own."""
+    mode = _JSON_STREAM if stream else _JSON
+    if not own:
         return {**mode, **defaults}
-    if defaults.keys().isdisjoint(wire.headers):
-        return {**mode, **defaults, **wire.headers}
-    return join_headers(mode, defaults, wire.headers)
+    if defaults.keys().isdisjoint(own):
+        return {**mode, **defaults, **own}
+    return join_headers(mode, defaults, own)
 
 
 def join_headers(*layers: Mapping[str, str]) -> dict[str, str]:

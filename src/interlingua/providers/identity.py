@@ -1,7 +1,7 @@
 """
 The identity of an adapter: what makes two adapters give different answers to the same request.
 
-A cache needs it. Every attribute of an `HttpAdapter` counts unless it is listed here with the
+A cache needs it. Every attribute of a `Configuration` counts unless it is listed here with the
 reason why it cannot change an answer, so that a setting that is added later is not forgotten.
 """
 
@@ -26,24 +26,22 @@ IGNORED: Mapping[str, str] = {
     "max_retries": "how often a call is tried",
     "source": "where the adapter is configured",
     "server": "read by `_server_form`",
-    "_credentials": "read by `_form`, unless the caller names the tenant",
-    "_dialect": "found by `_dialect_name`",
-    "_endpoint": "found by `_dialect_name` and `_api_version`",
-    "_family": "found by `_dialect_name`",
-    "_headers": "read by `_form`, without keys if the caller names the tenant",
-    "_key": "read by `_form`, unless the caller names the tenant",
-    "_limits": "a reply beyond them is an error",
-    "_profiles": "cached profiles; the one of the model counts",
+    "credentials": "read by `_form`, unless the caller names the tenant",
+    "dialect": "found by `dialect_name`",
+    "endpoint": "found by `dialect_name` and `api_version`",
+    "headers": "read by `_form`, without keys if the caller names the tenant",
+    "key": "read by `_form`, unless the caller names the tenant",
+    "limits": "a reply beyond them is an error",
+    "profiles": "cached profiles; the one of the model counts",
     "_redactor": "changes only errors",
-    "_request_id_header": "a part of the row",
-    "_scopes": "the active calls",
-    "_shared_transport": "how bytes are sent",
-    "_signature": "the key in its header",
-    "_stream_content": "a timeout",
-    "_timeouts": "a call beyond them is an error",
-    "_transport": "how bytes are sent",
+    "shared_transport": "how bytes are sent",
+    "signature": "the key in its header",
+    "timeouts": "a call beyond them is an error",
+    "transport": "how bytes are sent",
 }
-"""The attributes of an `HttpAdapter` that do not count by themselves, each with the reason."""
+"""The attributes of a `Configuration` that do not count by themselves, each with the reason."""
+PARTS = frozenset(("_scopes", "configuration", "generation", "operations"))
+"""The attributes of an `HttpAdapter`; a subclass may have others, which count."""
 
 _known: WeakKeyDictionary[Any, dict[tuple[str, bool], tuple[Profile, bytes | None]]]
 _known = WeakKeyDictionary()
@@ -96,10 +94,11 @@ def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
     if not isinstance(adapter, HttpAdapter):
         token = getattr(adapter, "cache_identity", None)
         return [kind, _tokens.setdefault(adapter, new_ulid()) if token is None else str(token)]
-    fields = vars(adapter)
+    fields, own = vars(adapter.configuration), vars(adapter)
     settings = {name: fields[name] for name in sorted(fields.keys() - IGNORED.keys())}
-    headers, key = fields["_headers"], fields["_key"]
-    source = fields["_credentials"]
+    settings |= {f"subclass.{name}": own[name] for name in sorted(own.keys() - PARTS)}
+    headers, key = adapter.configuration.headers, adapter.configuration.key
+    source = adapter.configuration.credentials
     if source is not None:  # what it makes changes; the adapters of one source are alike
         key = _tokens.setdefault(source, new_ulid())
     if not with_key:

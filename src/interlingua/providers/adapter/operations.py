@@ -1,4 +1,4 @@
-"""The operations of `HttpAdapter` other than generation: counting tokens, listing models, files."""
+"""Calls of operations other than generation: counting tokens, listing models, files, batches."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import behave
 from interlingua.prepare.history import HistoryScan
+from interlingua.providers.adapter.configuration import Configuration
+from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
-from interlingua.providers.configured_adapter import ConfiguredAdapter
 from interlingua.providers.downloads import download_items
-from interlingua.providers.http_requests import Ready, operation_request
+from interlingua.providers.http_requests import operation_request
 from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
     ResultFacts,
@@ -26,7 +27,6 @@ from interlingua.providers.operations import (
     find_operation,
     make_decoder,
     model_of,
-    name_models,
     perform_pages,
     perform_script,
     provider_request_id,
@@ -36,10 +36,9 @@ from interlingua.providers.operations import (
 )
 from interlingua.providers.reading import LARGE
 from interlingua.providers.tariffs import Tariffs, price_answer
-from interlingua.providers.uploads import check_body_size, check_value_size
-from interlingua.runtime.cancel import CancelScope
+from interlingua.providers.uploads import Place, Uploads, check_body_size, check_value_size
+from interlingua.runtime.cancel import CancelScope, Scopes
 from interlingua.runtime.ulid import new_ulid
-from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     HttpRequest,
     Profile,
@@ -58,7 +57,6 @@ from interlingua.spec.operations import (
     Operation,
     OperationInput,
     OperationReply,
-    ServedModel,
 )
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning, label_message
@@ -70,20 +68,15 @@ _CATALOG = Tariffs()
 """The prices of operations of adapters that are used without a client."""
 
 
-class OperationCalls(ConfiguredAdapter):
-    """The part of `HttpAdapter` that performs operations; that which answers is in `adapter.py`."""
+class Operations:
+    """The calls of operations other than generation, and the batches of calls of a model."""
 
-    performs_with_tariffs: ClassVar[bool] = True
-    """Whether `perform` takes `tariffs`."""
-
-    if TYPE_CHECKING:  # methods of `HttpAdapter`
-
-        def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response: ...
-        async def _gather(self, request: Request) -> Request: ...
-        async def ready(self, request: Request, *, logged: set[str] | None = None) -> Ready: ...
-        def _with_options(
-            self, request: Request, profile: Profile
-        ) -> tuple[Request, dict[str, str]]: ...
+    def __init__(
+        self, configuration: Configuration, generation: Generation, scopes: Scopes
+    ) -> None:
+        self._configuration = configuration
+        self._generation = generation
+        self._scopes = scopes
 
     async def perform(
         self,
@@ -93,13 +86,9 @@ class OperationCalls(ConfiguredAdapter):
         request_id: str | None = None,
         tariffs: Tariffs | None = None,
     ) -> Any:
-        """
-        Perform an operation other than generation, such as counting tokens or listing models.
-
-        A string names an operation of the provider. Raises `AbortError` if it is cancelled. The
-        prices are those of `tariffs`, or of the catalog.
-        """
-        operation = find_operation(operation, self._dialect, self.provider)
+        """Perform an operation; see `HttpAdapter.perform`."""
+        own = self._configuration
+        operation = find_operation(operation, own.dialect, own.provider)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
         tariffs = _CATALOG if tariffs is None else tariffs
         if operation.stream_decoder is not None:
@@ -111,40 +100,46 @@ class OperationCalls(ConfiguredAdapter):
         try:
             return await self._scopes.wait(request_id, work)
         except SDKError as error:
-            self._label_error(error, request_id, getattr(value, "model", None))
+            own.label_error(error, request_id, getattr(value, "model", None))
             raise
 
-    async def list_models(self) -> list[ServedModel]:
-        """The models that the provider serves now (a request is sent)."""
-        return name_models(await self.perform("list_models"), self.name)
-
-    async def count_tokens(self, request: Request) -> int:
-        """The number of input tokens as the provider counts them (a request is sent)."""
-        tokens: int = await self.perform("count_tokens", request)
-        return tokens
+    async def store_files(self, request: Request, uploads: Uploads) -> Request:
+        """The request with its large files stored at the provider; `uploads` deletes them."""
+        own = self._configuration
+        if not HistoryScan(request.messages).holds_media:
+            return request
+        facts = own.dialect.FACTS
+        place = Place(own.name, own.provider, facts, self.perform, own.reads_files)
+        try:
+            own.check_key()
+            return await uploads.place(request, place)
+        except SDKError as error:
+            own.label_error(error, request.request_id, request.model)
+            raise
 
     async def _perform(
         self, operation: Operation, value: Any, request_id: str, tariffs: Tariffs
     ) -> Any:
+        own = self._configuration
         value, headers = await self._prepare_value(value)
         warnings: list[Warning] = []
         if operation.formats:
             value, losses = await self._spool(operation, value)
             warnings += losses
         model = model_of(value)
-        profile = self.profile_for(model)
-        base_url = await self._start_server(model, embeddings=operation.name == EMBED)
+        profile = own.profile_for(model)
+        base_url = await own.start_server(model, embeddings=operation.name == EMBED)
         provider_ids: list[str | None] = []
 
         async def send(call: WireCall) -> OperationReply:
             if call.warnings:
-                check_operation_losses(call.warnings, value, self.on_loss)
+                check_operation_losses(call.warnings, value, own.on_loss)
                 warnings.extend(call.warnings)
             request = await self._addressed(call, base_url, headers, operation, model)
             reply = await exchange(
                 request,
-                self._transport,
-                self._dialect,
+                own.transport,
+                own.dialect,
                 starts_job=call.starts_job,
                 error_is_data=operation.error_is_data,
             )
@@ -160,8 +155,9 @@ class OperationCalls(ConfiguredAdapter):
             limit = value.limit if isinstance(value, BatchQuery) else None
             result = await perform_pages(operation, call, send, limit)
         provider_id = next(filter(None, reversed(provider_ids)), None)
-        facts = ResultFacts(self.name, request_id, provider_id, tuple(warnings), self._family)
-        return complete_result(result, facts, self.seller, tariffs, value)
+        family = own.dialect.FACTS.token_family
+        facts = ResultFacts(own.name, request_id, provider_id, tuple(warnings), family)
+        return complete_result(result, facts, own.seller, tariffs, value)
 
     async def _stream_items(
         self,
@@ -172,20 +168,21 @@ class OperationCalls(ConfiguredAdapter):
         scope: CancelScope,
     ) -> AsyncGenerator[Any, None]:
         """None when the reply has begun, then its items as they arrive."""
+        own = self._configuration
         self._scopes.add(request_id, scope)
         try:
             value, headers = await self._prepare_value(value)
             model = model_of(value)
-            profile, base_url = self.profile_for(model), await self._start_server(model)
+            profile, base_url = own.profile_for(model), await own.start_server(model)
             call = await self._encode_operation(operation, value, profile)
-            check_operation_losses(call.warnings, value, self.on_loss)
-            facts = ResultFacts(self.name, request_id, None, call.warnings)
+            check_operation_losses(call.warnings, value, own.on_loss)
+            facts = ResultFacts(own.name, request_id, None, call.warnings)
             decoder = make_decoder(operation, value)
             if operation.is_download:
                 items = self._download(call, base_url, headers, operation, decoder, scope)
             else:
                 request = await self._addressed(call, base_url, headers, operation, model)
-                items = stream_items(request, self._transport, self._dialect, decoder, scope)
+                items = stream_items(request, own.transport, own.dialect, decoder, scope)
             async with aclosing(items):
                 count = 0
                 async for item in items:
@@ -195,9 +192,9 @@ class OperationCalls(ConfiguredAdapter):
                             await asyncio.sleep(0)
                         yield self._decode_reply(item, value, tariffs)
                     else:
-                        yield complete_result(item, facts, self.seller, tariffs, value)
+                        yield complete_result(item, facts, own.seller, tariffs, value)
         except SDKError as error:
-            self._label_error(error, request_id, None)
+            own.label_error(error, request_id, None)
             raise
         finally:
             self._scopes.remove(request_id, scope)
@@ -206,10 +203,11 @@ class OperationCalls(ConfiguredAdapter):
         self, operation: Operation, value: BatchInput
     ) -> tuple[BatchInput, tuple[Warning, ...]]:
         """The value with its requests encoded as calls are, and the warnings about them."""
-        make_ready = partial(self.ready, logged=set())
-        own_headers = frozenset(name.lower() for name in (*self._headers, *self._signature))
+        own = self._configuration
+        encode = partial(self._generation.encode, logged=set())
+        own_headers = frozenset(name.lower() for name in (*own.headers, *own.signature))
         requests: BatchRequests = value.requests
-        spooled = await requests.spool(make_ready, operation.formats, value, own_headers)
+        spooled = await requests.spool(encode, operation.formats, value, own_headers)
         value = replace(
             value,
             model=spooled.model,
@@ -221,6 +219,7 @@ class OperationCalls(ConfiguredAdapter):
 
     def _decode_reply(self, reply: BatchReply, value: BatchQuery, tariffs: Tariffs) -> BatchResult:
         """The result of one request of a batch: its answer is decoded and priced as a call's."""
+        own = self._configuration
         given = value.requests.get(reply.id) or Request(model=value.model)
         model = given.model or value.model
         request = replace(given, request_id=reply.id, model=model, keep_raw=False)
@@ -228,30 +227,26 @@ class OperationCalls(ConfiguredAdapter):
             response = self._decode_answer(reply, request, tariffs)
         except SDKError as error:
             error.add_facts(provider_request_id=reply.provider_request_id)
-            self._label_error(error, reply.id, request.model or None)
+            own.label_error(error, reply.id, request.model or None)
             return BatchResult(id=reply.id, error=error, raw=reply.raw)
         return BatchResult(id=reply.id, response=response, raw=reply.raw)
 
     def _decode_answer(self, reply: BatchReply, request: Request, tariffs: Tariffs) -> Response:
+        own = self._configuration
         if reply.error is not None:
             raise reply.error
         if reply.status >= 300:
-            raise self._dialect.decode_error(reply.status, {}, dumps(reply.body))
-        ready = Ready(
-            request=request,
-            profile=self.profile_for(request.model),
-            http=HttpRequest(url=""),
-            tariffs=tariffs,
-        )
-        response = self._decode(reply.body, ready, {})
+            raise own.dialect.decode_error(reply.status, {}, dumps(reply.body))
+        profile = own.profile_for(request.model)
+        response = self._generation.decode(reply.body, request, profile, {})
         response = replace(
             response,
-            provider=self.name,
+            provider=own.name,
             request_id=reply.id,
             usage=replace(response.usage, service_tier=BATCH_TIER),
         )
-        response = price_answer(response, tariffs, self.seller, response.model, request.model)
-        message = label_message(response, reply.id, self.name, request.model)
+        response = price_answer(response, tariffs, own.seller, response.model, request.model)
+        message = label_message(response, reply.id, own.name, request.model)
         return replace(response, message=message)
 
     def _download(
@@ -264,14 +259,13 @@ class OperationCalls(ConfiguredAdapter):
         scope: CancelScope,
     ) -> AsyncGenerator[Any, None]:
         """As `stream_items`, for a file that may be at another host."""
+        own = self._configuration
 
         async def send(url: str) -> HttpRequest:
             moved = replace(call, path=url, query={}) if url else call
             return await self._addressed(moved, base_url, headers, operation)
 
-        return download_items(
-            call.path, base_url, send, self._transport, self._dialect, decoder, scope
-        )
+        return download_items(call.path, base_url, send, own.transport, own.dialect, decoder, scope)
 
     async def _addressed(
         self,
@@ -282,51 +276,53 @@ class OperationCalls(ConfiguredAdapter):
         model: str = "",
     ) -> HttpRequest:
         """The HTTP request of a call; its path may be the provider's own path of the operation."""
-        if operation.name in self.provider.operation_paths:
-            call = replace(call, path=self.provider.operation_paths[operation.name])
-        if self._endpoint is not None:
-            name, version = operation.name, self._api_version
-            call = self._endpoint.address_operation(call, name, model, version)
+        own = self._configuration
+        if operation.name in own.provider.operation_paths:
+            call = replace(call, path=own.provider.operation_paths[operation.name])
+        if own.endpoint is not None:
+            name, version = operation.name, own.api_version
+            call = own.endpoint.address_operation(call, name, model, version)
         if headers:
             call = replace(call, headers={**call.headers, **headers})
         make = partial(
             operation_request,
             call,
             base_url,
-            self._headers,
-            self._signature,
-            self._timeouts,
-            limits=self._limits,
+            own.headers,
+            own.signature,
+            own.timeouts,
+            limits=own.limits,
             # A job is requested on a new connection, which cannot be stale.
-            keep_alive=self.provider.keep_alive and not call.starts_job,
+            keep_alive=own.provider.keep_alive and not call.starts_job,
             may_resend=not call.starts_job,
         )
         size = rough_form_size(call.form) or rough_json_size(call.body)
         request = await asyncio.to_thread(make) if size > LARGE else make()
-        if call.body is not None and isinstance(request.body, bytes) and self.on_loss != "warn":
-            check_body_size(len(request.body), self.provider)
+        if call.body is not None and isinstance(request.body, bytes) and own.on_loss != "warn":
+            check_body_size(len(request.body), own.provider)
         return request
 
     async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str]]:
         """The value with the bytes of its files and with the adapter's options; and its headers."""
-        self._check_key()
+        own = self._configuration
+        own.check_key()
         if isinstance(value, Request):
-            value = await self._gather(value)
-            profile = self.profile_for(value.model)
-            if self.behaviour is not None:
-                value = behave(value, self.behaviour, profile).request
-            return self._with_options(value, profile)
+            value = await self._generation.gather(value)
+            profile = own.profile_for(value.model)
+            if own.behaviour is not None:
+                value = behave(value, own.behaviour, profile).request
+            return own.with_options(value, profile)
         if not isinstance(value, OperationInput):
             return value, {}
         value = await gather_parts(
             value,
-            self._dialect_name,
-            (self.name, self.provider.name),
-            reads_files=self.reads_files,
+            own.dialect_name,
+            (own.name, own.provider.name),
+            reads_files=own.reads_files,
         )
-        check_value_size(value, self.provider)
-        names = (self.name, value.provider)
-        return join_options(value, {}, self.provider, self._dialect_name, names)
+        check_value_size(value, own.provider)
+        names = (own.name, value.provider)
+        return join_options(value, {}, own.provider, own.dialect_name, names)
 
     async def _encode_operation(
         self, operation: Operation, value: Any, profile: Profile

@@ -1,0 +1,243 @@
+"""How an adapter is configured: its key, address, headers, connections, profiles and options."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+
+from interlingua.providers.adapter_options import (
+    RowSettings,
+    check_key,
+    check_settings,
+    find_base_url,
+    find_endpoint,
+    find_headers,
+    find_server,
+    find_timeouts,
+    find_transport,
+    join_options,
+    with_base_path,
+)
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.credentials import Credentials, Key, credentials_of
+from interlingua.providers.default_options import under_request
+from interlingua.providers.endpoints import Endpoint
+from interlingua.providers.environment import add_environment
+from interlingua.providers.http_requests import join_headers
+from interlingua.providers.provider import Provider, check_base_url, find_dialect, sign
+from interlingua.providers.rows import find_provider
+from interlingua.providers.signed_transport import sign_with
+from interlingua.providers.tariffs import Seller
+from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.contracts import Dialect, Profile, Transport
+from interlingua.spec.defaults import Limits, Timeouts
+from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
+from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
+from interlingua.wire.secrets import Redactor
+
+if TYPE_CHECKING:
+    from interlingua.local import LocalServer
+
+_MAX_PROFILES = 512  # cached per adapter
+
+
+class Configuration:
+    """
+    Everything about an adapter that is known before a request: to whom it sends, and as whom.
+
+    `Generation` and `Operations` read it; only `HttpAdapter` changes it.
+    """
+
+    def __init__(
+        self,
+        provider: Provider | str,
+        api_key: Key | None = None,
+        **settings: Unpack[RowSettings],
+    ) -> None:
+        if isinstance(provider, str):
+            row = find_provider(provider)
+            found = add_environment(row, {**settings, "api_key": api_key}, os.environ)
+            api_key = found.pop("api_key")
+            checked = check_settings(found)
+        else:
+            row, checked = provider, check_settings(settings)
+        self.provider: Provider = row
+        self.name: str = checked.get("name") or row.name
+        self.source: str = ""
+        self.max_retries: int = checked.get("max_retries", 0)
+        self.behaviour: Behaviour | None = checked.get("behaviour", row.behaviour)
+        is_strict = checked.get("strict", False)
+        self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
+        self.reads_files: bool = checked.get("read_files", True)
+        self.server: LocalServer | None = find_server(row, checked)
+        self.has_own_server: bool = "server" in checked
+        self.dialect_name: str = checked.get("dialect") or row.dialect
+        self.dialect: Dialect = find_dialect(self.dialect_name)
+        self.api_version: str = checked.get("api_version", "")
+        self.endpoint: Endpoint | None = find_endpoint(row, checked, self.dialect_name)
+        self.places: Mapping[str, str] = checked.get("places", {})
+        self.options: Mapping[str, Any] = checked.get("options", {})
+        self.overrides: Mapping[str, Any] = checked.get("profile", {})
+        self.model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
+        self.profiles: dict[str, Profile] = {}
+        self.timeouts: Timeouts | None = find_timeouts(checked)
+        self.limits: Limits | None = checked.get("limits")
+        self.shared_transport: Transport = find_transport(checked)
+        base_url = find_base_url(row, checked, self.server)
+        self._bind(check_key(api_key), base_url, find_headers(row, checked))
+
+    def rebound(
+        self,
+        name: str,
+        *,
+        api_key: Key | None,
+        base_url: str | None,
+        headers: Mapping[str, str] | None,
+        behaviour: Behaviour | None,
+    ) -> Self:
+        """A copy with another name, key, address or more headers; see `HttpAdapter.rebind`."""
+        check_settings({"default_headers": headers, "behaviour": behaviour})
+        twin = copy(self)
+        twin.name = name
+        if behaviour is not None:
+            twin.behaviour, twin.profiles = behaviour, {}
+        address = self.base_url
+        if base_url is not None:
+            twin.server = None
+            address = find_base_url(self.provider, {"base_url": base_url}, None)
+        own = self.key if self.credentials is None else self.credentials
+        key = own if api_key is None else check_key(api_key)
+        twin._bind(key, address, join_headers(self.headers, headers or {}))  # noqa: SLF001
+        return twin
+
+    def _bind(
+        self, key: Key | Credentials | None, base_url: str, headers: Mapping[str, str]
+    ) -> None:
+        self.key: str | None = key if isinstance(key, str) else None
+        self.credentials: Credentials | None = None
+        self.transport: Transport = self.shared_transport
+        """What requests are sent through: it signs them if the key is made while they are sent."""
+        self.base_url: str = with_base_path(base_url, self.provider, self.endpoint)
+        own = None if self.endpoint is None else self.endpoint.signing
+        signing = own or self.provider.signing
+        if key is not None and not isinstance(key, str):
+            self.credentials = key if isinstance(key, Credentials) else credentials_of(key)
+            self.transport = sign_with(
+                self.shared_transport,
+                self.credentials,
+                self.provider,
+                self.base_url,
+                self.places,
+                signing,
+            )
+        self.headers: Mapping[str, str] = headers
+        self.signature: Mapping[str, str] = sign(signing, self.key)
+        self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
+        self._redactor = Redactor((self.key or "",))
+        self._redactor.learn_headers(headers)
+
+    # The key.
+
+    @property
+    def has_key(self) -> bool:
+        """Whether there is an API key, or something that makes one."""
+        return bool(self.key) or self.credentials is not None
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is an API key, or none is needed."""
+        return self.has_key or not self.provider.key_required
+
+    def check_key(self) -> None:
+        """Raise `ConfigurationError` if the API key is missing."""
+        if not self.is_configured:
+            variables = " or ".join(self.provider.key_env)
+            advice = f"Set {variables}, or pass" if variables else "Pass"
+            text = f"{self.source}No API key for {self.name}. {advice} api_key=."
+            raise ConfigurationError(text, error_code="not_configured", setting="api_key")
+
+    def label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
+        """Add the provider, the model and the request id; redact the adapter's secrets."""
+        error.add_facts(provider=self.name, model=model or None, request_id=request_id)
+        if self.credentials is not None:
+            for text in self.credentials.texts:
+                self._redactor.add(text)
+        self._redactor.redact_error(error)
+
+    # The address.
+
+    async def start_server(self, model: str, *, embeddings: bool = False) -> str:
+        """The address of the local server for this model, which is started if needed."""
+        server = self.server
+        if server is None:
+            return self.base_url
+        if not self.has_own_server:  # a server that the caller made answers to any name
+            from interlingua.local import server_for
+
+            server = await asyncio.to_thread(server_for, model, server, embeddings=embeddings)
+        elif embeddings and not server.embeddings:
+            raise UnsupportedError(
+                "This local server has no embeddings. Start it with LocalServer(embeddings=True)."
+            )
+        url = await asyncio.to_thread(server.start)
+        return check_base_url(url, self.provider.base_path)
+
+    @property
+    def stream_content(self) -> float | None:
+        """The seconds that a stream may go on without content; None for any number."""
+        timeouts = self.timeouts or getattr(self.transport, "timeouts", None) or Timeouts()
+        seconds: float | None = timeouts.stream_content
+        return seconds
+
+    @property
+    def reply_limits(self) -> Limits:
+        """The maximum sizes of a reply: the adapter's, else the transport's."""
+        return self.limits or getattr(self.transport, "limits", None) or Limits()
+
+    # Profiles and options.
+
+    def profile_for(self, model: str) -> Profile:
+        """The profile of a model."""
+        profile = self.profiles.get(model)
+        if profile is None:
+            overrides = {**self.overrides, **self.model_overrides.get(model, {})}
+            if self.behaviour is not None and self.behaviour.streaming is not None:
+                overrides["streaming"] = self.behaviour.streaming
+            profile = profile_for(self.dialect_name, model, self.provider.name, overrides)
+            if len(self.profiles) >= _MAX_PROFILES:  # callers choose the names
+                self.profiles.clear()
+            self.profiles[model] = profile
+        return profile
+
+    def supports_tool_choice(self, mode: ToolChoiceMode, model: str) -> bool | None:
+        """Whether the model supports this mode of tool choice; None if it is unknown."""
+        if mode not in get_args(ToolChoiceMode):
+            known = ", ".join(get_args(ToolChoiceMode))
+            raise ConfigurationError(f"no mode of tool choice {mode!r}; there are {known}")
+        profile = self.profile_for(model)
+        modes = profile.tool_choice_modes
+        if profile.tools is False:
+            return False
+        return None if modes is None else mode in modes
+
+    def with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
+        """The request with the adapter's options under its own; and the headers among them."""
+        own = {}
+        if self.options:
+            own = under_request(self.options, request, profile, self.dialect)
+        names = (self.name, request.provider)
+        return join_options(request, own, self.provider, self.dialect_name, names)
+
+    def settings(self) -> dict[str, Any]:
+        """What is set besides the public attributes; of the key, only whether there is one."""
+        return {
+            "has_key": self.has_key,
+            "headers": self.headers,
+            "timeouts": self.timeouts,
+            "options": self.options,
+            "profile": self.overrides,
+            "model_profiles": self.model_overrides,
+        }

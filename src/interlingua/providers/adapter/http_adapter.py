@@ -1,0 +1,301 @@
+"""`HttpAdapter`: answers requests through one provider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+
+from msgspec.structs import replace
+
+from interlingua.providers.adapter.configuration import Configuration
+from interlingua.providers.adapter.generation import Generation
+from interlingua.providers.adapter.operations import Operations
+from interlingua.providers.adapter_options import RowSettings
+from interlingua.providers.credentials import Key
+from interlingua.providers.http_requests import DryRun, Ready, with_defaults
+from interlingua.providers.operations import name_models
+from interlingua.providers.provider import Provider
+from interlingua.providers.tariffs import Seller, Tariffs
+from interlingua.providers.uploads import Uploads, closed, closing
+from interlingua.runtime.cancel import Scopes
+from interlingua.runtime.fold import fold_stream
+from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.contracts import AdapterCapabilities, Profile, Transport
+from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
+from interlingua.spec.response import Response, label_message
+
+if TYPE_CHECKING:
+    from interlingua.local import LocalServer
+
+
+class HttpAdapter:
+    """
+    Answers requests through one provider.
+
+        adapter = HttpAdapter("groq", api_key="…")
+        response = await adapter.complete(Request(model="…", messages="Hello"))
+
+    A provider given by its name reads its environment variables for the key, address and headers
+    that are not given. `api_key` may be a function that makes the key (see `ApiKey`), and `places`
+    are the values of the places in the provider's address. `options` are fields of the body that a
+    request does not set. `profile` and `model_profiles` (by model) override fields of `Profile`.
+    `max_retries` is used by the client; an adapter itself never retries. With `read_files=False`
+    it neither reads the files that parts name by `path` nor fetches URLs. `behaviour` changes what
+    is sent; see `Behaviour`.
+    """
+
+    has_stations: ClassVar[bool] = True
+    """Whether a client calls the stations of `generation`, not `complete` or `stream`."""
+    performs_with_tariffs: ClassVar[bool] = True
+    """Whether `perform` takes `tariffs`."""
+
+    def __init_subclass__(cls) -> None:
+        if not {"complete", "stream"}.isdisjoint(vars(cls)):
+            cls.has_stations = False  # call the overridden methods
+
+    def __init__(
+        self,
+        provider: Provider | str,
+        api_key: Key | None = None,
+        **settings: Unpack[RowSettings],
+    ) -> None:
+        self._scopes = Scopes()
+        self._assemble(Configuration(provider, api_key, **settings))
+
+    def _assemble(self, configuration: Configuration) -> None:
+        self.configuration: Configuration = configuration
+        self.generation: Generation = Generation(configuration)
+        self.operations: Operations = Operations(configuration, self.generation, self._scopes)
+
+    def _with_configuration(self, configuration: Configuration) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._assemble(configuration)
+        return twin
+
+    def __copy__(self) -> Self:
+        return self._with_configuration(copy(self.configuration))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
+
+    def rebind(
+        self,
+        name: str,
+        *,
+        api_key: Key | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        behaviour: Behaviour | None = None,
+    ) -> Self:
+        """Return a copy with another name, key, address or more headers and shared connections."""
+        return self._with_configuration(
+            self.configuration.rebound(
+                name, api_key=api_key, base_url=base_url, headers=headers, behaviour=behaviour
+            )
+        )
+
+    # Calls.
+
+    async def complete(self, request: Request, *, strict: bool = False) -> Response:
+        """Return the whole answer; raise `AbortError` if the call is cancelled."""
+        request = with_defaults(request, strict=strict)
+        request_id = request.request_id or ""
+        if request.upload is None:
+            return await self._scopes.wait(request_id, self._complete(request))
+        async with closed(Uploads()) as uploads:
+            return await self._scopes.wait(request_id, self._complete(request, uploads))
+
+    async def _complete(self, request: Request, uploads: Uploads | None = None) -> Response:
+        ready = await self._make_ready(request, uploads, stream=False)
+        response = await self.generation.answer(ready)
+        message = label_message(response, request.request_id or "", self.name, request.model)
+        return replace(response, message=message)
+
+    def stream(
+        self, request: Request, *, strict: bool = False
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """
+        Return the events of the answer as they arrive.
+
+        Closing the iterator closes the connection. If the stream fails after its first event,
+        `ErrorEvent` and `Finish` are delivered before the error is raised.
+        """
+        request = with_defaults(request, strict=strict)
+        uploads = None if request.upload is None else Uploads()
+        make_ready = partial(self._make_ready, request, uploads, stream=True)
+        named = replace(request, provider=self.name)
+        events = fold_stream(partial(self.generation.events, make_ready), named, self._scopes)
+        return events if uploads is None else closing(events, uploads)
+
+    async def _make_ready(
+        self, request: Request, uploads: Uploads | None, *, stream: bool
+    ) -> Ready:
+        """The stations before a request is sent; a client calls them itself."""
+        if uploads is not None:
+            request = await self.operations.store_files(request, uploads)
+        encoded = await self.generation.encode(request, stream=stream)
+        return await self.generation.address(encoded)
+
+    def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
+        """Return what would be sent, without the API key; nothing is sent."""
+        return self.generation.dry_run(with_defaults(request, strict=strict), stream=stream)
+
+    async def perform(
+        self,
+        operation: str | Operation,
+        value: Any = None,
+        *,
+        request_id: str | None = None,
+        tariffs: Tariffs | None = None,
+    ) -> Any:
+        """
+        Perform an operation other than generation, such as counting tokens or listing models.
+
+        A string names an operation of the provider. Raises `AbortError` if it is cancelled. The
+        prices are those of `tariffs`, or of the catalog.
+        """
+        return await self.operations.perform(
+            operation, value, request_id=request_id, tariffs=tariffs
+        )
+
+    async def list_models(self) -> list[ServedModel]:
+        """List the models that the provider serves now (a request is sent)."""
+        return name_models(await self.perform("list_models"), self.name)
+
+    async def count_tokens(self, request: Request) -> int:
+        """Count the input tokens as the provider counts them (a request is sent)."""
+        tokens: int = await self.perform("count_tokens", request)
+        return tokens
+
+    def estimate_input_tokens(self, request: Request) -> int:
+        """Estimate the number of input tokens offline."""
+        return self.generation.estimate_input_tokens(request)
+
+    # Its life.
+
+    def initialize(self) -> Any:
+        """
+        Raise `ConfigurationError` if the API key is missing; nothing is sent.
+
+        A client calls it before the first call. A subclass may make it async.
+        """
+        self.configuration.check_key()
+
+    async def cancel(self, request_id: str) -> bool:
+        """Cancel a call; False if no call has this id or it was already cancelled."""
+        return self._scopes.cancel(request_id)
+
+    async def close(self) -> None:
+        """Cancel all calls and close all connections."""
+        self._scopes.cancel_all()
+        await self.configuration.transport.close()
+
+    # Its configuration.
+
+    @property
+    def name(self) -> str:
+        """Its name in responses and errors."""
+        return self.configuration.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.configuration.name = name
+
+    @property
+    def source(self) -> str:
+        """Where it is configured: the beginning of errors about its configuration."""
+        return self.configuration.source
+
+    @source.setter
+    def source(self, source: str) -> None:
+        self.configuration.source = source
+
+    @property
+    def max_retries(self) -> int:
+        """How often the client retries its calls."""
+        return self.configuration.max_retries
+
+    @max_retries.setter
+    def max_retries(self, count: int) -> None:
+        self.configuration.max_retries = count
+
+    @property
+    def provider(self) -> Provider:
+        """The row of its provider."""
+        return self.configuration.provider
+
+    @property
+    def dialect(self) -> str:
+        """The name of its dialect."""
+        return self.configuration.dialect_name
+
+    @property
+    def base_url(self) -> str:
+        """The start of its URLs."""
+        return self.configuration.base_url
+
+    @property
+    def transport(self) -> Transport:
+        """What it sends through; copies made by `rebind` share it."""
+        return self.configuration.shared_transport
+
+    @property
+    def server(self) -> LocalServer | None:
+        """The local server that this adapter starts, if any."""
+        return self.configuration.server
+
+    @property
+    def behaviour(self) -> Behaviour | None:
+        """What is changed in requests before they are sent."""
+        return self.configuration.behaviour
+
+    @property
+    def on_loss(self) -> OnLoss:
+        """Which losses raise."""
+        return self.configuration.on_loss
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether files and URLs of parts are read."""
+        return self.configuration.reads_files
+
+    @property
+    def seller(self) -> Seller:
+        """Whose prices its calls have."""
+        return self.configuration.seller
+
+    @property
+    def has_key(self) -> bool:
+        """Whether it has an API key, or something that makes one."""
+        return self.configuration.has_key
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether it has an API key, or needs none."""
+        return self.configuration.is_configured
+
+    def settings(self) -> dict[str, Any]:
+        """Return what is set besides the attributes; of the key, only whether there is one."""
+        return self.configuration.settings()
+
+    @property
+    def capabilities(self) -> AdapterCapabilities:
+        """The capabilities that all models of this provider share."""
+        return self.capabilities_for("")
+
+    def capabilities_for(self, model: str) -> AdapterCapabilities:
+        """Return the capabilities of a model."""
+        return AdapterCapabilities(self.profile_for(model))
+
+    def profile_for(self, model: str) -> Profile:
+        """Return the profile of a model."""
+        return self.configuration.profile_for(model)
+
+    def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
+        """Tell whether the model supports this mode of tool choice; None if it is unknown."""
+        return self.configuration.supports_tool_choice(mode, model)
