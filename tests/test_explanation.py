@@ -47,7 +47,7 @@ def test_the_picture_shows_the_walk():
     assert files[0] == "generate.py"
     boxes = svg.findall(".//{http://www.w3.org/2000/svg}rect")
     assert boxes[-1].get("class") == "api"
-    assert {"attempts.py", "adapter.py", "prepare.py", "canned.py"} <= set(files)
+    assert {"attempts.py", "generation.py", "prepare.py", "canned.py"} <= set(files)
 
 
 def first_paragraph(function):
