@@ -29,7 +29,7 @@ from interlingua import dialects  # noqa: E402
 from interlingua.conformance import adapter, endpoint, laws  # noqa: E402
 from interlingua.prepare import settings  # noqa: E402
 from interlingua.prepare.history import rules, scan  # noqa: E402
-from interlingua.spec.warnings import WARNINGS  # noqa: E402
+from interlingua.spec.warning_table import WARNINGS  # noqa: E402
 
 FOLDER = ROOT / "docs" / "explanation"
 PICTURE = FOLDER / "walk.svg"

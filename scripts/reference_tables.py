@@ -24,8 +24,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
 import generated_pages  # noqa: E402
 from reference_build import render, source  # noqa: E402
 
-from interlingua.spec.warning_help import HELP  # noqa: E402
-from interlingua.spec.warnings import WARNINGS  # noqa: E402
+from interlingua.spec.warning_table import WARNINGS  # noqa: E402
 
 INDEX = ROOT / "docs" / "reference.md"
 FOLDER = ROOT / "docs" / "reference"
@@ -86,7 +85,7 @@ def warnings_text() -> str:
     parts = []
     for kind in ("content", "setting", "history", "note"):
         rows = [
-            f"| `{code}` | {_sentence(row.sentence)} | {HELP[code].cause} | {HELP[code].cure} |"
+            f"| `{code}` | {_sentence(row.sentence)} | {row.cause} | {row.cure} |"
             for code, row in sorted(WARNINGS.items())
             if row.kind == kind
         ]

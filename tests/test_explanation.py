@@ -13,7 +13,7 @@ import pytest
 from interlingua.conformance.laws import LAWS
 from interlingua.prepare import settings
 from interlingua.prepare.history import rules
-from interlingua.spec.warnings import WARNINGS
+from interlingua.spec.warning_table import WARNINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "explanation"

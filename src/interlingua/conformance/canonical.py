@@ -23,16 +23,20 @@ from interlingua.conformance.laws import Case, Law
 from interlingua.prepare.history.messages import is_blank
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
-from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
+from interlingua.spec.request import (
+    NEVER_SENT,
+    BuiltinTool,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolSpec,
+)
 from interlingua.spec.response import Response, Warning
 from interlingua.wire.json_text import dump_text
 
 # These are compared in their own way, or belong to the caller.
-_NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
-    "provider", "provider_options", "request_id", "on_loss", "keep_raw", "upload",
-    "session_id", "active_skills", "active_connectors", "chosen_because", "context",
-}  # fmt: skip
-_SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)
+_APART = NEVER_SENT | {"messages", "tools", "response_format", "max_tokens", "provider"}
+_SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _APART)
 
 
 def request_survives(dialect: Dialect, request: Request) -> list[str]:

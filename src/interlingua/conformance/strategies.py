@@ -6,7 +6,9 @@ Strategies that others draw from are built once, here: building one costs more t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 try:
     from hypothesis import strategies as st
@@ -28,7 +30,15 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Grammar, Request, ResponseFormat, ToolChoice, ToolDefinition
+from interlingua.spec.request import (
+    NEVER_SENT,
+    NOT_SETTINGS,
+    Grammar,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+)
 from interlingua.spec.response import FinishReason, Response, Usage
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -137,27 +147,42 @@ _conversations = conversations()
 _tool_names = st.lists(names, max_size=3, unique=True)
 _tool_modes = st.sampled_from(["auto", "none", "required"])
 _maybe_boolean = st.none() | _booleans
+_APART = frozenset(("provider", "tool_choice", "parallel_tool_calls", "include_thinking"))
+"""Settings that `requests` draws in its own way, or not at all."""
+_LIKELY: dict[str, st.SearchStrategy[Any]] = {
+    "response_format": st.just(
+        ResponseFormat(type="json_schema", json_schema={"type": "object"}, name="out")
+    ),
+    "temperature": st.floats(0, 2, width=16),
+    "top_p": st.floats(0, 1, width=16),
+    "top_k": st.integers(0, 100),
+    "max_tokens": st.integers(1, 9999),
+    "stop_sequences": st.lists(words, min_size=1, max_size=3).map(tuple),
+    "frequency_penalty": st.just(0.0),
+    "presence_penalty": st.just(0.5),
+    "logprobs": st.integers(0, 5),
+    "reasoning_effort": st.sampled_from(["low", "medium", "high"]),
+    "thinking_budget": st.just(2048),
+    "verbosity": st.just("low"),
+    "metadata": st.just({"team": "blue"}),
+}
+"""Values that some provider accepts, where the type of a setting allows many that none does."""
+_BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    bool: _booleans,
+    int: st.integers(0, 2**31),
+    float: st.floats(0, 1, width=16),
+    str: words,
+}
+
+
+def _values_of(field: msgspec.structs.FieldInfo) -> st.SearchStrategy[Any]:
+    return _LIKELY[field.name] if field.name in _LIKELY else _BY_TYPE[get_args(field.type)[0]]
+
+
 _settings: dict[str, st.SearchStrategy[Any]] = {
-    name: st.none() | values
-    for name, values in {
-        "response_format": st.just(
-            ResponseFormat(type="json_schema", json_schema={"type": "object"}, name="out")
-        ),
-        "temperature": st.floats(0, 2, width=16),
-        "top_p": st.floats(0, 1, width=16),
-        "top_k": st.integers(0, 100),
-        "max_tokens": st.integers(1, 9999),
-        "stop_sequences": st.lists(words, min_size=1, max_size=3).map(tuple),
-        "seed": st.integers(0, 2**31),
-        "frequency_penalty": st.just(0.0),
-        "presence_penalty": st.just(0.5),
-        "logprobs": st.integers(0, 5),
-        "reasoning_effort": st.sampled_from(["low", "medium", "high"]),
-        "thinking_budget": st.just(2048),
-        "verbosity": st.just("low"),
-        "user": words,
-        "metadata": st.just({"team": "blue"}),
-    }.items()
+    field.name: st.none() | _values_of(field)
+    for field in msgspec.structs.fields(Request)
+    if field.name not in NOT_SETTINGS | NEVER_SENT | _APART
 }
 
 

@@ -38,6 +38,13 @@ STRUCTURED_OUTPUT: tuple[StructuredOutput, ...] = get_args(StructuredOutput)
 """All ways to get JSON that matches a schema, best first."""
 _FORCED = ("required", "named")
 _THINKING_NOW = " while the model thinks"
+_OWN_RULES = ("tools", "parallel_tool_calls", "logprobs", "stop_sequences")
+_FLAGS = tuple(
+    name
+    for name in Request.__struct_fields__
+    if name in Profile.__struct_fields__ and name not in _OWN_RULES
+)
+"""The settings with a field of the same name in `Profile`, which is False if it is unsupported."""
 _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
@@ -133,7 +140,7 @@ def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> 
     names: list[str] = []
     if profile.penalties is False:
         names += _PENALTIES
-    names += [name for name in ("seed", "verbosity") if getattr(profile, name) is False]
+    names += [name for name in _FLAGS if getattr(profile, name) is False]
     return _drop(request, names, warnings)
 
 
@@ -271,7 +278,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),
     (limit_temperature, frozenset(("temperature",))),
     (choose_version, frozenset(_SAMPLING)),
-    (drop_settings, frozenset((*_PENALTIES, "seed", "verbosity"))),
+    (drop_settings, frozenset((*_PENALTIES, *_FLAGS))),
     (drop_logprobs, _OPTIONS | {"logprobs"}),
     (drop_strict, _TOOLS),
     (choice_without_tools, _CHOICE | _PARALLEL),

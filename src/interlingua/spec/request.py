@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, get_args
 
 import msgspec
 
@@ -15,6 +15,8 @@ from interlingua.spec.plain_dicts import AnyMessage, to_messages
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from interlingua.spec.settings import RequestSettings
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]
@@ -241,7 +243,9 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     One request, in the canonical language.
 
-    None means "not set"; 0, 0.0, "" and () are values.
+    None means "not set"; 0, 0.0, "" and () are values. This is the only list of settings: a new
+    field is an option of `generate`, is checked, and is saved by sessions. After a change, run
+    scripts/settings_types.py, which writes the types in `spec/settings.py`.
     """
 
     model: str = ""
@@ -253,11 +257,11 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     tools: tuple[ToolSpec, ...] = ()
     """The tools that the model may call: definitions and tools of the provider."""
     tool_choice: ToolChoice | None = None
-    """Whether the model may or must call tools, and which."""
+    """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None = None
     """Whether the model may call several tools in one answer."""
     response_format: ResponseFormat | None = None
-    """The format of the text."""
+    """The format of the text; for objects use `generate_object`."""
     temperature: float | None = None
     """Sampling temperature: higher values give more varied answers."""
     top_p: float | None = None
@@ -265,7 +269,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     top_k: int | None = None
     """Samples only from this many of the most likely tokens."""
     max_tokens: int | None = None
-    """The maximum number of tokens in the answer."""
+    """The maximum number of tokens in one answer."""
     stop_sequences: tuple[str, ...] | None = None
     """Strings at which generation stops."""
     seed: int | None = None
@@ -293,24 +297,25 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     metadata: Mapping[str, Any] | None = None
     """Labels, for providers that store them."""
     provider_options: Mapping[str, Any] = {}
-    """Fields of the wire format, by provider or dialect; merged over the encoded body last."""
+    """Fields of the wire format, by provider or dialect; merged last, `tools` are added."""
     request_id: str | None = None
-    """The id for `client.cancel`, events and logs; made by the client if it is None."""
+    """The id of the run or call, for `client.cancel(id)` and logs. Defaults to a new one."""
     on_loss: OnLoss | None = None
     """
-    When a loss raises `UnsupportedError` before anything is sent; never sent itself.
+    Which losses raise `UnsupportedError` before anything is sent. Defaults to `content`.
 
     `"content"` (the default of adapters): a loss of what the current turn asks for. `"strict"`:
-    any loss. `"warn"`: none.
+    any loss. `"warn"`: none. Never sent itself.
     """
     keep_raw: bool = False
-    """Whether `Response.raw` of a stream has its wire events; never sent itself."""
+    """Whether `Response.raw` of a stream has its wire events. Never sent. Defaults to False."""
     upload: UploadMode | None = None
     """
-    `"auto"`: media that makes the request larger than the provider accepts is stored there.
+    `"auto"` stores media that makes the request too large at the provider, during the run or call.
 
-    It is stored through the provider's API for files, and deleted when the run or call has ended.
-    Without it, such a request is an error before anything is sent. Never sent itself.
+    The media is stored through the provider's API for files, and deleted when the run or call has
+    ended. Without this setting, such a request is an error before anything is sent. Never sent
+    itself.
     """
     session_id: str | None = None
     """The conversation that this is a turn of, for logs, events and limits; never sent."""
@@ -318,10 +323,10 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     The skills in use, for a `Behaviour` that limits the number of tools; never sent.
 
-    A tool belongs to a skill or a connector if its name begins with the name of that.
+    A tool belongs to a skill if its name begins with the name of the skill.
     """
     active_connectors: tuple[str, ...] = ()
-    """The connectors in use, as above; never sent."""
+    """The connectors in use, for the same; a tool belongs to one as to a skill. Never sent."""
     chosen_because: str | None = None
     """Why this model was chosen, for events and the metadata of the answer; never sent."""
     context: Any = None
@@ -329,41 +334,14 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
 
     if TYPE_CHECKING:  # as in `ToolChoice`
 
-        def __init__(  # noqa: PLR0913 -- every field
+        def __init__(
             self,
             *,
             model: str = "",
             messages: AnyMessage | Iterable[AnyMessage] = (),
-            provider: str | None = None,
             tools: Iterable[AnyTool] | None = (),
-            tool_choice: ToolChoice | str | None = None,
-            parallel_tool_calls: bool | None = None,
-            response_format: ResponseFormat | None = None,
-            temperature: float | None = None,
-            top_p: float | None = None,
-            top_k: int | None = None,
-            max_tokens: int | None = None,
-            stop_sequences: str | Iterable[str] | None = None,
-            seed: int | None = None,
-            frequency_penalty: float | None = None,
-            presence_penalty: float | None = None,
-            logprobs: int | None = None,
-            reasoning_effort: str | None = None,
-            thinking_budget: int | None = None,
-            include_thinking: bool | None = None,
-            verbosity: str | None = None,
-            user: str | None = None,
-            metadata: Mapping[str, Any] | None = None,
-            provider_options: Mapping[str, Any] = ...,
-            request_id: str | None = None,
-            on_loss: OnLoss | None = None,
-            keep_raw: bool = False,
-            upload: UploadMode | None = None,
-            session_id: str | None = None,
-            active_skills: str | Iterable[str] = (),
-            active_connectors: str | Iterable[str] = (),
-            chosen_because: str | None = None,
             context: Any = None,
+            **settings: Unpack[RequestSettings],
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -384,6 +362,23 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
         if type(self.active_connectors) is not tuple:
             set_field(self, "active_connectors", _texts(self.active_connectors))
 
+
+NOT_SETTINGS = frozenset(("model", "messages", "tools", "context"))
+"""The fields of a request that are no settings."""
+NEVER_SENT = frozenset(
+    (
+        *("provider_options", "request_id", "on_loss", "keep_raw", "upload", "session_id"),
+        *("active_skills", "active_connectors", "chosen_because", "context"),
+    )
+)
+"""The fields that no dialect has a name for: they say how a request is sent."""
+SAME_FOR_EVERY_MODEL = frozenset(
+    (
+        *("response_format", "user", "metadata", "request_id", "keep_raw", "upload"),
+        *("session_id", "active_skills", "active_connectors", "chosen_because"),
+    )
+)
+"""The settings that say what is wanted, or of which call; any other may differ by model."""
 
 _MESSAGE = frozenset((Message,))
 

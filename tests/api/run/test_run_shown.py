@@ -13,7 +13,7 @@ from interlingua.simulator import error, text, tool_call
 from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response, Usage, Warning
-from interlingua.spec.warnings import WARNINGS
+from interlingua.spec.warning_table import WARNINGS
 from support.runs import collect, named
 from support.simulated import run, simulated
 

@@ -34,7 +34,8 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.json_form import to_json
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import WARNINGS, WarningList
+from interlingua.spec.warning_table import WARNINGS
+from interlingua.spec.warnings import WarningList
 from support import corpus
 from support.exceptions import REPAIRED
 from support.facts import FACTS, HISTORY

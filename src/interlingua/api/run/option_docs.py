@@ -13,12 +13,11 @@ Options:
   message, or a dict as in OpenAI's chat API.
 - `tools` (Iterable[AnyTool] | None): `Tool` objects, functions with `@tool`, definitions,
   dicts, tools of the provider.
+- `provider` (str | None): The provider, if the name of the model does not contain it.
 - `tool_choice` (ToolChoice | str | None): `auto`, `none`, `required`, the name of a tool,
   or a `ToolChoice`.
 - `parallel_tool_calls` (bool | None): Whether the model may call several tools in one
   answer.
-- `response_format` (ResponseFormat | None): The format of the text; for objects use
-  `generate_object`.
 - `temperature` (float | None): Sampling temperature: higher values give more varied
   answers.
 - `top_p` (float | None): Samples only from the most likely tokens that together have this
@@ -30,35 +29,36 @@ Options:
 - `frequency_penalty` (float | None): Penalises tokens in proportion to how often they have
   appeared.
 - `presence_penalty` (float | None): Penalises tokens that have appeared.
-- `logprobs` (int | None): How many alternatives to each token to ask for; see
-  `Request.logprobs`.
+- `logprobs` (int | None): Asks for the probabilities of the tokens, with this many
+  alternatives to each. See `Request.logprobs`.
 - `reasoning_effort` (str | None): How much the model should think, as the provider's value:
   `low`, `high`, …
 - `thinking_budget` (int | None): How much the model should think, in tokens.
 - `include_thinking` (bool | None): Whether to ask for visible thoughts, or for none, where
   a provider can be asked.
 - `verbosity` (str | None): How long the answer should be: `low`, `medium` or `high`.
-- `user` (str | None): An id of the end user, for the provider's abuse detection.
-- `metadata` (Mapping[str, Any] | None): Labels, for providers that store them.
-- `provider` (str | None): The provider to use, if the name of the model does not contain
-  it.
 - `provider_options` (Mapping[str, Any]): Fields of the wire format, by provider or dialect;
   merged last, `tools` are added.
-- `on_loss` (OnLoss | None): Which losses raise `UnsupportedError`; see `Request.on_loss`.
-  Defaults to `content`.
-- `keep_raw` (bool): Whether `response.raw` of a stream has its wire events. Defaults to
-  False.
-- `upload` (UploadMode | None): `"auto"` stores large media at the provider during the run;
-  see `Request.upload`.
-- `request_id` (str | None): The id of the run, for `client.cancel(id)`. Defaults to a new
-  one.
+- `on_loss` (OnLoss | None): Which losses raise `UnsupportedError` before anything is sent.
+  Defaults to `content`. See `Request.on_loss`.
+- `response_format` (ResponseFormat | None): The format of the text; for objects use
+  `generate_object`.
+- `user` (str | None): An id of the end user, for the provider's abuse detection.
+- `metadata` (Mapping[str, Any] | None): Labels, for providers that store them.
+- `request_id` (str | None): The id of the run or call, for `client.cancel(id)` and logs.
+  Defaults to a new one.
+- `keep_raw` (bool): Whether `Response.raw` of a stream has its wire events. Never sent.
+  Defaults to False.
+- `upload` (UploadMode | None): `"auto"` stores media that makes the request too large at
+  the provider, during the run or call. See `Request.upload`.
 - `session_id` (str | None): The conversation that this is a turn of, for logs, events and
-  limits.
-- `active_skills` (Iterable[str]): The skills in use, for a `Behaviour` with `max_tools`;
-  see `Request.active_skills`.
-- `active_connectors` (Iterable[str]): The connectors in use, for the same.
+  limits; never sent.
+- `active_skills` (Iterable[str]): The skills in use, for a `Behaviour` that limits the
+  number of tools; never sent. See `Request.active_skills`.
+- `active_connectors` (Iterable[str]): The connectors in use, for the same; a tool belongs
+  to one as to a skill. Never sent.
 - `chosen_because` (str | None): Why this model was chosen, for events and the metadata of
-  the answer.
+  the answer; never sent.
 - `limits` (RunLimits | None): How many requests, tokens, dollars and tool calls the run may
   take.
 - `output_validator` (OutputValidator | None): Checks the text, or the object of

@@ -30,14 +30,8 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.names import advice
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
-from interlingua.spec.request import (
-    AnyTool,
-    OnLoss,
-    Request,
-    ResponseFormat,
-    ToolChoice,
-    UploadMode,
-)
+from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.settings import RequestSettings
 from interlingua.wire.sigv4 import AwsCredentials
 
 
@@ -69,8 +63,8 @@ SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
 """Returns the system prompt of a run, from its context."""
 
 
-class RequestOptions(TypedDict, total=False):
-    """The fields of the request. None means not set; 0, 0.0 and "" are values."""
+class ConversationOptions(TypedDict, total=False):
+    """What is asked, and with which tools."""
 
     system: str | SystemFunction | None
     """The system prompt, or a function of the `ToolContext` that returns it, sync or async."""
@@ -78,62 +72,10 @@ class RequestOptions(TypedDict, total=False):
     """Each one is a `Message`, the text of a user message, or a dict as in OpenAI's chat API."""
     tools: Iterable[AnyTool] | None
     """`Tool` objects, functions with `@tool`, definitions, dicts, tools of the provider."""
-    tool_choice: ToolChoice | str | None
-    """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
-    parallel_tool_calls: bool | None
-    """Whether the model may call several tools in one answer."""
-    response_format: ResponseFormat | None
-    """The format of the text; for objects use `generate_object`."""
-    temperature: float | None
-    """Sampling temperature: higher values give more varied answers."""
-    top_p: float | None
-    """Samples only from the most likely tokens that together have this probability."""
-    top_k: int | None
-    """Samples only from this many of the most likely tokens."""
-    max_tokens: int | None
-    """The maximum number of tokens in one answer."""
-    stop_sequences: Iterable[str] | None
-    """Strings at which generation stops."""
-    seed: int | None
-    """Seed for reproducible sampling, where the provider supports it."""
-    frequency_penalty: float | None
-    """Penalises tokens in proportion to how often they have appeared."""
-    presence_penalty: float | None
-    """Penalises tokens that have appeared."""
-    logprobs: int | None
-    """How many alternatives to each token to ask for; see `Request.logprobs`."""
-    reasoning_effort: str | None
-    """How much the model should think, as the provider's value: `low`, `high`, …"""
-    thinking_budget: int | None
-    """How much the model should think, in tokens."""
-    include_thinking: bool | None
-    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
-    verbosity: str | None
-    """How long the answer should be: `low`, `medium` or `high`."""
-    user: str | None
-    """An id of the end user, for the provider's abuse detection."""
-    metadata: Mapping[str, Any] | None
-    """Labels, for providers that store them."""
-    provider: str | None
-    """The provider to use, if the name of the model does not contain it."""
-    provider_options: Mapping[str, Any]
-    """Fields of the wire format, by provider or dialect; merged last, `tools` are added."""
-    on_loss: OnLoss | None
-    """Which losses raise `UnsupportedError`; see `Request.on_loss`. Defaults to `content`."""
-    keep_raw: bool
-    """Whether `response.raw` of a stream has its wire events. Defaults to False."""
-    upload: UploadMode | None
-    """`"auto"` stores large media at the provider during the run; see `Request.upload`."""
-    request_id: str | None
-    """The id of the run, for `client.cancel(id)`. Defaults to a new one."""
-    session_id: str | None
-    """The conversation that this is a turn of, for logs, events and limits."""
-    active_skills: Iterable[str]
-    """The skills in use, for a `Behaviour` with `max_tools`; see `Request.active_skills`."""
-    active_connectors: Iterable[str]
-    """The connectors in use, for the same."""
-    chosen_because: str | None
-    """Why this model was chosen, for events and the metadata of the answer."""
+
+
+class RequestOptions(ConversationOptions, RequestSettings, total=False):
+    """The fields of the request. None means not set; 0, 0.0 and "" are values."""
 
 
 class RunOptions(RequestOptions, total=False):
@@ -225,9 +167,7 @@ class GenerateOptions(RunOptions, total=False):
     """The client to use. Defaults to the module-level client."""
 
 
-_NOT_FIELDS = (
-    frozenset(GenerateOptions.__annotations__) - frozenset(RequestOptions.__annotations__)
-) | {"system", "messages", "tools"}
+_SETTINGS = frozenset(RequestSettings.__annotations__)
 ACCESS = frozenset(("api_key", "base_url", "headers"))
 """The options that change the provider's adapter for one run."""
 _SECRET = frozenset(("api_key", "headers"))
@@ -455,9 +395,7 @@ def make_request(
 ) -> Request:
     """The request of the first step, from the options that are fields of it."""
     fields = {
-        name: value
-        for name, value in options.items()
-        if value is not None and name not in _NOT_FIELDS
+        name: value for name, value in options.items() if value is not None and name in _SETTINGS
     }
     if "request_id" not in fields:
         fields["request_id"] = new_ulid()

@@ -21,6 +21,7 @@ from interlingua.spec.json_form import from_document, to_document
 from interlingua.spec.messages import Message
 from interlingua.spec.request import ResponseFormat, ToolChoice
 from interlingua.spec.response import Cost, Usage
+from interlingua.spec.settings import RequestSettings
 from interlingua.transport.downloads import as_path
 from interlingua.wire.json_text import dumps
 
@@ -37,19 +38,17 @@ _RECORDS: Mapping[str, Any] = {
     "tool_choice": ToolChoice | str,
 }
 """The types of the saved options that are more than plain values."""
-_SAVED = frozenset(
+_OF_A_CALL = frozenset(("request_id", "session_id"))
+_OF_RUNS = frozenset(
     (
-        *("temperature", "top_p", "top_k", "max_tokens", "stop_sequences", "seed", "logprobs"),
-        *("frequency_penalty", "presence_penalty", "reasoning_effort", "thinking_budget"),
-        *("include_thinking", "verbosity", "user", "metadata", "parallel_tool_calls", "provider"),
-        *("provider_options", "on_loss", "keep_raw", "upload", "chosen_because"),
-        *("active_skills", "active_connectors", "max_tool_rounds", "max_validation_retries"),
-        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "max_retries", "on_overflow"),
-        *("usage_batch_size", "caller_id", *_RECORDS),
+        *("limits", "max_tool_rounds", "max_validation_retries", "tool_timeout", "max_tool_output"),
+        *("max_concurrent_tools", "max_retries", "retry_policy", "timeout", "on_overflow"),
+        *("usage_batch_size", "caller_id"),
     )
 )
+_SAVED = (frozenset(RequestSettings.__annotations__) - _OF_A_CALL) | _OF_RUNS
 """
-The options that are saved: values, none of them a secret, an address, a function or an object.
+The options that are saved: settings of requests, and those of runs that are plain values.
 
 No other option is read from a file: one with a `base_url` would send the caller's key there.
 """

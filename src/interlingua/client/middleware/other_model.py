@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from msgspec.structs import replace
 
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.names import advice
-from interlingua.spec.request import OnLoss, Request, ToolChoice
-
-
-class ModelSettings(TypedDict, total=False):
-    """The fields of `Request` that another model may need in another way."""
-
-    provider: str | None
-    tool_choice: ToolChoice | str | None
-    parallel_tool_calls: bool | None
-    temperature: float | None
-    top_p: float | None
-    top_k: int | None
-    max_tokens: int | None
-    stop_sequences: tuple[str, ...] | None
-    seed: int | None
-    frequency_penalty: float | None
-    presence_penalty: float | None
-    logprobs: int | None
-    reasoning_effort: str | None
-    thinking_budget: int | None
-    include_thinking: bool | None
-    verbosity: str | None
-    provider_options: Mapping[str, Any]
-    on_loss: OnLoss | None
+from interlingua.spec.request import Request
+from interlingua.spec.settings import ModelSettings
 
 
 class OtherModel:
