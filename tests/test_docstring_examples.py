@@ -20,14 +20,13 @@ from support import reader
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import reference_tables  # noqa: E402
-from reference_build import source  # noqa: E402
+from docs_build import reference, source  # noqa: E402
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CODE = re.compile(r"(?:^    .*(?:\n|\Z)|^\n(?=    ))+", re.MULTILINE)
 EXAMPLES = {
     f"{module}.{name}": textwrap.dedent("\n".join(blocks))
-    for module, names in reference_tables.placed().items()
+    for module, names in reference.placed().items()
     if not module.startswith("interlingua.sync")
     for name in names
     if (blocks := [code for code in CODE.findall(source.find(module, name).doc) if code.strip()])

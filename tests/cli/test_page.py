@@ -30,7 +30,7 @@ NOT_RUN = {
     r"\./scripts/demo": "tests/test_demo.py runs it",
     r"\./scripts/test": "would run this suite",
     r"python benchmarks/": "measures for minutes, on a quiet machine",
-    r"python scripts/performance_tables\.py": "writes a page that tests/test_explanation.py reads",
+    r"python scripts/docs_tables\.py": "tests/test_docs_tables.py compares what it writes",
     r"python -m interlingua\.simulator ": "tests/test_docs.py runs it, with the whole tutorial",
 }
 PROGRAM = 'from interlingua import sync\nprint(sync.generate("openai:gpt-5.2", "Hi.").text)\n'

@@ -1,7 +1,7 @@
 """
 The options of `generate` with their meanings, for `help`.
 
-Written by scripts/reference_tables.py from the docstrings in `options.py`.
+Written by scripts/docs_tables.py from the docstrings in `options.py`.
 """
 
 OPTIONS = """

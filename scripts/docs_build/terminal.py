@@ -1,8 +1,5 @@
-#!/usr/bin/env python
 """
-Write `docs/assets/terminal.svg`: the command line in a terminal, from a real run.
-
-    ./scripts/terminal_picture.py [FILE]
+The picture docs/assets/terminal.svg: the command line in a terminal, from a real run.
 
 The commands run in a pseudo-terminal against the simulator, whose answers are written below.
 """
@@ -24,11 +21,12 @@ from pathlib import Path
 
 import pyte
 
+from docs_build import pages
 from interlingua import Request
 from interlingua.simulator import Script, Simulator, Turn, latency, pieces, serve_in_thread, text
 
 COLUMNS, LINES = 92, 44
-FILE = Path(__file__).resolve().parents[1] / "docs" / "assets" / "terminal.svg"
+PICTURE = pages.DOCS / "assets" / "terminal.svg"
 ANSWERS = {
     "tides": "Because the Earth turns through **two bulges** of water: one below the Moon, and "
     "one on the far side, where the Moon pulls *less*.",
@@ -117,7 +115,7 @@ class FaintScreen(pyte.Screen):
     def index(self) -> None:
         """Go to the next line."""
         if self.cursor.y == self.lines - 1:
-            raise SystemExit("the terminal has too few lines for the picture")
+            raise SystemExit("The terminal has too few lines for the picture; raise LINES.")
         super().index()
 
 
@@ -165,9 +163,8 @@ def _style(cell: pyte.screens.Char) -> str:
     return classes + (f' style="fill:{color}"' if color and color != TEXT else "")
 
 
-def main() -> None:
-    """Run the commands and write the file."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
+def texts() -> dict[Path, str]:
+    """Run the commands and draw the screen."""
     with (
         serve_in_thread(Simulator(Script(answer))) as server,
         tempfile.TemporaryDirectory() as home,
@@ -181,10 +178,4 @@ def main() -> None:
         terminal = Terminal(env)
         for arguments, lines in STEPS:
             terminal.run(arguments, lines)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(draw(terminal.screen), encoding="utf-8")
-    print(f"{target}: {target.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()
+    return {PICTURE: draw(terminal.screen)}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from reference_build import source
-from reference_build.source import Definition, Entry
-from reference_build.words import MADE_BY_THE_LIBRARY, MEANINGS
+from docs_build import source
+from docs_build.source import Definition, Entry
+from docs_build.words import MADE_BY_THE_LIBRARY, MEANINGS
 
 MAX_VALUE = 600
 """The characters of a value that is shown whole."""
@@ -222,6 +224,11 @@ def cell(text: str) -> str:
     """A docstring as the cell of a table: one line, without code."""
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if not part.startswith("    ")]
     return " ".join(" ".join(paragraphs).split()).replace("|", "\\|")
+
+
+def first_paragraph(function: Callable[..., Any]) -> str:
+    """The first paragraph of a docstring, as a cell."""
+    return cell((inspect.getdoc(function) or "").partition("\n\n")[0])
 
 
 def _cell_code(text: str) -> str:

@@ -1,40 +1,29 @@
-#!/usr/bin/env python
-"""
-Write the tables at the end of docs/explanation/dialects.md, by encoding examples.
-
-    scripts/dialect_tables.py           writes them
-    scripts/dialect_tables.py --check   writes nothing; the exit status is 1 if they are stale
-"""
+"""The tables at the end of docs/explanation/dialects.md, made by encoding examples."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
+from msgspec.structs import replace
 
-import generated_pages  # noqa: E402
-from msgspec.structs import replace  # noqa: E402
-
-from interlingua import dialects, errors  # noqa: E402
-from interlingua.spec import content as parts  # noqa: E402
-from interlingua.spec.messages import Message  # noqa: E402
-from interlingua.spec.request import (  # noqa: E402
+from docs_build import pages
+from interlingua import dialects, errors
+from interlingua.spec import content as parts
+from interlingua.spec.messages import Message
+from interlingua.spec.request import (
     BuiltinTool,
     Request,
     ResponseFormat,
     ToolChoice,
     ToolDefinition,
 )
-from interlingua.spec.response import FinishReason, Reason, Response, Usage  # noqa: E402
+from interlingua.spec.response import FinishReason, Reason, Response, Usage
 
-PAGE = ROOT / "docs" / "explanation" / "dialects.md"
-_START = "<!-- Written by scripts/dialect_tables.py from here on. -->\n"
+PAGE = pages.DOCS / "explanation" / "dialects.md"
 _SHOWN = ("type", "role", "mode")
 _FINISH = ("finish_reason", "finishReason", "stop_reason", "status", "details.reason")
 _TOOL = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
@@ -131,19 +120,14 @@ ERRORS = (
 )
 
 
-def tables_text() -> str:
-    """The tables of all dialects."""
-    return "\n".join(_table(name) for name in dialects.names()[:4])
-
-
-def page_text() -> str:
-    """The page with the tables of now."""
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition(_START)
-    return f"{before}{_START}\n{tables_text()}"
+def texts() -> dict[Path, str]:
+    """The page with its tables."""
+    return {PAGE: pages.fill(PAGE, _table)}
 
 
 def _table(name: str) -> str:
-    rows = [f"### `{name}`\n", "| canonical | wire |", "|---|---|"]
+    """The tables of one dialect."""
+    rows = ["| canonical | wire |", "|---|---|"]
     groups = {
         **{f"`{each}`": {"messages": [_HI], **given} for each, given in SETTINGS.items()},
         **{_title(each): {"messages": [*given]} for each, given in PARTS.items()},
@@ -153,7 +137,7 @@ def _table(name: str) -> str:
         rows.append(f"| {title} | {_difference(name, fields)} |")
     rows += [f"| `{each}` | {_error(name, each)} |" for each in ERRORS]
     rows += ["", f"Answers in `{name}`:", "", "| canonical | wire |", "|---|---|", *_answers(name)]
-    return "\n".join(rows) + "\n"
+    return "\n".join(rows)
 
 
 def _answers(name: str) -> Iterator[str]:
@@ -269,12 +253,3 @@ def _error(name: str, kind: str) -> str:
     words = [inner.get(key) for key in ("type", "code", "status")]
     shown = ", ".join(f"`{word}`" for word in words if isinstance(word, str))
     return f"{status}, {shown}" if shown else str(status)
-
-
-def main() -> int:
-    """Write the tables, or compare them."""
-    return generated_pages.write({PAGE: page_text()})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

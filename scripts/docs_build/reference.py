@@ -1,64 +1,54 @@
-#!/usr/bin/env python
 """
-Write the reference in docs/: every public name from its docstring, every warning from its table.
+The reference in docs/: every public name from its docstring, every warning from its table.
 
-    scripts/reference_tables.py           writes the pages, and the options in `help(generate)`
-    scripts/reference_tables.py --check   writes nothing; the exit status is 1 if a page is stale
-
-A page of docs/reference/ is written by hand except between `<!-- reference: … -->` and
-`<!-- end of reference -->`. The comment names a module, or a module and some of its names. A new
-public name of a module appears by itself; one of `interlingua` must be added to a comment.
+A mark names a module, or a module and some of its names. A new public name of a module appears by
+itself; one of `interlingua` must be added to a mark.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import textwrap
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
+from docs_build import pages, render, source
+from interlingua.spec.warning_table import WARNINGS
 
-import generated_pages  # noqa: E402
-from reference_build import render, source  # noqa: E402
-
-from interlingua.spec.warning_table import WARNINGS  # noqa: E402
-
-INDEX = ROOT / "docs" / "reference.md"
-FOLDER = ROOT / "docs" / "reference"
-OPTION_DOCS = ROOT / "src" / "interlingua" / "api" / "run" / "option_docs.py"
-MARK = re.compile(
-    r"<!-- reference: (?:(names) of )?([\w.]+)(?:: ([\w, ]+))? -->\n.*?<!-- end of reference -->\n",
-    re.DOTALL,
-)
-
+INDEX = pages.DOCS / "reference.md"
+FOLDER = pages.DOCS / "reference"
+OPTION_DOCS = pages.ROOT / "src" / "interlingua" / "api" / "run" / "option_docs.py"
 OPTIONS = re.compile(r"are those of `(\w+)`")
 
 
-def page_text(path: Path) -> str:
-    """A page with what is generated of it as it should be now."""
-    return MARK.sub(_filled, path.read_text(encoding="utf-8"))
+def texts() -> dict[Path, str]:
+    """What each generated file should contain."""
+    paths = [*sorted(FOLDER.glob("*.md")), INDEX]
+    return {path: pages.fill(path, _region) for path in paths} | {OPTION_DOCS: option_docs_text()}
 
 
-def _filled(mark: re.Match[str]) -> str:
-    head = mark[0].partition("\n")[0]
-    is_short, subject, names = mark.groups()
-    if subject == "warnings":
-        body = warnings_text()
-    elif subject == "index":
-        body = index_text()
-    elif is_short:
-        body = render.names_table(subject)
-    else:
-        sections = [
-            render.section(subject, name)
-            for name in _listed(names) or source.names_of(subject)
-            if subject == "interlingua" or not _is_shared(subject, name)
-        ]
-        body = OPTIONS.sub(_linked, "\n\n".join(sections))
-    return f"{head}\n\n{body}\n\n<!-- end of reference -->\n"
+def _region(mark: str) -> str:
+    """What belongs at a mark: all about a module or some of its names, or one of three tables."""
+    if mark == "warnings":
+        return warnings_text()
+    if mark == "index":
+        return index_text()
+    is_short, module, names = _read(mark)
+    if is_short:
+        return render.names_table(module)
+    sections = [
+        render.section(module, name)
+        for name in names or source.names_of(module)
+        if module == "interlingua" or not _is_shared(module, name)
+    ]
+    return OPTIONS.sub(_linked, "\n\n".join(sections))
+
+
+def _read(mark: str) -> tuple[bool, str, list[str]]:
+    """Whether a mark asks only for a table of names, its module, and the names that it lists."""
+    subject, _, names = mark.partition(": ")
+    is_short = subject.startswith("names of ")
+    return is_short, subject.removeprefix("names of "), names.split(", ") if names else []
 
 
 def _linked(options: re.Match[str]) -> str:
@@ -68,10 +58,6 @@ def _linked(options: re.Match[str]) -> str:
         if place is not None:
             return f"are those of [`{options[1]}`]({place.removeprefix('reference/')})"
     return options[0]
-
-
-def _listed(names: str | None) -> list[str]:
-    return [name.strip() for name in names.split(",")] if names else []
 
 
 def _is_shared(module: str, name: str) -> bool:
@@ -107,10 +93,11 @@ def placed() -> dict[str, dict[str, str]]:
     """Where each name is described, by module."""
     places: dict[str, dict[str, str]] = {}
     for path in sorted(FOLDER.glob("*.md")):
-        for is_short, module, names in MARK.findall(path.read_text(encoding="utf-8")):
-            if module == "warnings":
+        for mark in pages.marks(path):
+            if mark == "warnings":
                 continue
-            for name in _listed(names) or source.names_of(module):
+            is_short, module, names = _read(mark)
+            for name in names or source.names_of(module):
                 owner = "interlingua" if _is_shared(module, name) and not is_short else module
                 anchor = "" if is_short else f"#{slug(render.heading(owner, name))}"
                 places.setdefault(module, {})[name] = f"reference/{path.name}{anchor}"
@@ -120,12 +107,12 @@ def placed() -> dict[str, dict[str, str]]:
 def index_text() -> str:
     """A table for each module: every public name with one sentence and a link."""
     parts = []
-    for module, pages in sorted(placed().items()):
+    for module, places in sorted(placed().items()):
         rows = []
-        for name in sorted(pages, key=str.lower):
+        for name in sorted(places, key=str.lower):
             found = source.find(module, name)
             sentence = render.cell(source.summary(found.doc)) if found else ""
-            rows.append(f"| [`{name}`]({pages[name]}) | {sentence} |")
+            rows.append(f"| [`{name}`]({places[name]}) | {sentence} |")
         table = "\n".join(("| name | |", "|---|---|", *rows))
         parts.append(f"## `{module}`\n\n{table}")
     return "\n\n".join(parts)
@@ -154,7 +141,7 @@ def option_docs_text() -> str:
 _OPTION_DOCS = '''"""
 The options of `generate` with their meanings, for `help`.
 
-Written by scripts/reference_tables.py from the docstrings in `options.py`.
+Written by scripts/docs_tables.py from the docstrings in `options.py`.
 """
 
 OPTIONS = """
@@ -163,18 +150,3 @@ Options:
 {options}
 """
 '''
-
-
-def main() -> int:
-    """Write the pages, or compare them."""
-    return generated_pages.write(texts())
-
-
-def texts() -> dict[Path, str]:
-    """What each generated file should contain."""
-    pages = [*sorted(FOLDER.glob("*.md")), INDEX]
-    return {**{path: page_text(path) for path in pages}, OPTION_DOCS: option_docs_text()}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,10 +1,18 @@
-"""The walk of a call as an SVG picture: a column for each room, a box for each visit."""
+"""The walk of a call: the files that it enters, as a table and as an SVG picture."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from docs_build import pages
+
+PAGE = pages.DOCS / "explanation" / "architecture.md"
+PICTURE = pages.DOCS / "explanation" / "walk.svg"
 COLUMNS = ("api", "client", "providers", "prepare", "dialects", "transport")
 """The rooms from left to right; what they all use (`wire`, `spec`) is left out."""
 COLOURS = {
@@ -24,6 +32,39 @@ class Visit(NamedTuple):
 
     room: str
     files: list[str]
+
+
+def texts() -> dict[Path, str]:
+    """The picture, and the page with the table."""
+    found = visits()
+    return {PICTURE: picture(found), PAGE: pages.fill(PAGE, lambda _: walk_table(found))}
+
+
+def visits() -> list[Visit]:
+    """The rooms that a `generate` enters, in order, each with the files of that visit."""
+    command = [sys.executable, str(pages.ROOT / "scripts" / "walk")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 -- ours
+    first, *_ = re.split(r"\n(?=\S)", done.stdout)  # the walk of `generate`; others follow
+    found: list[Visit] = []
+    for path in re.findall(r"^ +([\w/]+\.py):", first, re.MULTILINE):
+        room, _, file = path.partition("/")
+        if not found or found[-1].room != room:
+            found.append(Visit(room, []))
+        if file not in found[-1].files:
+            found[-1].files.append(file)
+    return found
+
+
+def walk_table(found: list[Visit]) -> str:
+    """The rooms in the order in which a call first enters them, with all files it enters there."""
+    files: dict[str, dict[str, None]] = {}
+    for visit in found:
+        files.setdefault(visit.room, {}).update(dict.fromkeys(visit.files))
+    rows = [
+        f"| `{room}/` | {', '.join(f'`{name}`' for name in names)} |"
+        for room, names in files.items()
+    ]
+    return "\n".join(("| room | files that a `generate` enters |", "|---|---|", *rows))
 
 
 def picture(visits: list[Visit]) -> str:

@@ -1,33 +1,27 @@
-#!/usr/bin/env python
-"""
-Write the tables of docs/explanation/performance.md from the saved output of a benchmark.
-
-    benchmarks/client.py --save benchmarks/figures.json    measures
-    scripts/performance_tables.py [FILE]                   writes the page from the file
-    scripts/performance_tables.py --check                  writes nothing; the exit status is 1 if
-                                                           the page is stale
-"""
+"""The tables of docs/explanation/performance.md, from the saved output of benchmarks/client.py."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import generated_pages
-from generated_pages import ROOT
+from docs_build import pages
 
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-FIGURES = ROOT / "benchmarks" / "figures.json"
-_START = "<!-- Written by scripts/performance_tables.py from here on. -->\n"
+PAGE = pages.DOCS / "explanation" / "performance.md"
+FIGURES = pages.ROOT / "benchmarks" / "figures.json"
 
 
-def page_text(figures: dict[str, Any]) -> str:
-    """The page with the tables of these figures."""
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition(_START)
+def texts() -> dict[Path, str]:
+    """The page with the tables of the saved figures."""
+    figures = json.loads(FIGURES.read_text(encoding="utf-8"))
+    return {PAGE: pages.fill(PAGE, lambda _: tables(figures))}
+
+
+def tables(figures: dict[str, Any]) -> str:
+    """What was measured, and what the figures are held to."""
     parts = [_about(figures["about"]), *map(_table, figures["tables"]), _limits(figures["limits"])]
-    return f"{before}{_START}\n" + "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _about(about: dict[str, Any]) -> str:
@@ -64,15 +58,3 @@ def _limits(limits: list[dict[str, Any]]) -> str:
     ]
     head = "### Limits\n\n| figure | measured | limit | kept |\n|---|---|---|---|"
     return "\n".join((head, *rows))
-
-
-def main() -> int:
-    """Write the page, or compare it."""
-    given = [name for name in sys.argv[1:] if not name.startswith("--")]
-    path = Path(given[0]) if given else FIGURES
-    text = page_text(json.loads(path.read_text(encoding="utf-8")))
-    return generated_pages.write({PAGE: text})
-
-
-if __name__ == "__main__":
-    sys.exit(main())
