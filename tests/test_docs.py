@@ -366,33 +366,41 @@ def test_every_public_function_is_called_in_an_example(module):
 # The map in CONTRIBUTING.md.
 
 
-def tree():
-    """The paths in the tree of the map, below the package."""
-    (body,) = [body for language, body in FENCE.findall(contributing()) if language == "text"]
-    folder = ""
-    for line in body.splitlines():
-        path = line.split()[0]
-        if line.startswith(" "):
-            yield folder + path
-        else:
-            folder = path
-            yield path
-
-
 def contributing():
     return CONTRIBUTING.read_text(encoding="utf-8")
 
 
-def test_the_tree_is_the_source():
-    """The map names every public module, every room and every room inside one, and no other."""
-    modules = {path.name for path in SOURCE.glob("*.py")}
-    rooms = {
-        f"{path.parent.relative_to(SOURCE)}/"
-        for path in [*SOURCE.glob("*/__init__.py"), *SOURCE.glob("*/*/__init__.py")]
-    }
-    named_in_a_line = {"api/tools/mcp/"}
+def map_of_rooms():
+    """What the map says about each room, by its name; a line that is indented goes on."""
+    (body,) = [body for language, body in FENCE.findall(contributing()) if language == "text"]
+    entries = re.findall(r"^(\S+)/? +(.+(?:\n +.+)*)$", body, re.MULTILINE)
+    return {name.rstrip("/"): words for name, words in entries}
 
-    assert sorted(tree()) == sorted(modules | rooms - named_in_a_line)
+
+def test_contributing_fits_in_the_head():
+    """It is a map and not an index: at most 8 kB, and about twenty rows of where to go."""
+    rows = re.findall(r"^\|", contributing().partition("## To change X")[2], re.MULTILINE)
+
+    assert len(CONTRIBUTING.read_bytes()) <= 8_000
+    assert len(rows) <= 30
+
+
+def test_the_map_names_every_room():
+    """And every room inside one, and no other; the order is that of the import contracts."""
+    entries = map_of_rooms()
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    inner = {
+        room: {path.parent.name for path in (SOURCE / room).glob("*/__init__.py")} for room in rooms
+    }
+
+    assert {*entries} == rooms | {"*.py"}
+    for room in rooms:
+        assert {*re.findall(r"\b(\w+)/", entries[room])} == inner[room], room
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    level = {name: n for n, layer in enumerate(layers) for name in re.findall(r"\.(\w+)", layer)}
+    order = [level[room] for room in entries if room != "*.py"]
+    assert order == sorted(order)
 
 
 def test_paths_in_contributing_exist():
@@ -401,7 +409,7 @@ def test_paths_in_contributing_exist():
     folders = [SOURCE / "dialects" / name for name in dialects.names()]
     paths = re.findall(r"`(?:\./)?([\w./-]+(?:/|/[\w.-]+|\.(?:py|md|json|toml)))(?: PATH)?`", prose)
 
-    assert len(paths) > 50
+    assert len(paths) > 40
     for path in paths:
         in_dialects = all((folder / path).exists() for folder in folders)
         assert (ROOT / path).exists() or (SOURCE / path).exists() or in_dialects, path
@@ -411,11 +419,24 @@ def test_names_in_contributing_exist():
     """A name after a path is defined in that file."""
     places = re.findall(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", contributing())
 
-    assert len(places) > 5
+    assert places
     for path, names in places:
         source = (SOURCE / path).read_text(encoding="utf-8")
         for name in re.findall(r"\w+", names):
             assert re.search(rf"^\s*(?:def |class )?{name}\b", source, re.MULTILINE), (path, name)
+
+
+# CHANGELOG.md.
+
+
+def test_the_changelog_is_about_what_users_have():
+    """One section for each version that was published or is next, on two screens at most."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (\S+)", text, re.MULTILINE)
+
+    assert versions == [interlingua.__version__]
+    assert len(text.encode()) <= 6_000
+    assert "### Known to be missing" in text
 
 
 # The private marks in `extra`.

@@ -37,7 +37,7 @@ TESTS = {
 """The pages on which blocks of a language are run, and where."""
 
 TEXTS = {
-    ("CONTRIBUTING.md", "cli/ "): "tests/test_docs.py: test_the_tree_is_the_source",
+    ("CONTRIBUTING.md", "cli/ "): "tests/test_docs.py: test_the_map_names_every_room",
     ("docs/howto/recording.md", "$ interlingua record"): "tests/cli/test_page.py",
 }
 """Texts that are not the output of the block before them, and who compares them."""
