@@ -9,7 +9,7 @@ machine that is not quiet. Absolute figures (the best of all rounds) are this ma
 *Raw* is aiohttp and msgspec and nothing else (`contenders.py` says exactly what); *vendor* is the
 dialect's own asynchronous SDK; *fastest* is the cheapest of all vendors' SDKs in that row's table.
 Beside each ratio stands its limit, and PASS or FAIL. `--save benchmarks/figures.json` keeps the
-figures, from which `scripts/performance_tables.py` writes the page about performance.
+figures, from which `scripts/docs_tables.py` writes the page about performance.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def verdict() -> str:
 
 
 def save(path: Path, *, is_quick: bool) -> None:
-    """Write all tables and limits of this run, for scripts/performance_tables.py."""
+    """Write all tables and limits of this run, for scripts/docs_tables.py."""
     about = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
