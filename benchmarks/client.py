@@ -181,7 +181,7 @@ MIDDLEWARE: dict[str, Callable[[], list[Any]]] = {
     "Telemetry, with an SDK": lambda: [telemetry()],
 }
 """The layers of each row of the table."""
-MIDDLEWARE_LIMITS = {"RateLimit and Budget": 20.0}
+MIDDLEWARE_LIMITS = {"RateLimit and Budget": 40.0}
 """Microseconds that a row may add to a call."""
 
 

@@ -8,13 +8,10 @@ from interlingua.client.middleware.balance import Balance
 from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
-from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
-from interlingua.client.middleware.hedge import Hedge
-from interlingua.client.middleware.layers import (
-    CallInfo,
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
     Middleware,
-    OperationCall,
     PerformMiddleware,
     PerformNext,
     StreamNext,
@@ -22,6 +19,8 @@ from interlingua.client.middleware.layers import (
     ToolNext,
     per_attempt,
 )
+from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
+from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
@@ -33,14 +32,13 @@ __all__ = [
     "Balance",
     "Budget",
     "Cache",
-    "CallInfo",
+    "Call",
     "CircuitBreaker",
     "CompleteNext",
     "Fallback",
     "Hedge",
     "Logging",
     "Middleware",
-    "OperationCall",
     "OtherModel",
     "PerformMiddleware",
     "PerformNext",

@@ -11,7 +11,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
-from interlingua.client.middleware.layers import per_attempt
+from interlingua.client.middleware.contract import per_attempt
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.content import Image

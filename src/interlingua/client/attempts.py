@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from itertools import count
 from time import perf_counter
-from types import MethodType
 from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
@@ -28,7 +27,9 @@ from interlingua.client.call_events import (
 from interlingua.client.calls import Calls
 from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
 from interlingua.client.metering import add_metered, meter_failure
-from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers, Shown
+from interlingua.client.middleware.contract import Call
+from interlingua.client.middleware.layers import Layers
+from interlingua.client.middleware.shown import Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
@@ -145,21 +146,10 @@ class Attempts:
         """The whole answer, through all middleware."""
         self._scope = scope
         outer = self._calls.outer
-        if outer.is_empty:
-            return self.complete(self.request)
-        if outer.group is not None:
-            info = self._calls.info
-            if info.adapters is not self._adapters:
-                info = self._info(outer)
-            return outer.group.complete(self.complete, info, self.request)
-        if outer.is_transparent:
-            return outer.complete(self.complete, self._info(outer), self._resolve, self.request)
-        return self._answer_through(outer)
+        return self.complete(self.request) if outer.is_empty else self._answer_through(outer)
 
-    async def _answer_through(self, outer: CallLayers) -> Response:
-        response = await outer.complete(
-            self.complete, self._info(outer), self._resolve, self.request
-        )
+    async def _answer_through(self, outer: Layers) -> Response:
+        response = await outer.complete(self.request, self.complete, self._call(), self._resolve)
         if response is self._answer and response.attempts is self.records:
             return response  # no layer has changed it
         attempts = self._attempts_of(response) or response.attempts  # a layer may have made more
@@ -178,38 +168,31 @@ class Attempts:
             accumulator=self._accumulator,
             finish=self.finish,
             settle=self._settle_partial,
-            revise=self._revise if self._calls.sees_answers else None,
+            revise=self._revise if self._calls.has_layers else None,
         )
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
         """The events of the answer, through all middleware, before they are folded."""
         self._scope = scope
         outer = self._calls.outer
-        if self._calls.sees_answers:
-            self._shown = Shown()
-        elif outer.is_empty:
+        if not self._calls.has_layers:
             return self.stream(self.request)
-        return outer.wrap_stream(self.stream, self._shown, self._info(outer), self._resolve)(
-            self.request
-        )
+        shown = self._shown = Shown()
+        return outer.stream(self.request, self.stream, self._call(), self._resolve, shown)
 
-    def _info(self, layers: CallLayers, attempt: int | None = None) -> CallInfo:
-        """What these layers are told about the call."""
-        if not layers.takes_call:
-            return NO_CALL
-        calls, adapters = self._calls, self._adapters
-        if layers.sees_answers:
-            return CallInfo(
-                step=self._step,
-                attempt=attempt,
-                adapters=calls.routing.adapters,
-                attempts=self._ended,
-                tariffs=calls.tariffs,
-            )
-        info = calls.info
-        if info.adapters is not adapters:
-            info = calls.info = CallInfo(adapters=adapters, tariffs=calls.tariffs)
-        return info
+    def _call(self, attempt: int | None = None) -> Call:
+        """What layers may know about the call."""
+        request = self.request
+        return Call(
+            provider=request.provider or "",
+            model=request.model,
+            request_id=request.request_id or "",
+            step=self._step,
+            attempt=attempt,
+            adapters=self._adapters,
+            tariffs=self._calls.tariffs,
+            attempts=self._ended,
+        )
 
     def _ended(self) -> tuple[Attempt, ...]:
         return self.records
@@ -295,13 +278,8 @@ class Attempts:
                 elif inner.is_empty:
                     result = await self._send(number, request)
                 else:
-                    send = MethodType(self._send, number)  # faster than a `partial`
-                    info = self._info(inner, number) if inner.takes_call else NO_CALL
-                    result = await (
-                        inner.complete(send, info, self._resolve, request)
-                        if inner.group is None
-                        else inner.group.complete(send, info, request)
-                    )
+                    send = partial(self._send, number)
+                    result = await inner.complete(request, send, self._call(number), self._resolve)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)
@@ -415,7 +393,7 @@ class Attempts:
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
             return delay
-        if self._calls.sees_answers:
+        if self._calls.has_layers:
             error.drop_partial()  # no layer has seen it
         advice = None if policy is None else policy.explain(error, retries)
         error.add_facts(attempts=self.records, advice=advice)
@@ -447,12 +425,14 @@ class Attempts:
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
-        inner = self._calls.inner
-        if self._shown is None and inner.is_empty:
+        inner, shown = self._calls.inner, self._shown
+        if shown is None:
             return self._send_stream(attempt, request)
-        send = partial(self._send_stream, attempt)
-        info = self._info(inner, attempt)
-        return inner.wrap_stream(send, self._shown, info, self._resolve, is_first=True)(request)
+
+        def send(request: Request) -> AsyncIterator[StreamEvent]:
+            return shown.attach(self._send_stream(attempt, request), is_first=True)
+
+        return inner.stream(request, send, self._call(attempt), self._resolve, shown)
 
     def _send_stream(
         self, attempt: int, request: Request, member: Adapter | None = None

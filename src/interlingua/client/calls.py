@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from interlingua.client.call_events import Subscriber
 from interlingua.client.initialization import Initialization
-from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers
+from interlingua.client.middleware.layers import Layers
 from interlingua.client.routing import Routing
 from interlingua.prepare.behaviour import tools_left_out
 from interlingua.providers.tariffs import Prices, Tariffs
@@ -50,8 +50,8 @@ class Calls:
         self,
         routing: Routing,
         *,
-        outer: CallLayers,
-        inner: CallLayers,
+        outer: Layers,
+        inner: Layers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
         tariffs: Tariffs,
@@ -65,7 +65,7 @@ class Calls:
         """The ids of the registry file, by provider and model."""
         self.tariffs: Tariffs = tariffs
         """The prices of the calls."""
-        self.sees_answers: bool = outer.sees_answers or inner.sees_answers
+        self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         """Whether a layer gets the answers or their events."""
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
@@ -73,27 +73,24 @@ class Calls:
         self.subscribers: tuple[Subscriber, ...] = ()
         self.call_ids: CallIds | None = None
         """Translates the ids of tool calls, for a session; set on a client's twin."""
-        self.info: CallInfo = NO_CALL
-        """What layers that only count are told: it is the same for calls of the same adapters."""
 
     def rebind(
         self,
         routing: Routing,
-        outer: CallLayers | None = None,
-        inner: CallLayers | None = None,
+        outer: Layers | None = None,
+        inner: Layers | None = None,
     ) -> Self:
         """The same calls, with other adapters or layers."""
         twin = copy(self)
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
-        twin.sees_answers = twin.outer.sees_answers or twin.inner.sees_answers
+        twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
         return twin
 
     def with_prices(self, prices: Prices) -> Self:
         """The same calls, with these prices over those of this one."""
         twin = copy(self)
         twin.tariffs = self.tariffs.with_prices(prices)
-        twin.info = NO_CALL
         return twin
 
     @property

@@ -21,14 +21,8 @@ from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.initialization import initialize
 from interlingua.client.metering import seller_of
-from interlingua.client.middleware.layers import (
-    CallLayers,
-    Middleware,
-    OperationCall,
-    OperationLayers,
-    ToolMiddleware,
-    is_per_attempt,
-)
+from interlingua.client.middleware.contract import Call, Middleware, ToolMiddleware
+from interlingua.client.middleware.layers import Layers, arrange, check_middleware
 from interlingua.client.provider_config import ProviderConfig, describe_config
 from interlingua.client.registry import (
     Registry,
@@ -104,7 +98,7 @@ class Client:
         )
         self._is_strict = strict
         self._retirement = Retirement()
-        outer, inner = self._set_middleware(tuple(middleware))
+        outer, inner = self._set_middleware(middleware)
         self.calls: Calls = Calls(
             self._routing,
             outer=outer,
@@ -302,16 +296,13 @@ class Client:
         outer, inner = self._set_middleware((*self._middleware, *middleware))
         self.calls = self.calls.rebind(self._routing, outer, inner)
 
-    def _set_middleware(self, middleware: tuple[Middleware, ...]) -> tuple[CallLayers, CallLayers]:
+    def _set_middleware(self, middleware: Iterable[Middleware]) -> tuple[Layers, Layers]:
         """Returns the layers of calls: those outside of the attempts, and those inside."""
-        self._middleware = middleware
-        outer, inner = _layers_of(middleware)
-        self._outer_operations = OperationLayers(outer)
-        self._inner_operations = OperationLayers(inner)
-        tool_layers = [layer for layer in middleware if isinstance(layer, ToolMiddleware)]
-        self.tool_layers: tuple[ToolMiddleware, ...] = tuple(tool_layers)
+        self._middleware = check_middleware(middleware)
+        layers = arrange(self._middleware)
+        self.tool_layers: tuple[ToolMiddleware, ...] = layers.tools
         """The layers around the tools of a run."""
-        return CallLayers(outer), CallLayers(inner)
+        return layers.outer, layers.inner
 
     # Calls.
 
@@ -411,11 +402,11 @@ class Client:
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
-        call = OperationCall(
+        call = Call(
             name=name,
             provider=provider,
             request_id=request_id,
-            adapter=adapter,
+            adapters=self._adapters,
             tariffs=self.calls.tariffs,
         )
         performer = find_performer(adapter, operation, request_id)
@@ -427,19 +418,17 @@ class Client:
             await self.calls.initialization.ensure(provider)
             return await performer(value, **settings)
 
-        perform = self._inner_operations.wrap(call, start)
-
         def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
             if as_member_adapter(adapter) is not None:
                 settings["on_member"] = on_member
-            return perform(value)
+            return self.calls.inner.perform(call, value, start)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             request = Request(provider=provider, model=model, request_id=request_id)
             return Attempts(self.calls, request, retry).complete(request, partial(attempt, value))
 
-        work = self._outer_operations.wrap(call, send)(value)
+        work = self.calls.outer.perform(call, value, send)
         return await self.calls.scopes.wait(request_id, work)
 
     @overload
@@ -527,24 +516,6 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-def _layers_of(
-    middleware: Iterable[Middleware],
-) -> tuple[list[Middleware], list[Middleware]]:
-    """
-    The layers outside of the attempts, and those inside.
-
-    A middleware may have one of each: its `attempt_layer` runs inside.
-    """
-    outer: list[Middleware] = []
-    inner: list[Middleware] = []
-    for layer in middleware:
-        (inner if is_per_attempt(layer) else outer).append(layer)
-        second = getattr(layer, "attempt_layer", None)
-        if second is not None:
-            inner.append(second)
-    return outer, inner
 
 
 def _check_adapters(adapters: Any) -> None:

@@ -12,7 +12,7 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Addressed
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
-from interlingua.client.middleware.layers import Middleware
+from interlingua.client.middleware.contract import Middleware
 from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy

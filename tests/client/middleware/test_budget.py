@@ -12,7 +12,7 @@ from interlingua import sync
 from interlingua.api.run.generate import generate
 from interlingua.client.client import Client
 from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
-from interlingua.client.middleware.layers import CallInfo
+from interlingua.client.middleware.contract import Call
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.providers.adapter import HttpAdapter
@@ -508,14 +508,14 @@ def test_an_estimate_follows_the_prices():
     limit, request = Budget(usd=1.0), ask(max_tokens=1, provider="metered")
     other = replace(request, model="n")
 
-    assert limit.estimate(request, CallInfo(tariffs=dear)) == 2.0
-    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 1.0
+    assert limit.estimate(request, Call(tariffs=dear)) == 2.0
+    assert limit.estimate(request, Call(tariffs=cheap)) == 1.0
     with pytest.raises(ConfigurationError, match="metered:n"):
-        limit.estimate(other, CallInfo(tariffs=cheap))
-    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 1.0
+        limit.estimate(other, Call(tariffs=cheap))
+    assert limit.estimate(request, Call(tariffs=cheap)) == 1.0
     cheap.given = dear.given
     cheap.clear()  # as when the catalog changes
-    assert limit.estimate(request, CallInfo(tariffs=cheap)) == 2.0
+    assert limit.estimate(request, Call(tariffs=cheap)) == 2.0
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_a_tier_of_service_that_is_asked_for_is_reserved(options, tier, place):
     asked = options if place == "request" else {}
     request = ask(model="gpt-5.2", provider="openai", max_tokens=1_000_000, provider_options=asked)
     (price,) = (row for row in get_model_info("gpt-5.2", "openai").prices if row.tier == tier)
-    limit, call = Budget(usd=1.0), CallInfo(adapters={"openai": adapter})
+    limit, call = Budget(usd=1.0), Call(adapters={"openai": adapter})
 
     for _ in range(2):  # the second time some of it is known
         assert limit.estimate(request, call) == pytest.approx(price.rates.output, rel=1e-3)

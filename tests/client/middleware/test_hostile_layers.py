@@ -11,7 +11,8 @@ from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.client.middleware.layers import CallLayers, per_attempt
+from interlingua.client.middleware.contract import per_attempt
+from interlingua.client.middleware.layers import Layer
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.spec.events import (
@@ -507,7 +508,7 @@ def test_a_coroutine_as_stream_is_refused():
             return call_next(request)
 
     with pytest.raises(ConfigurationError, match="is a coroutine function"):
-        CallLayers([Wrong()])
+        Layer(Wrong())
 
 
 OTHER = replace(

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.client.middleware.layers import CallLayers, per_attempt
+from interlingua.client.middleware.contract import per_attempt
+from interlingua.client.middleware.layers import Layer
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError, StreamError
 from interlingua.spec.events import (
@@ -328,7 +329,7 @@ def test_what_is_no_middleware_is_refused():
     """At once, not at the first call."""
     for wrong in (object(), len, lambda request, _: request):
         with pytest.raises(ConfigurationError, match="is not a middleware"):
-            CallLayers([wrong])
+            Layer(wrong)
 
 
 def test_a_mark_on_the_object():

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from interlingua import sync, transcribe
 from interlingua.api.run.generate import generate
-from interlingua.client.middleware.layers import per_attempt
+from interlingua.client.middleware.contract import per_attempt
 from interlingua.client.middleware.learned import ASSUMED_OUTPUT
 from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.retry_policy import RetryPolicy
@@ -443,10 +443,10 @@ def test_aimd():
         assert shares == [0.5, 0.25, 0.125, 0.1, 0.1, 0.1]
         learned.fail(error, 0.0)  # was under way at the last one
         for _ in range(10):
-            learned.increase_share()
+            learned.succeed(0)
         assert learned.share == pytest.approx(0.2)
         for _ in range(1_000):
-            learned.increase_share()
+            learned.succeed(0)
         assert learned.share == 1.0
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.api.tools.runner import ToolRound
 from interlingua.client.client import Client
-from interlingua.client.middleware.layers import ToolNext
+from interlingua.client.middleware.contract import ToolNext
 from interlingua.prepare.history.messages import end_of_prompts
 from interlingua.runtime.cancel import CANCELLED, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult

@@ -23,7 +23,7 @@ from interlingua.api.tools.limits import (
     thread_slots,
 )
 from interlingua.api.types.shapes import to_json
-from interlingua.client.middleware.layers import ToolMiddleware
+from interlingua.client.middleware.contract import ToolMiddleware
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.cancel import AbortController, AbortSignal, call_in_loop
 from interlingua.spec.content import (

@@ -7,10 +7,9 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -19,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlingua.client.metering import options_of, seller_of
-from interlingua.client.middleware.begin_end import BeginEnd
-from interlingua.client.middleware.layers import NO_CALL, CallInfo, OperationCall, PerformNext
+from interlingua.client.middleware.contract import NO_CALL, Call, PerformNext
+from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
@@ -29,7 +28,7 @@ from interlingua.client.middleware.operation_meter import (
     request_of,
     result_usage,
 )
-from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
+from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.cost import Tariff, price_usage
@@ -78,7 +77,7 @@ _KEPT = {"day": 2 * _DAY, "month": 62 * _DAY}  # seconds; old days need not be k
 _MAX_SCOPES = 10_000
 
 
-class Budget(BeginEnd["_Tally"]):
+class Budget(Counting["_Tally"]):
     """
     Refuses a call with `BudgetExceededError` before it is sent if it may cost too much.
 
@@ -92,7 +91,6 @@ class Budget(BeginEnd["_Tally"]):
     """
 
     guard: ClassVar[bool] = True
-    takes_call: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all but one by name
         self,
@@ -115,10 +113,7 @@ class Budget(BeginEnd["_Tally"]):
         self._is_calendar = isinstance(period, str)
         self._key = key
         self._scope = scope_reader(key)
-        self._fixed = fixed_scope(key)
         self._cost = cost
-        self.counts_reported: bool = cost is None
-        """Whether the cost of an answer counts as it is."""
         self._allows_unknown = unknown == "allow"
         self._max_tokens = max_tokens
         self._name = name
@@ -129,7 +124,6 @@ class Budget(BeginEnd["_Tally"]):
             seconds=lease,
             on_failure=on_store_failure,
         )
-        self._local, self._settle_hold = self._leases.local, self._leases.settle
         self.tallies: dict[str | None, _Tally] = {}
         """The calls under way, by request id."""
         self._unpriced: set[str] = set()
@@ -162,40 +156,30 @@ class Budget(BeginEnd["_Tally"]):
 
     # Calls.
 
-    def begin(
-        self, request: Request, call: CallInfo
-    ) -> _Tally | Coroutine[Any, Any, _Tally] | None:
-        """Reserve what a call may cost, at once if the store is in this process."""
-        scope = self._fixed or self._scope(request)
+    async def begin(self, request: Request, call: Call) -> _Tally | None:
+        """Reserve what a call may cost."""
+        scope = self._scope(request)
         if scope is None:
             return None
-        amount, local = self.estimate(request, call), self._local
-        if local is None:
-            return self._open(request, scope, call, amount)
-        group = None if self._is_calendar else self._groups.get(scope)
-        hold = local.reserve_now(group or self._group(scope), (amount,))
-        if type(hold) is Refused:  # `isinstance` takes longer
-            raise self._refusal(scope, amount, request, hold)
+        amount = self.estimate(request, call)
+        hold = await self._reserve(scope, amount, request)
         begun = _Tally(request.request_id, request, scope, call, amount, hold)
         tally = self.tallies.setdefault(begun.id, begun)
         return tally if tally is begun else tally.join(begun)
 
-    def end(self, tally: _Tally, *_: object) -> Awaitable[object] | None:
+    async def end(self, tally: _Tally, *_: object) -> None:
         """Settle what the attempts of a call have cost."""
         if tally.calls > 1:
             tally.calls -= 1
-            return None
+            return
         tally.calls = 0
         del self.tallies[tally.id]
-        hold, settle_hold = tally.hold, self._settle_hold
-        settling = None if hold is None else settle_hold(hold, (tally.spent,))
-        if not tally.others:
-            return settling
-        each = (settling, *(self._settle(hold, 0.0) for hold in tally.others))
-        waiting = [one for one in each if one is not None]
-        return asyncio.gather(*waiting) if waiting else None
+        settlements = [self._settle(tally.hold, tally.spent)]
+        settlements += [self._settle(hold, 0.0) for hold in tally.others]
+        for settlement in settlements:  # all of them have begun
+            await settle(settlement)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
         if isinstance(value, BatchInput):
             return await self._submit_batch(operation, value, call_next)
@@ -203,9 +187,8 @@ class Budget(BeginEnd["_Tally"]):
         scope = None if operation.name in _FREE else self._scope(request)
         if scope is None:
             return await call_next(value)
-        call = _call_of(operation)
         usages = possible_usages(operation, value)
-        amounts = (self._price(request, usage, call) for usage in usages)
+        amounts = (self._price(request, usage, operation) for usage in usages)
         priced = (amount for amount in amounts if amount is not None)
         reserved = self._expected_cost(request, next(priced, None))
         hold = await self._reserve(scope, reserved, request)
@@ -217,18 +200,18 @@ class Budget(BeginEnd["_Tally"]):
 
                 async def settle_by(end: Any) -> None:
                     await settle(
-                        self._settle(hold, self._settled_cost(request, end, reserved, call))
+                        self._settle(hold, self._settled_cost(request, end, reserved, operation))
                     )
 
                 return WatchedItems(result, settle_by)
-            spent = self._settled_cost(request, result, reserved, call)
+            spent = self._settled_cost(request, result, reserved, operation)
             return result
         finally:
             if not is_stream:
                 await settle(self._settle(hold, spent))
 
     async def _submit_batch(
-        self, operation: OperationCall, value: BatchInput, call_next: PerformNext
+        self, operation: Call, value: BatchInput, call_next: PerformNext
     ) -> Any:
         """
         Count a batch with the most that it should cost, when it is submitted.
@@ -236,13 +219,13 @@ class Budget(BeginEnd["_Tally"]):
         Its results may be read in another process, or never, so they correct nothing. A batch
         that the provider has refused is not counted.
         """
-        call, amounts = _call_of(operation), defaultdict[str, float](float)
+        amounts = defaultdict[str, float](float)
         holds: list[tuple[Hold | None, float]] = []
 
         def see(request: Request) -> None:
             scope = self._scope(request)
             if scope is not None:
-                amounts[scope] += self.estimate(request, call, BATCH_TIER)
+                amounts[scope] += self.estimate(request, operation, BATCH_TIER)
 
         async def admit() -> None:
             whole = request_of(operation, value)
@@ -265,12 +248,6 @@ class Budget(BeginEnd["_Tally"]):
                 await settle(self._settle(hold, amount if is_counted else 0.0))
 
     # Reserving.
-
-    async def _open(self, request: Request, scope: str, call: CallInfo, amount: float) -> _Tally:
-        hold = await self._reserve(scope, amount, request)
-        begun = _Tally(request.request_id, request, scope, call, amount, hold)
-        tally = self.tallies.setdefault(begun.id, begun)
-        return tally if tally is begun else tally.join(begun)
 
     def _settle(self, hold: Hold | None, spent: float) -> Awaitable[None] | None:
         return None if hold is None else self._leases.settle(hold, (spent,))
@@ -363,9 +340,7 @@ class Budget(BeginEnd["_Tally"]):
 
     # Prices.
 
-    def estimate(
-        self, request: Request, call: CallInfo = NO_CALL, tier: str | None = None
-    ) -> float:
+    def estimate(self, request: Request, call: Call = NO_CALL, tier: str | None = None) -> float:
         """The most that one attempt should cost; in a tier of service, if that has a price."""
         output = request.max_tokens
         if output is None or output < 0:
@@ -389,9 +364,7 @@ class Budget(BeginEnd["_Tally"]):
         usage = Usage(input_tokens=ceil(tokens), output_tokens=output, estimated=True)
         return self._highest_cost(request, usage, call, tier)
 
-    def _highest_cost(
-        self, request: Request, usage: Usage, call: CallInfo, tier: str | None
-    ) -> float:
+    def _highest_cost(self, request: Request, usage: Usage, call: Call, tier: str | None) -> float:
         """What a usage costs in this tier of service; without one, in all that may serve it."""
         tariffs = _CATALOG if call.tariffs is None else call.tariffs
         tariff = _find_tariff(request, tariffs, call)
@@ -404,10 +377,10 @@ class Budget(BeginEnd["_Tally"]):
         return max(known) if known else self._expected_cost(request, None)
 
     def cost_of(
-        self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
+        self, request: Request, usage: Usage | None, cost: Cost | None, call: Call
     ) -> float:
         """What an attempt has cost; `cost` is what its answer says."""
-        if cost is not None and self.counts_reported:
+        if cost is not None and self._cost is None:  # it counts as it is reported
             return cost.total
         if usage is None:
             return 0.0
@@ -415,7 +388,7 @@ class Budget(BeginEnd["_Tally"]):
         return self._price(request, usage, call, cost) or 0.0
 
     def _price(
-        self, request: Request, usage: Usage, call: CallInfo, cost: Cost | None = None
+        self, request: Request, usage: Usage, call: Call, cost: Cost | None = None
     ) -> float | None:
         """The dollars of a usage: by the function of the caller, as reported, or by the client."""
         amount = None if self._cost is None else self._cost(request, usage)
@@ -423,14 +396,12 @@ class Budget(BeginEnd["_Tally"]):
             amount = self._client_price(request, usage, call) if cost is None else cost
         return amount.total if isinstance(amount, Cost) else amount
 
-    def _client_price(self, request: Request, usage: Usage, call: CallInfo) -> Cost | None:
+    def _client_price(self, request: Request, usage: Usage, call: Call) -> Cost | None:
         """The cost of a usage by the prices of the client; None if it is unknown."""
         tariffs = _CATALOG if call.tariffs is None else call.tariffs
         return price_usage(usage, _find_tariff(request, tariffs, call), tariffs.clock())
 
-    def _find_plain_tariff(
-        self, request: Request, tariffs: Tariffs, call: CallInfo
-    ) -> Tariff | None:
+    def _find_plain_tariff(self, request: Request, tariffs: Tariffs, call: Call) -> Tariff | None:
         """The rates of the model; None if they are unknown, or the adapter asks for a tier."""
         tariff = _find_tariff(request, tariffs, call)
         if any(_asked_tiers(request, call, tariff)):
@@ -439,9 +410,7 @@ class Budget(BeginEnd["_Tally"]):
         self._last_asked = (call.adapters, tariffs, tariffs.changes, *place, tariff)
         return tariff
 
-    def _settled_cost(
-        self, request: Request, result: Any, reserved: float, call: CallInfo
-    ) -> float:
+    def _settled_cost(self, request: Request, result: Any, reserved: float, call: Call) -> float:
         """What an operation has cost; if its result does not show that, what was reserved."""
         shown = getattr(result, "cost", None)
         if isinstance(shown, Cost):
@@ -483,13 +452,13 @@ _UNCERTAIN = (ProviderError, NetworkError, RequestTimeoutError, AbortError)
 """Errors after which the provider may have a batch, unless it has refused it."""
 
 
-def _find_tariff(request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
+def _find_tariff(request: Request, tariffs: Tariffs, call: Call) -> Tariff | None:
     """The rates of the model of a request; None if they are unknown."""
     key, model = request.provider or "", request.model
     return tariffs[seller_of(call.adapters.get(key), key), model, model]
 
 
-def _asked_tiers(request: Request, call: CallInfo, tariff: Tariff | None) -> Iterator[str]:
+def _asked_tiers(request: Request, call: Call, tariff: Tariff | None) -> Iterator[str]:
     """The tiers of service with a price that the options of a request or its adapter name."""
     own = options_of(call.adapters.get(request.provider or ""))
     if tariff is not None and (own or request.provider_options):
@@ -506,13 +475,6 @@ def _texts_in(options: Mapping[str, Any]) -> Iterator[str]:
             yield from (each for each in value.values() if isinstance(each, str))
 
 
-def _call_of(operation: OperationCall) -> CallInfo:
-    """What is known of the call of an operation: its adapter and the prices of its client."""
-    adapter = operation.adapter
-    adapters = {} if adapter is None else {operation.provider: adapter}
-    return CallInfo(adapters=adapters, tariffs=operation.tariffs)
-
-
 class _Tally(Struct, gc=False):
     """What the attempts of a call have cost, and what is reserved for them."""
 
@@ -520,7 +482,7 @@ class _Tally(Struct, gc=False):
     first: Request | None
     """The request of the first attempt, until an attempt begins."""
     scope: str
-    call: CallInfo
+    call: Call
     reserved: float
     hold: Hold | None
     others: tuple[Hold | None, ...] = ()
@@ -550,49 +512,36 @@ _Attempt: TypeAlias = tuple[_Tally, Request, float]
 """The call of an attempt, its request, and what it may cost."""
 
 
-class _Meter(BeginEnd[_Attempt]):
+class _Meter(Counting[_Attempt]):
     """The layer inside of the attempts: adds up their costs."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._tallies = budget.tallies
-        self._counts_reported = budget.counts_reported
 
-    def begin(
-        self, request: Request, _: CallInfo
-    ) -> _Attempt | Coroutine[Any, Any, _Attempt] | None:
+    async def begin(self, request: Request, _: Call) -> _Attempt | None:
         tally = self._tallies.get(request.request_id)
         if tally is None:
             return None
-        if request is not tally.first:
-            return self._begin_another(tally, request)
-        tally.first = None
-        amount = tally.running = tally.reserved
-        return tally, request, amount
-
-    async def _begin_another(self, tally: _Tally, request: Request) -> _Attempt:
-        tally.first = None
-        amount = await self._budget.reserve_more(tally, request)
+        if request is tally.first:
+            amount = tally.reserved
+            tally.first = None
+        else:
+            tally.first = None
+            amount = await self._budget.reserve_more(tally, request)
         tally.running += amount
         return tally, request, amount
 
-    def end(
-        self,
-        attempt: _Attempt,
-        usage: Usage | None,
-        cost: Cost | None,
-        _: BaseException | None,
-    ) -> Awaitable[None] | None:
+    async def end(
+        self, attempt: _Attempt, usage: Usage | None, cost: Cost | None, _: object
+    ) -> None:
         tally, request, amount = attempt
-        if cost is not None and self._counts_reported:
-            spent = cost.total
-        else:
-            spent = self._budget.cost_of(request, usage, cost, tally.call)
+        spent = self._budget.cost_of(request, usage, cost, tally.call)
         tally.running -= amount
-        if not tally.calls:  # its call has ended
-            return self._budget.count_late(tally, spent)
-        tally.spent += spent
-        return None
+        if tally.calls:
+            tally.spent += spent
+        else:  # its call has ended
+            await self._budget.count_late(tally, spent)
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}

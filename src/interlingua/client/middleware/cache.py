@@ -10,16 +10,15 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
 from time import perf_counter
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from interlingua.client.middleware.cache_key import key_of
-from interlingua.client.middleware.layers import (
-    CallInfo,
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
 )
@@ -82,8 +81,6 @@ class Cache:
     `store_timeout` seconds is left out.
     """
 
-    takes_call: ClassVar[bool] = True
-
     def __init__(
         self,
         *,
@@ -106,9 +103,7 @@ class Cache:
         self._wait = wait
         self._flights: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
 
-    async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo
-    ) -> Response:
+    async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
         """A stored answer, or that of the next layer."""
         began = perf_counter()
         adapter = call.adapters.get(request.provider or "")
@@ -126,7 +121,7 @@ class Cache:
             return response
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo
+        self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of a stored answer, or those of the next layer."""
         began = perf_counter()
@@ -151,7 +146,7 @@ class Cache:
             finally:
                 await close_stream(events)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """A stored result of an operation that changes nothing, or that of the next layer."""
         key = None
         if operation.name in self._operations:
@@ -430,7 +425,7 @@ _RESULTS: Mapping[str, type[OperationResult]] = {
 """The classes of results that are stored, by their operations."""
 
 
-def _read_result(entry: bytes, operation: OperationCall) -> Any:
+def _read_result(entry: bytes, operation: Call) -> Any:
     kind = _RESULTS.get(operation.name)
     if kind is None or not entry.startswith(_DOCUMENT):
         return msgspec.json.decode(entry)

@@ -16,9 +16,9 @@ from interlingua.client.middleware.circuits import (
     Failure,
     judge,
 )
-from interlingua.client.middleware.layers import (
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
 )
@@ -110,7 +110,7 @@ class CircuitBreaker:
         finally:
             await close_stream(events)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """The result of an operation; operations without a model share one circuit."""
         model = getattr(value, "model", None)
         named = Request(

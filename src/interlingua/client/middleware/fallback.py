@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import CompleteNext, StreamNext
+from interlingua.client.middleware.contract import CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.fold import close_stream

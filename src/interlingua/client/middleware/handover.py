@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.client.middleware.shown import mark_replaced, without_raw
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
@@ -23,16 +24,8 @@ def check_returned(response: Any, layer: object) -> Response:
         return response
     raise ConfigurationError(
         f"The middleware {layer!r} returned {type(response).__name__}, not a Response. Return what "
-        "`await next(request)` gives, or another Response."
+        "`await call_next(request)` gives, or another Response."
     )
-
-
-def without_raw(response: Response, answer: Response) -> Response:
-    """The response; without the raw body if a layer changed the message and left the body."""
-    is_same = response.message is answer.message or response.message == answer.message
-    if response.raw is None or is_same or response.raw is not answer.raw:
-        return response
-    return replace(response, raw=None)
 
 
 class Handover:
@@ -114,11 +107,11 @@ class Handover:
             if not self._taken.done():  # the layer may have cancelled itself, by a timeout
                 self._taken.set_result(None)
 
-    def end(self, replace_response: Callable[[Response], Response]) -> list[StreamEvent]:
+    def end(self) -> list[StreamEvent]:
         """
         The remaining events, of the response that the layer returned; raises its error.
 
-        `replace_response` marks one that differs from the events that were delivered.
+        A response that differs from the events that were delivered is marked.
         """
         if self._task is None:
             return []
@@ -135,7 +128,7 @@ class Handover:
         if finish is not None and finish.response is not None:
             response = without_raw(response, finish.response)
         if response.message.content != self._shown.content():
-            response = replace_response(response)
+            response = mark_replaced(response)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
 

@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from functools import partial
 from math import ceil
 from time import perf_counter
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import NO_CALL, CallInfo, CompleteNext, StreamNext
+from interlingua.client.middleware.contract import NO_CALL, Call, CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -93,8 +93,6 @@ class Hedge:
     not double the load.
     """
 
-    takes_call: ClassVar[bool] = True
-
     def __init__(
         self,
         after: float | str = "p95",
@@ -116,7 +114,7 @@ class Hedge:
         self._times: dict[tuple[str | None, str, bool], LearnedTime] = {}
 
     async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
+        self, request: Request, call_next: CompleteNext, call: Call = NO_CALL
     ) -> Response:
         """The answer that comes first."""
         race = _Race(self, request, call, partial(_Whole, call_next), stream=False)
@@ -127,7 +125,7 @@ class Hedge:
         return winner.task.result()
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL
+        self, request: Request, call_next: StreamNext, call: Call = NO_CALL
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer that begins first."""
         race = _Race(self, request, call, partial(_Beginning, call_next), stream=True)
@@ -193,7 +191,7 @@ class _Race(Generic[_Kind]):
         self,
         hedge: Hedge,
         request: Request,
-        call: CallInfo,
+        call: Call,
         start: Callable[[Request], _Kind],
         *,
         stream: bool,

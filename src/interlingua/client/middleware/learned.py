@@ -73,9 +73,12 @@ class Learned:
             wait = (limit.reset_at - datetime.now(UTC)).total_seconds()
         self._pause(wait)
 
-    def increase_share(self) -> None:
-        """An attempt succeeded."""
-        self._set_share(min(1.0, self.share + self._step))
+    def succeed(self, output: int) -> None:
+        """An attempt succeeded, with so many output tokens."""
+        if self.share < 1.0:
+            self._set_share(min(1.0, self.share + self._step))
+        if output:
+            self.average_output += LAST_WEIGHT * (output - self.average_output)
 
     def fail(self, error: RateLimitError, decreases: int) -> None:
         """

@@ -6,12 +6,11 @@ import logging
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Callable
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
-from interlingua.client.middleware.layers import (
-    CallInfo,
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
 )
@@ -41,8 +40,6 @@ class Logging:
     remove more: it is called with each text.
     """
 
-    takes_call: ClassVar[bool] = True
-
     def __init__(
         self,
         logger: logging.Logger | None = None,
@@ -60,9 +57,7 @@ class Logging:
         self._max_content = max_content
         self._redact = redact
 
-    async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo
-    ) -> Response:
+    async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
         """The answer of the next layer; logged."""
         fields, began = _about(request, call, is_stream=False), perf_counter()
         try:
@@ -74,7 +69,7 @@ class Logging:
         return response
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo
+        self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the next layer; logged at their end."""
         fields, began = _about(request, call, is_stream=True), perf_counter()
@@ -93,7 +88,7 @@ class Logging:
         finally:
             await close_stream(events)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """The result of the next layer; logged."""
         fields = {
             "operation": operation.name,
@@ -202,7 +197,7 @@ def _text_of(part: Part) -> str:
     return part.content if isinstance(part.content, str) else dump_text(part.content)
 
 
-def _about(request: Request, call: CallInfo, *, is_stream: bool) -> dict[str, Any]:
+def _about(request: Request, call: Call, *, is_stream: bool) -> dict[str, Any]:
     return {
         "request_id": request.request_id,
         "session_id": request.session_id,

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import OperationCall
+from interlingua.client.middleware.contract import Call
 from interlingua.prepare.images import ANYTHING, AUTO, THOUSAND, in_pixels, parse_pixels
 from interlingua.spec.content import Text
 from interlingua.spec.modalities.images import ImageInput
@@ -19,7 +19,7 @@ from interlingua.tokens.estimate import estimate_request, estimate_tokens
 from interlingua.tokens.rates import IMAGE_TOKENS, MOST_IMAGE_TOKENS
 
 
-def request_of(operation: OperationCall, value: Any) -> Request:
+def request_of(operation: Call, value: Any) -> Request:
     """A request that names what an operation is for, so that keys can be read from it."""
     request = value
     if not isinstance(request, Request):
@@ -36,7 +36,7 @@ _TEXTS = ("input", "inputs", "texts", "prompt", "query", "documents")
 """The fields of values of operations that may have texts."""
 
 
-def estimate_operation(operation: OperationCall, value: Any) -> int:
+def estimate_operation(operation: Call, value: Any) -> int:
     """An estimate of the input tokens of an operation, as far as its value shows texts."""
     if isinstance(value, Request):
         return estimate_request(value, operation.provider)
@@ -44,7 +44,7 @@ def estimate_operation(operation: OperationCall, value: Any) -> int:
     return sum(_count(each, operation.provider) for each in texts)
 
 
-def possible_usages(operation: OperationCall, value: Any) -> tuple[Usage, ...]:
+def possible_usages(operation: Call, value: Any) -> tuple[Usage, ...]:
     """What an operation uses at most, in each unit in which it may be paid for."""
     expected = value.expected_usage if isinstance(value, OperationInput) else None
     if expected is not None:

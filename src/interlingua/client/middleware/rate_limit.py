@@ -8,16 +8,16 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from math import inf
 from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
 
-from interlingua.client.middleware.begin_end import BeginEnd
+from interlingua.client.middleware.contract import Call, PerformNext
+from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
-from interlingua.client.middleware.layers import CallInfo, OperationCall, PerformNext
-from interlingua.client.middleware.learned import LAST_WEIGHT, Learned
+from interlingua.client.middleware.learned import Learned
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
@@ -46,7 +46,7 @@ _UNSENT = (BudgetExceededError, CircuitOpenError, ConfigurationError, StoreError
 _MAX_KEYS = 10_000
 
 
-class RateLimit(BeginEnd["_Permit"]):
+class RateLimit(Counting["_Permit"]):
     """
     Delays attempts so that none is sent above the limits.
 
@@ -111,7 +111,6 @@ class RateLimit(BeginEnd["_Permit"]):
             on_failure=on_store_failure,
             is_paced=burst is not None,
         )
-        self._local, self._settle_hold = self._leases.local, self._leases.settle
         self._learned: dict[str, Learned] = {}
         self._lines = Lines()
 
@@ -131,60 +130,36 @@ class RateLimit(BeginEnd["_Permit"]):
 
     # Attempts.
 
-    def begin(self, request: Request, _: CallInfo) -> _Permit | Coroutine[Any, Any, _Permit] | None:
-        """Take what an attempt needs, at once if there is room in this process and no queue."""
-        read_scope = self._scope
-        scope = read_scope(request)
+    async def begin(self, request: Request, _: Call) -> _Permit | None:
+        """Take what an attempt needs; wait for room if there is none."""
+        scope = self._scope(request)
         if scope is None:
             return None
-        learned = self._learned.get(scope)
-        if learned is None:
-            learned = self._make_learned(scope)
+        learned = self._learned.get(scope) or self._make_learned(scope)
         tokens = 0 if self._input is None else estimate_input(request)
         output: float | None = request.max_tokens
-        local = self._local
         if output is None or output < 0:
             output = learned.average_output
-        is_free = self._lines.is_empty and not learned.paused_until
-        if local is not None and is_free and tokens <= self._most_input:
-            amounts: _Amounts = (1.0, tokens, output, 1.0)
-            if output > self._most_output or learned.share != 1.0:
-                amounts = self._clip(amounts, learned.share)
-            group = learned.group
-            if group is None:
-                group = self._make_group(scope, learned)
-            hold = local.reserve_now(group, amounts)
-            if type(hold) is not Refused:  # `isinstance` takes longer
-                return _Permit(scope, learned, tokens, output, hold, learned.decreases)
-        return self._admit(_Permit(scope, learned, tokens, output), request)
+        return await self._admit(_Permit(scope, learned, tokens, output), request)
 
     def learn(self, permit: _Permit, limit: RateLimitInfo) -> None:
         """Obey what the provider reports."""
         permit.learned.read(limit)
 
-    def end(
+    async def end(
         self, permit: _Permit, usage: Usage | None, _: Cost | None, error: BaseException | None
-    ) -> Awaitable[None] | None:
+    ) -> None:
         """Count what an attempt used, and let the next caller ask."""
         if error is not None or usage is None:
             amounts = self._fail(permit, error, usage)
         else:
-            output, learned = usage.output_tokens, permit.learned
-            if learned.share < 1.0:
-                learned.increase_share()
-            if output:  # a method would take longer
-                learned.average_output += LAST_WEIGHT * (output - learned.average_output)
-            amounts = (1.0, usage.input_tokens, output, 0.0)
-        hold, settle_hold = permit.hold, self._settle_hold
-        if hold is not None:
-            waiting = settle_hold(hold, amounts)
-            if waiting is not None:
-                return self._wake_after(waiting, permit.scope)
-        if not self._lines.is_empty:
-            self._lines.wake(permit.scope)
-        return None
+            permit.learned.succeed(usage.output_tokens)
+            amounts = (1.0, usage.input_tokens, usage.output_tokens, 0.0)
+        if permit.hold is not None:
+            await settle(self._leases.settle(permit.hold, amounts))
+        self._lines.wake(permit.scope)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """Wait for room for an operation; tokens count as far as its value or result shows them."""
         request = request_of(operation, value)
         scope = self._scope(request)
@@ -197,15 +172,15 @@ class RateLimit(BeginEnd["_Permit"]):
         try:
             result = await call_next(value)
         except BaseException as error:
-            await settle(self.end(permit, None, None, error))
+            await self.end(permit, None, None, error)
             raise
         if isinstance(result, AsyncGenerator):
 
             async def end(last: Any) -> None:
-                await settle(self.end(permit, result_usage(last), None, None))
+                await self.end(permit, result_usage(last), None, None)
 
             return WatchedItems(result, end)
-        await settle(self.end(permit, result_usage(result), None, None))
+        await self.end(permit, result_usage(result), None, None)
         return result
 
     # Before an attempt.
@@ -295,10 +270,6 @@ class RateLimit(BeginEnd["_Permit"]):
         if usage is None:  # a provider may have counted the input
             return 1.0, permit.tokens, 0, 0.0
         return 1.0, usage.input_tokens, usage.output_tokens, 0.0
-
-    async def _wake_after(self, waiting: Awaitable[None], scope: str) -> None:
-        await waiting
-        self._lines.wake(scope)
 
     # Errors.
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import (
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
 )
@@ -121,7 +121,7 @@ class Redact:
         finally:
             await close_stream(events)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """The result of the operation with the redacted value."""
         if isinstance(value, BatchInput):  # its requests are read and encoded later
             return await call_next(replace(value, requests=value.requests.edited(self._cleaned)))

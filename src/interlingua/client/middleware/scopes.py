@@ -55,11 +55,6 @@ def scope_reader(key: ScopeKey) -> Callable[[Request], str | None]:
     return _WORDS.get(given) or (lambda _: given)
 
 
-def fixed_scope(key: ScopeKey) -> str | None:
-    """The scope of all requests, if they have the same."""
-    return key if isinstance(key, str) and key not in _WORDS else None
-
-
 def name_scope(key: ScopeKey, name: str | None) -> str:
     """The scope of one name: `user=alice` for the key "user", else the name itself."""
     name = storable(name or "")

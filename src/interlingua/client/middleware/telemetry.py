@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from interlingua.client.middleware import telemetry_names as names
-from interlingua.client.middleware.layers import (
-    CallInfo,
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
     ToolNext,
@@ -54,8 +53,6 @@ class Telemetry:
     `content` is true. It needs the extra `telemetry`.
     """
 
-    takes_call: ClassVar[bool] = True
-
     def __init__(
         self,
         *,
@@ -69,9 +66,7 @@ class Telemetry:
         self.attempt_layer: AttemptTelemetry = AttemptTelemetry(self._api)
         """The layer that runs once per attempt."""
 
-    async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo
-    ) -> Response:
+    async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
         """The answer of the next layer, in a span."""
         watch = self._start(request, call, is_stream=False)
         with watch.ending(), watch.current():
@@ -80,7 +75,7 @@ class Telemetry:
             return response
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo
+        self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the next layer, in a span that ends with them."""
         watch = self._start(request, call, is_stream=True)
@@ -94,7 +89,7 @@ class Telemetry:
                         watch.end()
                     yield event
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """The result of the next layer, in a span."""
         name = names.OPERATIONS.get(operation.name, operation.name)
         facts = _facts(name, operation.provider, getattr(value, "model", None), operation.adapter)
@@ -122,7 +117,7 @@ class Telemetry:
                 watch.span.set_attribute(names.TOOL_RESULT, result_text(result))
             return result
 
-    def _start(self, request: Request, call: CallInfo, *, is_stream: bool) -> _Watch:
+    def _start(self, request: Request, call: Call, *, is_stream: bool) -> _Watch:
         adapter = call.adapters.get(request.provider or "")
         facts = _facts(names.CHAT, request.provider or "", request.model, adapter)
         parent = None
@@ -145,7 +140,7 @@ class Telemetry:
             watch.span.set_attributes(input_attributes(request))
         return watch
 
-    def _finish(self, watch: _Watch, request: Request, response: Response, call: CallInfo) -> None:
+    def _finish(self, watch: _Watch, request: Request, response: Response, call: Call) -> None:
         """Add what the answer tells to span and metrics."""
         cost, usage, span = response.cost, response.usage, watch.span
         is_cached = cost is not None and cost.source == "cache"
@@ -183,22 +178,19 @@ class Telemetry:
 class AttemptTelemetry:
     """A span for each attempt, inside of the one of the request."""
 
-    takes_call: ClassVar[bool] = True
     per_attempt: ClassVar[bool] = True
 
     def __init__(self, api: _Api) -> None:
         self._api = api
 
-    async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo
-    ) -> Response:
+    async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
         """The answer of one attempt, in a span."""
         watch = self._start(request, call)
         with watch.ending(), watch.current():
             return await call_next(request)
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo
+        self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of one attempt, in a span."""
         watch = self._start(request, call)
@@ -209,7 +201,7 @@ class AttemptTelemetry:
                         watch.end()
                     yield event
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """The result of one attempt of an operation, in a span."""
         model = getattr(value, "model", None)
         facts = _facts(None, operation.provider, model, operation.adapter)
@@ -217,7 +209,7 @@ class AttemptTelemetry:
         with watch.ending(), watch.current():
             return await call_next(value)
 
-    def _start(self, request: Request, call: CallInfo) -> _Watch:
+    def _start(self, request: Request, call: Call) -> _Watch:
         adapter = call.adapters.get(request.provider or "")
         facts = _facts(None, request.provider or "", request.model, adapter)
         return _Watch(self._api, facts, {names.ATTEMPT: call.attempt or 0}, name="attempt")

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from interlingua.client.calls import Calls
 from interlingua.client.metering import seller_of
-from interlingua.client.middleware.layers import (
+from interlingua.client.middleware.contract import (
+    Call,
     CompleteNext,
-    OperationCall,
     PerformNext,
     StreamNext,
 )
@@ -119,7 +119,7 @@ class UsageReports:
         finally:
             await close_stream(events)
 
-    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+    async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """One report for a result that shows its usage; of a stream or a job, at its end."""
         result = await call_next(value)
         if operation.name == "batch_results":
@@ -130,7 +130,7 @@ class UsageReports:
         await report(result)
         return result
 
-    async def _report(self, operation: OperationCall, result: Any) -> None:
+    async def _report(self, operation: Call, result: Any) -> None:
         is_result = isinstance(result, OperationResult) and result.is_final
         if not is_result or result.usage == NO_USAGE:
             return
@@ -140,7 +140,7 @@ class UsageReports:
         await self._send(self._open(request).end(result.usage, result.cost))
 
     async def _report_results(
-        self, results: AsyncGenerator[BatchResult, None], operation: OperationCall
+        self, results: AsyncGenerator[BatchResult, None], operation: Call
     ) -> AsyncGenerator[BatchResult, None]:
         """The results of a batch, with one report for each answer."""
         async with aclosing(results):

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import Client, RetryPolicy, generate, stream, tool
-from interlingua.client.middleware.layers import per_attempt
+from interlingua.client.middleware.contract import per_attempt
 from interlingua.simulator import error, text, tool_call
 from interlingua.spec.errors import ConfigurationError
 from support.simulated import simulated
@@ -16,8 +16,6 @@ MODEL = "anthropic:claude-haiku-4-5"
 
 class Noting:
     """Notes what it is told, before and after the call."""
-
-    takes_call = True
 
     def __init__(self):
         self.told = []
