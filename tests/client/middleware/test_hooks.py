@@ -159,8 +159,7 @@ def plain(request, call_next):
 REFUSED = {
     "balance": (
         lambda: Balance(OpenAIAdapter(api_key="sk-1"), OpenAIAdapter(api_key="sk-2")),
-        r"`Balance` is an adapter, which is not a middleware: pass it as "
-        r"Client\(\{'openai': Balance\(…\)\}\)\.",
+        r"`Balance` is an adapter, .*: pass it as Client\(\{'openai': Balance\(…\)\}\)\.",
     ),
     "adapter": (lambda: OpenAIAdapter(api_key="sk-1"), r"Client\(\{'openai': \w+\(…\)\}\)\."),
     "own adapter": (Own, r"`Own` is an adapter.* Client\(\{'own': Own\(…\)\}\)\."),

@@ -71,9 +71,9 @@ class Counting(Generic[Token]):
             async with ClosedStream(call_next(request)) as events:
                 async for event in events:
                     meter.feed(event)
-                    if type(event) is StreamStart and event.rate_limit is not None:
-                        if token is not None:
-                            self.learn(token, event.rate_limit)
+                    limits = event.rate_limit if type(event) is StreamStart else None
+                    if limits is not None and token is not None:
+                        self.learn(token, limits)
                     yield event
             if meter.finish is None:
                 failure = StreamError("The stream ended without a finish event.")

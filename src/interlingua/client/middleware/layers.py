@@ -103,10 +103,10 @@ class Layer:
             return response
 
         returned = await settle(hook(request, following, call))
-        if returned is answer and answer is not None:
-            return answer  # nothing has changed
         response = check_returned(returned, self)
-        return response if answer is None else without_raw(response, answer)
+        if response is answer or answer is None:
+            return response
+        return without_raw(response, answer)
 
     def stream(
         self, request: Request, call_next: StreamNext, call: Call
