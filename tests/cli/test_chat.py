@@ -276,5 +276,6 @@ def test_paths_are_completed(tmp_path, monkeypatch):
     assert chat._complete("/save folder/t") == ["/save folder/talk.json"]
     assert chat._complete("/tools fi") == ["/tools file.py"]
     assert chat._complete("/save nowhere/x") == []
+    assert chat._complete("/save file.py/x") == []
     assert chat._complete("/un") == ["/undo"]
     assert chat._complete("plain text") == []

@@ -17,6 +17,20 @@ def test_pull_and_list(gguf, bare):
     assert (rows[0]["state"], rows[0]["path"]) == ("here", str(gguf))
 
 
+def test_a_file_that_is_gone_is_not_listed(run_here, tmp_path, monkeypatch):
+    """Another process removes it between the list of the folder and the look at its size."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "interlingua"
+    folder.mkdir()
+    (folder / "here.gguf").write_bytes(b"GGUF")
+    (folder / "gone.gguf").symlink_to(folder / "nowhere")
+
+    code, listed, _ = run_here("local", "list", "--json")
+
+    assert code == 0
+    assert [row["name"] for row in json.loads(listed)[1:]] == ["here"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
 def test_run(gguf, bare):
     """The server answers at the address that is printed, and ends with Ctrl-C."""

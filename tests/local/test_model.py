@@ -4,8 +4,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlingua.local.model import SMOLLM2, cache_folder, find_model, installed
+from interlingua.local.model import SMOLLM2, cache_folder, find_model, installed, is_whole
 from interlingua.spec.errors import ConfigurationError, NetworkError
+from support.files import after_stat
 
 CONTENT = b"GGUF of a model"
 BUNDLE = msgspec.structs.replace(
@@ -55,6 +56,26 @@ def test_a_named_file_that_is_none_is_an_error(tmp_path, content):
 
     with pytest.raises(ConfigurationError, match=r"own\.gguf"):
         find_model(path)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_file_may_be_removed_while_it_is_looked_at(tmp_path, monkeypatch, count):
+    """Another process cleans the cache: the file is there, or it is not."""
+    path = tmp_path / BUNDLE.file
+    path.write_bytes(CONTENT)
+    after_stat(monkeypatch, path, path.unlink, count)
+
+    assert is_whole(path, BUNDLE)
+    assert is_whole(path, BUNDLE) is (count == 2)
+
+
+def test_a_named_file_is_looked_at_once(tmp_path, monkeypatch):
+    """No other process can remove it between two looks."""
+    path = tmp_path / "own.gguf"
+    path.write_bytes(CONTENT)
+    after_stat(monkeypatch, path, path.unlink)
+
+    assert find_model(path) == path
 
 
 def test_an_installed_wheel_is_found_without_importing_it(wheel, tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.downloads import save
+from support.files import after_stat
 
 
 def awaited(test):
@@ -141,3 +142,17 @@ async def test_the_mode_of_a_file_is_kept(tmp_path):
 
     assert path.stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "new").stat().st_mode == usual
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@awaited
+async def test_a_file_may_be_removed_before_it_is_replaced(tmp_path, monkeypatch, count):
+    """Another process removes it while it is looked at; then a new one is made."""
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    after_stat(monkeypatch, path, lambda: path.unlink(missing_ok=True), count)
+
+    await save(pieces(b"new"), path)
+    monkeypatch.undo()
+
+    assert path.read_bytes() == b"new"

@@ -322,9 +322,10 @@ def _paths(start: str) -> list[str]:
     """The files and folders whose paths begin so."""
     folder, slash, name = start.rpartition("/")
     place = Path(folder + slash or ".").expanduser()
-    if not place.is_dir():
+    try:
+        found = sorted(each for each in place.iterdir() if each.name.startswith(name))
+    except OSError:  # it is no folder, or one that may not be read
         return []
-    found = sorted(each for each in place.iterdir() if each.name.startswith(name))
     return [f"{folder}{slash}{each.name}{'/' * each.is_dir()}" for each in found]
 
 

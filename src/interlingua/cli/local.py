@@ -76,7 +76,9 @@ def list_models(out: Output) -> None:
     path = installed() or (cached if is_whole(cached, SMOLLM2) else None)
     rows = [_row(SMOLLM2.name, path, SMOLLM2.size)]
     others = sorted(set(cache_folder().glob("*.gguf")) - {cached})
-    rows += [_row(other.stem, other, other.stat().st_size) for other in others]
+    for other in others:
+        with contextlib.suppress(FileNotFoundError):  # another process has just removed it
+            rows.append(_row(other.stem, other, other.stat().st_size))
     out.table(_COLUMNS, rows)
 
 

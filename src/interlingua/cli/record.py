@@ -64,9 +64,8 @@ def command(
     interlingua record calls.json -- python my_program.py
     interlingua record calls.json --to http://127.0.0.1:8080
     """
-    if file.exists() and not overwrite:
-        raise click.UsageError(f"{file} exists; --overwrite replaces it")
     recorder = _Recorder(out, file, to)
+    create_private(file, overwrite=overwrite)
     port = port if port is not None else (0 if command else PORT)
     try:
         recorder.code = asyncio.run(recorder.run(command, host, port))
@@ -99,7 +98,6 @@ class _Recorder:
         self._is_quiet = out.json
 
     async def run(self, command: tuple[str, ...], host: str, port: int) -> int:
-        create_private(self._file)
         self._is_quiet = self._is_quiet or bool(command)
         async with served(
             self._transport, self._locate, self._note, host=host, port=port
@@ -194,9 +192,13 @@ def _targets(
     return (named if rest is not None else {**known, **named}), rest
 
 
-def create_private(path: Path) -> None:
-    """Make the file, or empty it, so that only its owner can read it."""
-    file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+def create_private(path: Path, *, overwrite: bool) -> None:
+    """Make the file, or empty it if it may be overwritten, so that only its owner can read it."""
+    flags = os.O_CREAT | os.O_WRONLY | (os.O_TRUNC if overwrite else os.O_EXCL)
+    try:
+        file = os.open(path, flags, 0o600)
+    except FileExistsError:
+        raise click.UsageError(f"{path} exists; --overwrite replaces it") from None
     try:
         if hasattr(os, "fchmod"):  # not on Windows before 3.13
             os.fchmod(file, 0o600)

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import zipfile
@@ -123,7 +124,11 @@ def fetch(bundle: Bundle, folder: Path, progress: Progress = show) -> Path:
 
 def is_whole(path: Path, bundle: Bundle) -> bool:
     """Whether the file exists with its full size; its checksum was verified when it was written."""
-    return path.is_file() and path.stat().st_size == bundle.size
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == bundle.size
 
 
 def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
@@ -300,9 +305,11 @@ def cache_folder() -> Path:
 
 
 def _checked(path: Path) -> Path:
-    if not path.is_file():
-        raise ConfigurationError(f"the GGUF file {path} does not exist")
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise ConfigurationError(f"{path} is not a GGUF file; use a model in that format")
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise ConfigurationError(f"the GGUF file {path} does not exist") from None
+    if start != b"GGUF":
+        raise ConfigurationError(f"{path} is not a GGUF file; use a model in that format")
     return path

@@ -89,6 +89,12 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def copy_mode(target: Path, successor: Path) -> None:
+    """Give the file that will replace a target its permissions, if there is a target."""
+    with suppress(FileNotFoundError):
+        successor.chmod(target.stat().st_mode & 0o777)
+
+
 async def _in_thread(function: Callable[..., Result], *arguments: object) -> Result:
     """As `asyncio.to_thread`; if the task is cancelled, the function still runs to its end."""
     future = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
@@ -163,8 +169,7 @@ class _PartFile:
                     self._file.write(data)
             os.fsync(self._file.fileno())
             self._file.close()
-            if self._target.exists():
-                self._path.chmod(self._target.stat().st_mode & 0o777)
+            copy_mode(self._target, self._path)
             self._path.replace(self._target)
 
     def discard(self) -> None:

@@ -7,13 +7,17 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+from interlingua.api.session import copies
+from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.session import Session
 from interlingua.api.session.store import SessionStore
 from interlingua.errors import StoreError
 from interlingua.simulator import scripted
+from support.files import after_stat
 from support.run_profile import FULL
 from support.stores import Blocking, Clock
 
@@ -236,16 +240,15 @@ def test_several_processes_open_a_damaged_file(closed, tmp_path, name):
     """One repairs it, the others wait; all of their records are there."""
     source, state = closed
     path = copy_cut(source, tmp_path / "here", {name: 3 * PAGE + 100})
-    processes = [
-        subprocess.Popen([sys.executable, "-c", CALLING, path, each], stdin=subprocess.PIPE)
-        for each in "abcd"
-    ]
-    for process in processes:
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    assert [process.wait() for process in processes] == [0] * 4
-    for process in processes:
-        process.stdin.close()
+    with ExitStack() as stack:
+        commands = [[sys.executable, "-c", CALLING, path, each] for each in "abcd"]
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
+            for command in commands
+        ]
+        for process in processes:
+            process.stdin.close()  # now all of them begin
+        assert [process.wait() for process in processes] == [0] * 4
 
     after = state_of(path)["session 0"][1]
     before = state["session 0"][1]
@@ -253,6 +256,67 @@ def test_several_processes_open_a_damaged_file(closed, tmp_path, name):
     for each in "abcd":
         assert [r["n"] for r in after[len(before) :] if r["who"] == each] == [*range(5)]
     assert len([*path.parent.glob("*.damaged-*")]) == 1
+
+
+def test_another_process_has_set_the_copy_aside_first(closed, tmp_path, monkeypatch):
+    """Two processes find a copy without its file: the second to get the lock begins anew, too."""
+    source, _ = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    path.unlink()
+    locked = copies._locked
+
+    @contextmanager
+    def wait_for_other(target):
+        with locked(target):
+            (path.parent / "s-copy").unlink()
+            yield
+
+    monkeypatch.setattr(copies, "_locked", wait_for_other)
+
+    assert state_of(path) == {}
+
+
+def test_another_process_has_set_the_copy_aside_before_the_repair(closed, tmp_path, monkeypatch):
+    """Nothing is left to repair, so a new store begins."""
+    source, _ = closed
+    path = copy_cut(source, tmp_path / "here", {})
+    path.unlink()
+    after_stat(monkeypatch, path, (path.parent / "s-copy").unlink, count=3)
+
+    assert state_of(path) == {}
+
+
+def test_another_process_makes_the_store_while_it_is_looked_for(tmp_path, monkeypatch, caplog):
+    """A new copy beside a new file is no copy without its file."""
+    path = tmp_path / "s"
+
+    def make():
+        with suppress(StoreError):
+            state_of(path)
+
+    after_stat(monkeypatch, path, make, count=1)
+    assert SessionCopies().check(path, 1.0) is None
+    assert caplog.text == ""
+
+
+def test_a_log_that_is_removed_while_its_file_is_set_aside(crashed, tmp_path, monkeypatch):
+    """The last process that closes a file removes its log: then there is none to keep."""
+    source, _ = crashed
+    path = copy_cut(source, tmp_path / "here", {})
+    copy = shutil.copyfile
+
+    def copy_late(name, target):
+        if str(name).endswith("-wal"):
+            name.unlink()
+        return copy(name, target)
+
+    monkeypatch.setattr(copies.shutil, "copyfile", copy_late)
+
+    aside = copies._set_aside(path)
+    assert aside.read_bytes() == (source / "s").read_bytes()
+    assert {each.name for each in path.parent.iterdir()} == {
+        "s.damaged-1", "s-copy", "s-copy-wal"
+    }  # fmt: skip
 
 
 def test_a_program_that_has_the_file_open(closed, tmp_path):

@@ -36,6 +36,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.messages import Message
+from support.files import after_stat
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
 from support.simulated import DIALECTS, run, settled, simulated
@@ -725,6 +726,20 @@ def test_usage_and_cost():
 
 
 # Files.
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_a_saved_file_may_be_removed_while_it_is_saved_again(tmp_path, monkeypatch, count):
+    """Another process removes it while it is looked at; then a new one is made."""
+    path = tmp_path / "s.json"
+    session = Session("openai:gpt-5.2", client=Client({}))
+    session.save(path)
+    after_stat(monkeypatch, path, lambda: path.unlink(missing_ok=True), count)
+
+    session.save(path)
+    monkeypatch.undo()
+
+    assert Session.load(path, client=session.client).session_id == session.session_id
 
 
 def test_save_and_load(tmp_path):

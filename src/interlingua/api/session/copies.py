@@ -69,7 +69,8 @@ class SessionCopies:
         import sqlite3
 
         check_file(self.path(path), COPY, timeout)
-        if not path.exists() and self.path(path).exists():
+        # In this order: a process that makes a new store makes the file before the copy.
+        if self.path(path).exists() and not path.exists():
             raise sqlite3.DatabaseError("the file is missing, but its copy is there")
 
     def attach(self, connection: Connection, path: Path) -> None:
@@ -108,7 +109,10 @@ class SessionCopies:
 
     def repair(self, path: Path, error: Exception) -> None:
         """Keep what is damaged under another name, and restore it; one process at a time."""
-        if not is_store(path) and not is_store(self.path(path)):
+        copy = self.path(path)
+        if not copy.exists() and not path.exists():
+            return  # another process has just set the copy aside: a new store begins
+        if not is_store(path) and not is_store(copy):
             raise error
         with _locked(path):
             self._repair(path, error)
@@ -118,8 +122,7 @@ class SessionCopies:
         is_copy_damaged = _is_damaged(copy, COPY)
         if not _is_damaged(path, STORE):  # perhaps another process has just repaired it
             if is_copy_damaged or not _belong_together(path, copy):
-                aside = _set_aside(copy)
-                logger.warning("%s: %s. It is kept as %s; a new one is made.", copy, error, aside)
+                _replace_copy(copy, error)
             return
         restored = Path(f"{path}-new")
         restored.unlink(missing_ok=True)
@@ -194,9 +197,18 @@ def _describe(recovered: Sequence[Recovered]) -> str:
     )
 
 
+def _replace_copy(copy: Path, error: Exception) -> None:
+    """Keep a copy under another name, unless another process has just done that."""
+    if copy.exists():
+        aside = _set_aside(copy)
+        logger.warning("%s: %s. It is kept as %s; a new one is made.", copy, error, aside)
+
+
 def _belong_together(path: Path, copy: Path) -> bool:
-    """Whether a file and a copy are there, and the copy is not that of another store."""
-    if not path.exists():
+    """Whether the copy, if there is one, is that of the file, and not of another store."""
+    if not copy.exists():
+        return True
+    if not path.exists():  # asked after the copy, which another process would make after the file
         return False
     ours, theirs = _find_state(path, "state"), _find_state(copy, "copied_state")
     return ours is None or theirs is None or ours[0] == theirs[0]
@@ -220,7 +232,7 @@ def _set_aside(path: Path, successor: Path | None = None) -> Path:
         number += 1
     log = Path(f"{path}-wal")
     shutil.copyfile(path, aside)
-    if log.exists():
+    with suppress(FileNotFoundError):  # the last process that closes the file removes its log
         shutil.copyfile(log, f"{aside}-wal")
     _sync(aside)
     for name in (log, Path(f"{path}-shm")):  # before the successor: SQLite would apply the log

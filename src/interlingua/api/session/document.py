@@ -22,7 +22,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import ResponseFormat, ToolChoice
 from interlingua.spec.response import Cost, Usage
 from interlingua.spec.settings import RequestSettings
-from interlingua.transport.downloads import as_path
+from interlingua.transport.downloads import as_path, copy_mode
 from interlingua.wire.json_text import dumps
 
 HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
@@ -165,20 +165,28 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
     """
     target = as_path(path)
     if target.exists():
-        if not target.is_file():  # a device may have no end
-            raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: it is not a file.")
-        try:
-            check_version(_read_json(target))
-        except DecodeError as error:
-            raise DecodeError(
-                f"{os.fspath(path)!r} was not replaced: {error.message}. Choose another path, or "
-                "remove the file."
-            ) from error
+        _check_replaceable(target)
     data = dump_session(session)
     try:
         _replace_file(target.resolve(), data)  # not the link to it
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: {error}") from error
+
+
+def _check_replaceable(target: Path) -> None:
+    """Raise an error if a file is not a session; another process may have removed it meanwhile."""
+    name = os.fspath(target)
+    if not target.is_file() and target.exists():  # a device may have no end
+        raise ConfigurationError(f"Cannot save {name!r}: it is not a file.")
+    try:
+        check_version(_read_json(target))
+    except DecodeError as error:
+        raise DecodeError(
+            f"{name!r} was not replaced: {error.message}. Choose another path, or remove the file."
+        ) from error
+    except ConfigurationError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
 
 
 def _read_json(path: Path) -> Any:
@@ -203,9 +211,8 @@ def _replace_file(target: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(name, target.stat().st_mode & 0o777)  # noqa: PTH101 -- a name, not a Path
-        os.replace(name, target)  # noqa: PTH105
+        copy_mode(target, Path(name))
+        os.replace(name, target)  # noqa: PTH105 -- a name, not a Path
     except BaseException:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108

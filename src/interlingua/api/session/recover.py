@@ -83,8 +83,6 @@ def recover_file(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
     import sqlite3
 
     path, into = as_path(path), as_path(into)
-    if into.exists():
-        raise ConfigurationError(f"{into} exists already. Name a new file.")
     found = _Found()
     with tempfile.TemporaryDirectory() as folder:
         is_readable = False
@@ -97,6 +95,12 @@ def recover_file(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
                     found.add(connection, prefix, size // _SMALLEST_ROW)
     if not is_readable:
         raise StoreError(f"{path}: the beginning of the file is lost. Nothing can be recovered.")
+    try:
+        into.touch(exist_ok=False)
+    except FileExistsError:
+        raise ConfigurationError(f"{into} exists already. Name a new file.") from None
+    except OSError as error:
+        raise ConfigurationError(f"Cannot write {into}: {error.strerror}.") from error
     with closing(sqlite3.connect(into, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         make_tables(connection, STORE)

@@ -38,6 +38,8 @@ _SMALLEST_FILE = 512
 """Bytes; the smallest page that SQLite knows."""
 _PAUSE = 0.001
 """Seconds between two attempts to get the write lock."""
+_LOOKS = 10
+"""How often a file is looked at again because another process changed it meanwhile."""
 
 
 class Copies(Protocol):
@@ -93,6 +95,13 @@ class _Connections(NamedTuple):
     reader: Connection
     inodes: tuple[int, ...]
     """Of the file and its copy; another process may replace them."""
+
+    def close(self) -> None:
+        import sqlite3
+
+        with contextlib.suppress(sqlite3.Error):
+            self.reader.close()
+            self.writer.close()
 
 
 class SQLiteThread:
@@ -298,18 +307,14 @@ class _Running:
         import sqlite3
 
         with contextlib.suppress(sqlite3.Error, OSError):
-            if Path(f"{self._path}-wal").stat().st_size > _CHECKPOINT_BYTES:
+            if _size(_log(self._path)) > _CHECKPOINT_BYTES:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _close(self) -> None:
-        import sqlite3
-
         with self.read_lock:
             connections, self.connections = self.connections, None
         if connections is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connections.reader.close()
-                connections.writer.close()
+            connections.close()
 
 
 def _deliver(answers: Sequence[_Answer]) -> None:
@@ -336,19 +341,30 @@ def _resolve(answers: Sequence[_Answer]) -> None:
 
 
 def _open(path: Path, schema: Schema, timeout: float) -> _Connections:
-    """Open or make the file; raises `StoreError` before a file that is not ours is changed."""
+    """
+    Open or make the file; raises `StoreError` before a file that is not ours is changed.
+
+    Another process may replace the file or its copy meanwhile. What this one would write into the
+    old ones would be lost, so it opens the new ones.
+    """
     deadline, copies = time.monotonic() + timeout, schema.copies
     while True:
+        inodes = _inodes(path, schema)
         try:
-            return _try_open(path, schema, timeout)
+            connections = _try_open(path, schema, timeout)
         except Exception as error:
             if is_damage(error) and copies is not None:
                 copies.repair(path, error)
                 copies = None  # once
-            elif not _is_busy(error) or time.monotonic() > deadline:
+                continue
+            is_passing = _is_busy(error) or _is_other(inodes, _inodes(path, schema))
+            if not is_passing or time.monotonic() > deadline:
                 raise
-            else:
-                time.sleep(_PAUSE)
+            time.sleep(_PAUSE)
+        else:
+            if not _is_other(inodes, connections.inodes) or time.monotonic() > deadline:
+                return connections
+            connections.close()
 
 
 def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
@@ -392,6 +408,11 @@ def _inode(path: Path) -> int:
         return 0
 
 
+def _is_other(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether a file was replaced or removed; one that was not there may have been made."""
+    return any(old not in {0, new} for old, new in zip(before, after, strict=True))
+
+
 def make_tables(connection: Connection, schema: Schema, database: str = "main") -> None:
     """Make a database of the connection what the schema says."""
     for statement in schema.script.split(";"):
@@ -410,17 +431,35 @@ def check_file(path: Path, schema: Schema, timeout: float, *, whole: bool = Fals
 
     Raises `sqlite3.DatabaseError` if it is damaged, as far as its size shows that; with `whole`,
     all of its pages are read. Raises `StoreError` if it is another kind of file.
+
+    Other processes may write or remove the file and its log meanwhile, so a failure counts only
+    if both are as they were before.
     """
     import sqlite3
 
-    if not path.exists() or not path.stat().st_size:
+    for look in range(_LOOKS):
+        before = _versions(path)
+        try:
+            _look_at(path, schema, timeout, whole=whole)
+        except (sqlite3.Error, OSError):
+            if look == _LOOKS - 1 or _versions(path) == before:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def _look_at(path: Path, schema: Schema, timeout: float, *, whole: bool) -> None:
+    import sqlite3
+
+    file_size = _size(path)
+    if not file_size:
         return
-    if path.stat().st_size < _SMALLEST_FILE:
+    if file_size < _SMALLEST_FILE:
         raise sqlite3.DatabaseError("file is not a database")
-    log = Path(f"{path}-wal")
-    has_log = log.exists() and log.stat().st_size
     # Without a log SQLite is told that nobody writes, so that it makes no files of its own.
-    uri = f"{path.absolute().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
+    mode = "ro" if _size(_log(path)) else "ro&immutable=1"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
         connection.execute("BEGIN")
         _check(connection, path, schema)
@@ -435,10 +474,35 @@ def check_file(path: Path, schema: Schema, timeout: float, *, whole: bool = Fals
                 raise sqlite3.DatabaseError(verdict)
 
 
+def _log(path: Path) -> Path:
+    """The write-ahead log of a file. Each process may remove it: the last one to close the file."""
+    return Path(f"{path}-wal")
+
+
+def _size(path: Path) -> int:
+    """In bytes; 0 if there is no file."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _versions(path: Path) -> list[tuple[int, int, int] | None]:
+    """What changes with each write to a file and its log; None: it is not there."""
+    found: list[tuple[int, int, int] | None] = []
+    for each in (path, _log(path)):
+        try:
+            status = each.stat()
+            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+        except FileNotFoundError:
+            found.append(None)
+    return found
+
+
 def _logged_pages(path: Path, page_size: int) -> set[int]:
     """The numbers of the pages that are in the write-ahead log of a file."""
     try:
-        log = Path(f"{path}-wal").read_bytes()
+        log = _log(path).read_bytes()
     except OSError:
         return set()
     pages, salt, frame = set(), log[16:24], 24 + page_size
