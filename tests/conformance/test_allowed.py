@@ -122,9 +122,9 @@ def test_a_warning_excuses_what_it_names_and_no_more(messages, told):
 def test_each_way_of_changing(target, messages, code):
     """All is well with the warnings that are told; without this one it is not, if it matters."""
     request = Request(messages=messages)
-    spoken = dialects.get(target)
-    call = spoken.encode_request(request)
-    back = spoken.decode_request(call)
+    items_of = dialects.get(target)
+    call = items_of.encode_request(request)
+    back = items_of.decode_request(call)
     others = tuple(warning for warning in call.warnings if warning.code != code)
 
     assert code in [warning.code for warning in call.warnings]
@@ -155,6 +155,6 @@ def test_what_may_be_anything():
 
     expected.apply(Warning(code="call_id_mapped", message="", path=path))
 
-    assert [one.id is ANYTHING for one in expected.utterances] == [True, True]
+    assert [item.id is ANYTHING for item in expected.items] == [True, True]
     assert ANYTHING == "x"
     assert repr(ANYTHING) == "anything"

@@ -88,20 +88,20 @@ def test_made_up_requests_cross(target, request):
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        (lambda body: body["messages"].pop(0), "$.said"),
-        (lambda body: body["messages"].pop(), "$.said"),
-        (lambda body: body["messages"].reverse(), "$.said"),
-        (lambda body: body["messages"][1].update(role="system"), "$.said[1].speaker"),
-        (lambda body: body["messages"][1].update(content="where? "), "$.said[1].text"),
-        (lambda body: body["messages"][2].update(content=None), "$.said"),
-        (lambda body: body["messages"][2]["tool_calls"].pop(), "$.said"),
-        (lambda body: body["messages"][2]["tool_calls"].reverse(), "$.said"),
-        (replaced("Oslo", "Bergen"), "$.said[3].arguments.city"),
-        (replaced('"name": "look"', '"name": "see"'), "$.said[4].name"),
-        (lambda body: body["messages"][3].update(tool_call_id="b"), "$.said"),
-        (lambda body: body["messages"][3].update(content="warm"), "$.said[5].text"),
-        (replaced('"b"', '"c"'), "$.said[6].id"),
-        (lambda body: body["messages"][3].update(content="Error: cold"), "$.said[5].text"),
+        (lambda body: body["messages"].pop(0), "$.history"),
+        (lambda body: body["messages"].pop(), "$.history"),
+        (lambda body: body["messages"].reverse(), "$.history"),
+        (lambda body: body["messages"][1].update(role="system"), "$.history[1].role"),
+        (lambda body: body["messages"][1].update(content="where? "), "$.history[1].text"),
+        (lambda body: body["messages"][2].update(content=None), "$.history"),
+        (lambda body: body["messages"][2]["tool_calls"].pop(), "$.history"),
+        (lambda body: body["messages"][2]["tool_calls"].reverse(), "$.history"),
+        (replaced("Oslo", "Bergen"), "$.history[3].arguments.city"),
+        (replaced('"name": "look"', '"name": "see"'), "$.history[4].name"),
+        (lambda body: body["messages"][3].update(tool_call_id="b"), "$.history"),
+        (lambda body: body["messages"][3].update(content="warm"), "$.history[5].text"),
+        (replaced('"b"', '"c"'), "$.history[6].id"),
+        (lambda body: body["messages"][3].update(content="Error: cold"), "$.history[5].text"),
         (lambda body: body["tools"].pop(), "$.tools"),
         (replaced("Look there.", "Look here."), "$.tools[0].description"),
         (replaced('"city": {"type"', '"town": {"type"'), "$.tools[0].parameters"),
@@ -126,7 +126,7 @@ def test_results_that_change_places_are_noticed():
 
 
 def test_refusals_and_names():
-    """A refusal stays one where there is such a thing; a speaker's name is kept or told of."""
+    """A refusal stays one where there is such a thing; an author's name is kept, or a warning is."""
     request = Request(
         messages=(Message.user("x", name="ann"), Message.assistant([Refusal(text="no")]))
     )

@@ -1,25 +1,25 @@
 """What a history says."""
 
-from interlingua.conformance.allowed import UNLINKED, spoken
+from interlingua.conformance.allowed import UNLINKED, items_of
 from interlingua.spec.content import Document, Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 
 
 def test_cuts_and_marks_do_not_matter():
     """The same words in other messages, with other marks, say the same."""
-    one = (Message.user([Text(text="a", extra={"x": {"y": 1}}), Text(text="b")]),)
+    messages = (Message.user([Text(text="a", extra={"x": {"y": 1}}), Text(text="b")]),)
     other = (Message.user("a"), Message.user("b"))
 
-    assert [(said.speaker, said.text) for said in spoken(one)] == [("user", "a"), ("user", "b")]
-    assert [said.text for said in spoken(other)] == ["a", "b"]
-    assert [said.path for said in spoken(other)] == [
+    assert [(item.role, item.text) for item in items_of(messages)] == [("user", "a"), ("user", "b")]
+    assert [item.text for item in items_of(other)] == ["a", "b"]
+    assert [item.path for item in items_of(other)] == [
         "messages[0].content[0]",
         "messages[1].content[0]",
     ]
 
 
 def test_links_are_by_number():
-    """An id that is used again means the nearest call; one nobody used means none."""
+    """An id that is used again means the nearest call; one that no call used means none."""
     call = ToolCall(id="a", name="f", arguments={"n": 1})
     history = (
         Message.assistant([call, call]),
@@ -30,7 +30,7 @@ def test_links_are_by_number():
         Message.tool_result("b", "4"),
     )
 
-    found = [(said.kind, said.call, said.text, said.is_failure) for said in spoken(history)]
+    found = [(item.kind, item.call, item.text, item.is_error) for item in items_of(history)]
 
     assert found == [
         ("call", 0, None, False),
@@ -51,7 +51,7 @@ def test_arguments():
         ToolCall(id="c", name="f", raw_arguments="print(1)", type="custom"),
     ]
 
-    assert [said.arguments for said in spoken((Message.assistant(calls),))] == [
+    assert [item.arguments for item in items_of((Message.assistant(calls),))] == [
         {"n": 1},
         "{",
         {"input": "print(1)"},
@@ -69,11 +69,13 @@ def test_media():
         Image(file_id="f1"),
         Opaque(dialect="x"),
     ]
-    shown = spoken((Message.user(parts),))
-    result = spoken((Message(role="tool", content=(ToolResult(tool_call_id="a", content=parts),)),))
+    media = items_of((Message.user(parts),))
+    result = items_of(
+        (Message(role="tool", content=(ToolResult(tool_call_id="a", content=parts),)),)
+    )
 
-    assert len({said.source for said in shown[:4]}) == 1
-    assert [said.kind for said in shown] == [
+    assert len({item.source for item in media[:4]}) == 1
+    assert [item.kind for item in media] == [
         "image",
         "image",
         "document",
@@ -82,6 +84,6 @@ def test_media():
         "image",
         "opaque",
     ]
-    assert [said.source for said in shown[4:]] == ["https://x/a.png", "f1", None]
-    assert [said.kind for said in result[0].shown] == [said.kind for said in shown]
-    assert shown[2].document_text == "hi"
+    assert [item.source for item in media[4:]] == ["https://x/a.png", "f1", None]
+    assert [item.kind for item in result[0].media] == [item.kind for item in media]
+    assert media[2].document_text == "hi"

@@ -1,9 +1,13 @@
 """
-Which changes a warning permits.
+Which changes of a request a warning permits.
 
-A history becomes a flat list of utterances: what is said, what is shown, which tool is called, and
-which call a result answers. The expected list is what was asked, changed by each warning at its own
-path, in the one way that its code stands for. An unknown code permits nothing.
+This is an independent second statement of the history rules: an oracle for `prepare/history`. It
+shares no code with the rules (only the text of one instruction), and knows only the codes of their
+warnings. So do not derive one from the other: where the two disagree, one of them is wrong.
+
+A history becomes a flat list of items: texts, media, tool calls, and results with the number of the
+tool call that they answer. The expected list is the history of the request, changed by each warning
+at its own path, in the one way that its code stands for. An unknown code permits nothing.
 """
 
 from __future__ import annotations
@@ -39,13 +43,13 @@ UNLINKED = -1
 """The number of the call for a result without a call."""
 
 
-class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
+class HistoryItem(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One item of a history. Not compared: `path`, `document_text`, `is_moved`."""
 
     path: str
     kind: str
     """`text`, `refusal`, `image`, `audio`, `document`, `call`, `result`, `thinking`, `opaque`."""
-    speaker: str = ""
+    role: str = ""
     """The role; empty for a result."""
     text: str | None = None
     """The text; for a result, its texts joined by line ends."""
@@ -54,13 +58,13 @@ class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
     id: str | None = None
     """The id of that call."""
     name: str | None = None
-    """The name of the tool, or of the speaker."""
+    """The name of the tool, or of the author of a message."""
     arguments: Any = None
     """An object, or invalid text; the free text of a custom tool is under `input`."""
-    is_failure: bool = False
+    is_error: bool = False
     source: str | None = None
     """For media: the URL, the file id, or a digest of the bytes."""
-    shown: list[Utterance] = []
+    media: list[HistoryItem] = []
     """The media in a result."""
     document_text: str | None = None
     """The text of a text document."""
@@ -68,11 +72,11 @@ class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
     """It was moved out of a result."""
 
 
-def spoken(messages: tuple[Message, ...]) -> list[Utterance]:
-    """The utterances of these messages."""
+def items_of(messages: tuple[Message, ...]) -> list[HistoryItem]:
+    """The items of these messages."""
     links = _Links()
     return [
-        _utter(part, f"messages[{i}].content[{k}]", message, links)
+        _make_item(part, f"messages[{i}].content[{k}]", message, links)
         for i, message in enumerate(messages)
         for k, part in links.feed(message)
     ]
@@ -106,30 +110,30 @@ class _Links:
         return call[1]
 
 
-def _utter(part: Part, path: str, message: Message, links: _Links) -> Utterance:
-    speaker = message.role
+def _make_item(part: Part, path: str, message: Message, links: _Links) -> HistoryItem:
+    role = message.role
     match part:
         case Text() | Refusal():
-            return Utterance(
-                path=path, kind=part.kind, speaker=speaker, text=part.text, name=message.name
+            return HistoryItem(
+                path=path, kind=part.kind, role=role, text=part.text, name=message.name
             )
         case Image() | Audio() | Document():
-            return _show(part, path, speaker)
+            return _make_media(part, path, role)
         case ToolCall():
             number = links.call(part.id)
-            return Utterance(
+            return HistoryItem(
                 path=path,
                 kind="call",
-                speaker=speaker,
+                role=role,
                 call=number,
                 id=part.id,
                 name=part.name,
                 arguments=_arguments(part),
             )
         case ToolResult():
-            return _answer(part, path, links.answer(part.tool_call_id))
+            return _make_result(part, path, links.answer(part.tool_call_id))
         case _:
-            return Utterance(path=path, kind=part.kind, speaker=speaker)
+            return HistoryItem(path=path, kind=part.kind, role=role)
 
 
 def _arguments(call: ToolCall) -> Any:
@@ -138,38 +142,38 @@ def _arguments(call: ToolCall) -> Any:
     return call.arguments if call.arguments or call.is_valid else call.raw_arguments
 
 
-def _answer(result: ToolResult, path: str, number: int) -> Utterance:
+def _make_result(result: ToolResult, path: str, number: int) -> HistoryItem:
     parts = result.parts
     content = result.content
-    shown: list[Utterance] = []
+    media: list[HistoryItem] = []
     if parts is not None:
         texts = [part.text for part in parts if isinstance(part, (Text, Refusal))]
         content = "\n".join(texts)
-        shown = [
-            _show(part, f"{path}.content[{k}]", "")
+        media = [
+            _make_media(part, f"{path}.content[{k}]", "")
             for k, part in enumerate(parts)
             if not isinstance(part, (Text, Refusal))
         ]
     text = content if isinstance(content, str) else dump_text(content)
-    return Utterance(
+    return HistoryItem(
         path=path,
         kind="result",
         call=number,
         id=result.tool_call_id,
         text=text,
-        is_failure=result.is_error,
-        shown=shown,
+        is_error=result.is_error,
+        media=media,
     )
 
 
-def _show(part: Part, path: str, speaker: str) -> Utterance:
+def _make_media(part: Part, path: str, role: str) -> HistoryItem:
     document_text = part.text if isinstance(part, Document) else None
     kind: str = part.kind
     if isinstance(part, Document):  # some dialects send images and audio as files
         family = (part.media_type or "").partition("/")[0]
         kind = family if family in ("image", "audio") else kind
-    return Utterance(
-        path=path, kind=kind, speaker=speaker, source=_source(part), document_text=document_text
+    return HistoryItem(
+        path=path, kind=kind, role=role, source=_source(part), document_text=document_text
     )
 
 
@@ -199,8 +203,8 @@ JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no other text,
 SEE_BELOW = "The output is in the next user message."
 
 _note = re.compile(r"\[The tool returned media that this model cannot read: [^\[\]]*\.\]").sub
-_SAYINGS = ("text", "refusal")
-_SHOWINGS = ("image", "audio", "document")
+_TEXT_KINDS = ("text", "refusal")
+_MEDIA_KINDS = ("image", "audio", "document")
 
 _Change: TypeAlias = Callable[["Expected", Warning], None]
 
@@ -243,7 +247,7 @@ class Expected:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.utterances: list[Utterance] = spoken(request.messages)
+        self.items: list[HistoryItem] = items_of(request.messages)
         self.offered: dict[str, dict[str, Any]] = {
             f"tools[{i}]": tool for i, tool in enumerate(tools_of(request))
         }
@@ -259,27 +263,27 @@ class Expected:
     def tools(self) -> list[Any]:
         return list(self.offered.values())
 
-    def at(self, path: str | None, *kinds: str) -> list[Utterance]:
-        """The utterances at a path or below it, of these kinds."""
-        every = (inner for one in self.utterances for inner in (one, *one.shown))
-        here = [one for one in every if path is not None and _is_at(one.path, path)]
-        return [one for one in here if one.kind in kinds] if kinds else here
+    def at(self, path: str | None, *kinds: str) -> list[HistoryItem]:
+        """The items at a path or below it, of these kinds."""
+        every = (inner for item in self.items for inner in (item, *item.media))
+        here = [item for item in every if path is not None and _is_at(item.path, path)]
+        return [item for item in here if item.kind in kinds] if kinds else here
 
     def drop(self, path: str) -> None:
-        self.utterances = [one for one in self.utterances if not _is_at(one.path, path)]
-        for one in self.utterances:
-            one.shown = [inner for inner in one.shown if not _is_at(inner.path, path)]
+        self.items = [item for item in self.items if not _is_at(item.path, path)]
+        for item in self.items:
+            item.media = [inner for inner in item.media if not _is_at(inner.path, path)]
 
     def insert(self, after: str, text: str) -> None:
-        """Insert a user text after the utterances at a path."""
-        places = [i for i, one in enumerate(self.utterances) if _is_at(one.path, after)]
+        """Insert a user text after the items at a path."""
+        places = [i for i, item in enumerate(self.items) if _is_at(item.path, after)]
         place = places[-1] + 1 if places else self._place_of(after)
-        added = Utterance(path=after, kind="text", speaker="user", text=text)
-        self.utterances.insert(place, added)
+        added = HistoryItem(path=after, kind="text", role="user", text=text)
+        self.items.insert(place, added)
 
     def _place_of(self, path: str) -> int:
-        """The position of a message without utterances."""
-        return sum(_message(one.path) < _message(path) for one in self.utterances)
+        """The position of a message without items."""
+        return sum(_message(item.path) < _message(path) for item in self.items)
 
 
 def _message(path: str) -> int:
@@ -301,17 +305,17 @@ def _drop(expected: Expected, warning: Warning) -> None:
         expected.offered.pop(path, None)
     elif path == "tools":
         expected.offered.clear()
-    elif path.endswith(".name"):  # the name of the speaker
-        for one in expected.at(path.removesuffix(".name"), *_SAYINGS):
-            one.name = None
+    elif path.endswith(".name"):  # the name of the author
+        for item in expected.at(path.removesuffix(".name"), *_TEXT_KINDS):
+            item.name = None
     elif ".content[" in path:
         expected.drop(path)
 
 
 def _drop_thinking(expected: Expected, warning: Warning) -> None:
     """The message had only thinking."""
-    for one in expected.at(warning.path, "thinking"):
-        expected.drop(one.path)
+    for item in expected.at(warning.path, "thinking"):
+        expected.drop(item.path)
 
 
 def _keep(_: Expected, __: Warning) -> None:
@@ -320,33 +324,33 @@ def _keep(_: Expected, __: Warning) -> None:
 
 def _drop_blanks(expected: Expected, warning: Warning) -> None:
     """Blank texts are absent, also in results."""
-    for one in expected.at(warning.path, "result"):
-        lines = (one.text or "").split("\n")
-        one.text = "\n".join(line for line in lines if line.strip())
-    for one in expected.at(warning.path, *_SAYINGS):
-        if not (one.text or "").strip():
-            expected.drop(one.path)
+    for item in expected.at(warning.path, "result"):
+        lines = (item.text or "").split("\n")
+        item.text = "\n".join(line for line in lines if line.strip())
+    for item in expected.at(warning.path, *_TEXT_KINDS):
+        if not (item.text or "").strip():
+            expected.drop(item.path)
 
 
 def _add_placeholder(expected: Expected, warning: Warning) -> None:
     """An empty result or message has a placeholder text."""
     results = expected.at(warning.path, "result")
-    if [one.path for one in results] == [warning.path]:
+    if [item.path for item in results] == [warning.path]:
         results[0].text = PLACEHOLDER
     elif warning.path is not None:
         expected.insert(warning.path, PLACEHOLDER)
     else:
-        added = Utterance(path="", kind="text", speaker="user", text=PLACEHOLDER)
-        expected.utterances.append(added)
+        added = HistoryItem(path="", kind="text", role="user", text=PLACEHOLDER)
+        expected.items.append(added)
 
 
 def _add_result(expected: Expected, warning: Warning) -> None:
     """The call has a placeholder result."""
-    for one in expected.at(warning.path, "call"):
-        answer = Utterance(
-            path="", kind="result", call=one.call, id=one.id, text=NO_RESULT, is_failure=True
+    for item in expected.at(warning.path, "call"):
+        answer = HistoryItem(
+            path="", kind="result", call=item.call, id=item.id, text=NO_RESULT, is_error=True
         )
-        expected.utterances.append(answer)
+        expected.items.append(answer)
     expected.free = True
 
 
@@ -355,112 +359,112 @@ def _move_results(expected: Expected, _: Warning) -> None:
 
 
 def _rename_call(expected: Expected, warning: Warning) -> None:
-    for one in expected.at(warning.path, "call"):
-        for other in expected.utterances:
-            if other.call == one.call:
+    for item in expected.at(warning.path, "call"):
+        for other in expected.items:
+            if other.call == item.call:
                 other.id = ANYTHING
 
 
 def _rename_tool(expected: Expected, warning: Warning) -> None:
-    for one in expected.at(warning.path, "call"):
-        one.name = ANYTHING
+    for item in expected.at(warning.path, "call"):
+        item.name = ANYTHING
 
 
 def _wrap_arguments(expected: Expected, warning: Warning) -> None:
-    for one in expected.at(warning.path, "call"):
-        one.arguments = {"input": one.arguments}
+    for item in expected.at(warning.path, "call"):
+        item.arguments = {"input": item.arguments}
 
 
 def _replace_surrogates(expected: Expected, warning: Warning) -> None:
-    for one in expected.at(warning.path):
-        one.text = one.arguments = ANYTHING
+    for item in expected.at(warning.path):
+        item.text = item.arguments = ANYTHING
 
 
-def _say_error(expected: Expected, warning: Warning) -> None:
+def _write_error(expected: Expected, warning: Warning) -> None:
     """The text of the result says that it is an error."""
-    made = [one for one in expected.utterances if one.text == NO_RESULT and not one.path]
-    for one in made[:1] if warning.path is None else expected.at(warning.path, "result"):
-        text = f"Error: {one.text}" if one.text else "Error"
-        one.text = _WithNotes(text) if isinstance(one.text, _WithNotes) else text
-        one.is_failure = False
+    made = [item for item in expected.items if item.text == NO_RESULT and not item.path]
+    for item in made[:1] if warning.path is None else expected.at(warning.path, "result"):
+        text = f"Error: {item.text}" if item.text else "Error"
+        item.text = _WithNotes(text) if isinstance(item.text, _WithNotes) else text
+        item.is_error = False
 
 
-def _say_as_text(expected: Expected, warning: Warning) -> None:
+def _write_as_text(expected: Expected, warning: Warning) -> None:
     """A refusal or document is text."""
-    for one in expected.at(warning.path, "refusal"):
-        one.kind = "text"
-    for one in expected.at(warning.path, "document"):
-        one.kind, one.text, one.source = "text", one.document_text, None
+    for item in expected.at(warning.path, "refusal"):
+        item.kind = "text"
+    for item in expected.at(warning.path, "document"):
+        item.kind, item.text, item.source = "text", item.document_text, None
 
 
 def _note_media(expected: Expected, warning: Warning) -> None:
     """A result has a note in place of something it shows."""
     path = warning.path or ""
-    for one in expected.utterances:
-        if one.kind == "result" and any(inner.path == path for inner in one.shown):
-            one.shown = [inner for inner in one.shown if inner.path != path]
-            one.text = _WithNotes(one.text or "")
+    for item in expected.items:
+        if item.kind == "result" and any(inner.path == path for inner in item.media):
+            item.media = [inner for inner in item.media if inner.path != path]
+            item.text = _WithNotes(item.text or "")
 
 
 def _guess_type(expected: Expected, warning: Warning) -> None:
     """The kind of media at a URL was guessed."""
-    for one in expected.at(warning.path, *_SHOWINGS):
-        one.kind = ANYTHING
+    for item in expected.at(warning.path, *_MEDIA_KINDS):
+        item.kind = ANYTHING
 
 
-def _fold(expected: Expected, warning: Warning) -> None:
+def _make_user(expected: Expected, warning: Warning) -> None:
     """The role is `user`."""
-    for one in expected.at(warning.path):
-        one.speaker = "user"
+    for item in expected.at(warning.path):
+        item.role = "user"
 
 
-def _as_system(expected: Expected, warning: Warning) -> None:
-    for one in expected.at(warning.path):
-        one.speaker = "system"
+def _make_system(expected: Expected, warning: Warning) -> None:
+    for item in expected.at(warning.path):
+        item.role = "system"
 
 
 def _move_media(expected: Expected, warning: Warning) -> None:
     """The media of a result are in a user message after the last of the adjacent results."""
-    every = expected.utterances
-    for one in expected.at(warning.path, "result"):
-        moved = [inner for inner in one.shown if inner.kind in _SHOWINGS]
-        one.shown = [inner for inner in one.shown if inner.kind not in _SHOWINGS]
-        one.text = one.text or SEE_BELOW
-        place = next(i for i, other in enumerate(every) if other is one)
+    every = expected.items
+    for item in expected.at(warning.path, "result"):
+        moved = [inner for inner in item.media if inner.kind in _MEDIA_KINDS]
+        item.media = [inner for inner in item.media if inner.kind not in _MEDIA_KINDS]
+        item.text = item.text or SEE_BELOW
+        place = next(i for i, other in enumerate(every) if other is item)
         while place < len(every) and (every[place].kind == "result" or every[place].is_moved):
             place += 1
-        text = ANYTHING if one.id is ANYTHING else f"Output of tool call {one.id}:"
-        head = Utterance(path="", kind="text", speaker="user", text=text)
+        text = ANYTHING if item.id is ANYTHING else f"Output of tool call {item.id}:"
+        head = HistoryItem(path="", kind="text", role="user", text=text)
         for inner in (head, *moved):
-            inner.speaker, inner.is_moved = "user", True
+            inner.role, inner.is_moved = "user", True
         every[place:place] = [head, *moved]
 
 
 def _move_to_user(expected: Expected, warning: Warning) -> None:
-    """The media of another speaker are at the beginning of the next user message."""
-    every = expected.utterances
-    for one in expected.at(warning.path, *_SHOWINGS):
-        place = next(i for i, other in enumerate(every) if other is one)
-        every.remove(one)
-        one.speaker, one.is_moved = "user", True
+    """Media of other roles are at the beginning of the next user message."""
+    every = expected.items
+    for item in expected.at(warning.path, *_MEDIA_KINDS):
+        place = next(i for i, other in enumerate(every) if other is item)
+        every.remove(item)
+        item.role, item.is_moved = "user", True
         while place < len(every) and (
-            every[place].speaker != "user" or every[place].is_moved or every[place].kind == "result"
+            every[place].role != "user" or every[place].is_moved or every[place].kind == "result"
         ):
             place += 1
-        every.insert(place, one)
+        every.insert(place, item)
 
 
 def _put_calls_last(expected: Expected, warning: Warning) -> None:
     """The calls of the message come last."""
-    every = expected.utterances
-    message = [one for one in every if _is_at(one.path, warning.path or "?")]
+    every = expected.items
+    message = [item for item in every if _is_at(item.path, warning.path or "?")]
     if message:
-        place = next(i for i, one in enumerate(every) if one is message[0])
-        message.sort(key=lambda one: one.kind == "call")
+        place = next(i for i, item in enumerate(every) if item is message[0])
+        message.sort(key=lambda item: item.kind == "call")
         every[place : place + len(message)] = message
 
 
-def _offer_function(expected: Expected, warning: Warning) -> None:
+def _make_function(expected: Expected, warning: Warning) -> None:
     """A custom tool is a function with one string parameter."""
     tool = expected.offered.get(warning.path or "")
     if tool is not None:
@@ -474,8 +478,8 @@ def _rename_namespaced(expected: Expected, warning: Warning) -> None:
     tool = expected.offered.get(warning.path or "")
     if tool is not None:
         tool["name"] = ANYTHING
-    for one in expected.at(warning.path, "call"):
-        one.name = ANYTHING
+    for item in expected.at(warning.path, "call"):
+        item.name = ANYTHING
 
 
 def _withhold(expected: Expected, _: Warning) -> None:
@@ -496,9 +500,9 @@ def _withhold(expected: Expected, _: Warning) -> None:
 def _name_tools(expected: Expected, warning: Warning) -> None:
     """A text in a result names the tools, in place of a reference."""
     place = (warning.path or "").rpartition(".content[")[0]
-    for one in expected.at(place, "result"):
-        one.shown = [inner for inner in one.shown if inner.path != warning.path]
-        one.text = ANYTHING
+    for item in expected.at(place, "result"):
+        item.media = [inner for inner in item.media if inner.path != warning.path]
+        item.text = ANYTHING
 
 
 def _narrow_tools(expected: Expected, _: Warning) -> None:
@@ -531,11 +535,11 @@ def _instruct_schema(expected: Expected, _: Warning) -> None:
 
 def _instruct(expected: Expected, text: str) -> None:
     """The system prompt ends with an instruction."""
-    utterances = expected.utterances
+    items = expected.items
     place = 0
-    while place < len(utterances) and utterances[place].speaker in ("system", "developer"):
+    while place < len(items) and items[place].role in ("system", "developer"):
         place += 1
-    utterances.insert(place, Utterance(path="", kind="text", speaker="system", text=text))
+    items.insert(place, HistoryItem(path="", kind="text", role="system", text=text))
 
 
 _CHANGES: dict[str, _Change] = {
@@ -554,14 +558,14 @@ _CHANGES: dict[str, _Change] = {
     "tool_name_mapped": _rename_tool,
     "arguments_wrapped": _wrap_arguments,
     "surrogates_replaced": _replace_surrogates,
-    "tool_error_as_text": _say_error,
-    "refusal_as_text": _say_as_text,
-    "document_as_text": _say_as_text,
+    "tool_error_as_text": _write_error,
+    "refusal_as_text": _write_as_text,
+    "document_as_text": _write_as_text,
     "media_type_guessed": _guess_type,
-    "system_folded": _fold,
-    "tool_text_as_user": _fold,
-    "developer_as_system": _as_system,
-    "custom_tool_as_function": _offer_function,
+    "system_folded": _make_user,
+    "tool_text_as_user": _make_user,
+    "developer_as_system": _make_system,
+    "custom_tool_as_function": _make_function,
     "deferred_tools_withheld": _withhold,
     "namespace_as_name": _rename_namespaced,
     "tool_reference_as_text": _name_tools,

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.conformance.allowed import UNLINKED, Expected, Utterance, spoken, tools_of
+from interlingua.conformance.allowed import UNLINKED, Expected, HistoryItem, items_of, tools_of
 from interlingua.conformance.equality import differences, same_schema
 from interlingua.conformance.laws import Case, Law
 from interlingua.prepare.history.messages import is_blank
@@ -212,40 +212,40 @@ def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> l
     expected = Expected(request)
     for warning in warnings:
         expected.apply(warning)
-    sent = _plain(expected.utterances, free=expected.free)
-    returned = _plain(spoken(back.messages), free=expected.free)
+    sent = _plain(expected.items, free=expected.free)
+    returned = _plain(items_of(back.messages), free=expected.free)
     warned = tuple(warning.path for warning in warnings if warning.path)
     return [
-        *differences(sent, returned, "$.said"),
+        *differences(sent, returned, "$.history"),
         *_same_tools(expected.tools(), tools_of(back)),
         *settings_survive(request, back, warned),
     ]
 
 
-def _plain(utterances: list[Utterance], *, free: bool) -> list[Any]:
+def _plain(items: list[HistoryItem], *, free: bool) -> list[Any]:
     """The fields to compare; if results may have moved, they are last, in the order of calls."""
     if free:
-        results = [one for one in utterances if one.kind == "result"]
-        others = [one for one in utterances if one.kind != "result"]
-        utterances = others + sorted(results, key=lambda one: one.call or 0)
-    return [_fields(one) for one in utterances]
+        results = [item for item in items if item.kind == "result"]
+        others = [item for item in items if item.kind != "result"]
+        items = others + sorted(results, key=lambda item: item.call or 0)
+    return [_fields(item) for item in items]
 
 
-def _fields(one: Utterance) -> dict[str, Any]:
-    names = (name for name in one.__struct_fields__ if name not in _NOT_COMPARED)
-    fields = {name: getattr(one, name) for name in names}
-    fields["shown"] = [_fields(inner) for inner in one.shown]
-    if one.kind == "result":
+def _fields(item: HistoryItem) -> dict[str, Any]:
+    names = (name for name in item.__struct_fields__ if name not in _NOT_COMPARED)
+    fields = {name: getattr(item, name) for name in names}
+    fields["media"] = [_fields(inner) for inner in item.media]
+    if item.kind == "result":
         # A dialect without the flag relies on a text that already starts with "error".
-        is_error_text = isinstance(one.text, str) and one.text[:5].lower() == "error"
-        fields["is_failure"] = one.is_failure or is_error_text
-        if one.call == UNLINKED:
+        is_error_text = isinstance(item.text, str) and item.text[:5].lower() == "error"
+        fields["is_error"] = item.is_error or is_error_text
+        if item.call == UNLINKED:
             fields["call"] = None
     return fields
 
 
 def _same_tools(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> list[str]:
-    for one, other in zip(expected, actual, strict=False):
-        if same_schema(one.get("parameters"), other.get("parameters")):
-            one["parameters"] = other.get("parameters")
+    for item, other in zip(expected, actual, strict=False):
+        if same_schema(item.get("parameters"), other.get("parameters")):
+            item["parameters"] = other.get("parameters")
     return differences(expected, actual, "$.tools")
