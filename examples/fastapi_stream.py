@@ -4,7 +4,7 @@ A streaming endpoint with FastAPI: the answer appears as it is made, and the mod
     pip install fastapi uvicorn
     python examples/fastapi_stream.py          then open http://127.0.0.1:8000
 
-needs no key: the model is scripted. Close the page in the middle of an answer: the request to the
+needs no key: the model is scripted. Close the page in the middle of an answer: The request to the
 model is cancelled, so nothing is paid for that nobody reads. For a real model set its key in the
 environment (such as `ANTHROPIC_API_KEY`):
 

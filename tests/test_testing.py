@@ -50,7 +50,7 @@ def test_record_then_replay(folder):
         (folder / "test_mine.py").write_text(TEST.replace("{url}", server.url))
         status, said = run(folder)
         assert status == 1
-        assert "record it first" in said
+        assert "Record it first" in said
         assert server.requests == []
 
         assert run(folder, "--cassettes=record")[0] == 0
@@ -180,7 +180,7 @@ def test_modes(tmp_path):
     path.write_text('{"format": "interlingua cassette 1", "exchanges": []}')
     assert isinstance(open_cassette(path, "auto"), ReplayTransport)
     assert isinstance(open_cassette(path), ReplayTransport)
-    with pytest.raises(ConfigurationError, match="unknown cassette mode 'once'"):
+    with pytest.raises(ConfigurationError, match="Unknown cassette mode 'once'"):
         open_cassette(path, "once")
 
 
@@ -199,5 +199,5 @@ def test_a_missing_package_is_named(module, package):
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: {module} needs {package}. Install it: pip install {package}"
+        f"ModuleNotFoundError: `{module}` needs {package}. Install it with `pip install {package}`."
     )

@@ -29,7 +29,7 @@ try:
     import pytest
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "interlingua.testing needs pytest. Install it: pip install pytest", name=error.name
+        "`interlingua.testing` needs pytest. Install it with `pip install pytest`.", name=error.name
     ) from error
 
 from interlingua.api.run import clients
@@ -69,7 +69,7 @@ def open_cassette(
 ) -> Transport:
     """A transport that replays the file, or records it through `inner`, depending on `mode`."""
     if mode not in MODES:
-        raise ConfigurationError(f"unknown cassette mode {mode!r}; use one of {', '.join(MODES)}")
+        raise ConfigurationError(f"Unknown cassette mode {mode!r}. Use one of {', '.join(MODES)}.")
     if mode == "replay" or (mode == "auto" and Path(path).exists()):
         return ReplayTransport(path)
     return RecordingTransport(inner or default_transport(), path)

@@ -51,7 +51,7 @@ def test_without_a_prompt(program):
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: there is no prompt; write one, or pipe it in (see `interlingua ask --help`)\n"
+        "error: There is no prompt. Write one, or pipe it in. See `interlingua ask --help`.\n"
     )
 
 
@@ -73,7 +73,7 @@ def test_continue_without_a_conversation(program):
     done = program.run("ask", "-c", "more")
 
     assert done.returncode == 2
-    assert "there is no conversation to continue" in done.stderr
+    assert "There is no conversation to continue." in done.stderr
 
 
 def test_reasoning_is_on_stderr(tmp_path):

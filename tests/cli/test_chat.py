@@ -56,7 +56,7 @@ def test_undo_retry_fork_save(program):
     assert said == ["One", "Two", "One", "Three"]
     assert "Removed: Two" in done.stderr
     assert "There are no tools" in done.stderr
-    assert "error: there is no /nope" in done.stderr
+    assert "error: There is no /nope" in done.stderr
     assert "/retry" in done.stderr
     saved = Session.load(path)
     assert [message.text for message in saved.messages if message.role == "user"] == ["One"]
@@ -114,7 +114,7 @@ def test_retry_of_a_prompt_that_failed(tmp_path):
         "Removed: Second",
         "Removed: My notes. First",
         "There is no turn.",
-        "error: there is nothing to ask again",
+        "error: There is nothing to ask again.",
     ]
 
 

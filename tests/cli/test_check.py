@@ -67,9 +67,9 @@ def test_an_adapter(bare, url):
     [
         (["nothing"], "no dialect 'nothing'"),
         (["--endpoint", "http://127.0.0.1:1"], "needs --dialect and --model"),
-        (["--adapter", "openai"], "--adapter needs --model"),
+        (["--adapter", "openai"], "--adapter needs --model."),
         (["openai_chat", "--adapter", "openai"], "one of them"),
-        (["--only", "x"], "no law 'x'"),
+        (["--only", "x"], "No law 'x'"),
         (["--cases", "."], "name it"),
         (
             ["--endpoint", "http://127.0.0.1:1", "--dialect", "openai_chat", "-m", "m",
@@ -79,7 +79,7 @@ def test_an_adapter(bare, url):
         (
             ["--endpoint", "http://127.0.0.1:1", "--dialect", "openai_chat", "-m", "m",
              "--only", "x"],
-            "no check 'x'",
+            "No check 'x'",
         ),
     ],
 )  # fmt: skip

@@ -44,7 +44,7 @@ BAD_INPUT = [
     ("models -p nobody", 2, "nobody"),
     ("models --live -p mistral", 2, "MISTRAL_API_KEY"),
     ("keys set nobody", 2, "nobody"),
-    ("keys remove mistral", 2, "no key is stored"),
+    ("keys remove mistral", 2, "No key is stored"),
     ("check --adapter mistral -m m", 2, "MISTRAL_API_KEY"),
     ("doctor fine.json --to nobody:x", 2, "nobody"),
     # Files that are missing, unreadable, or hold something else.
@@ -77,7 +77,7 @@ BAD_INPUT = [
     ("local run none.gguf", 2, "none.gguf"),
     ("local run folder", 2, "folder"),
     # Wrong values.
-    (f"ask -m {MODEL}", 2, "there is no prompt"),
+    (f"ask -m {MODEL}", 2, "There is no prompt"),
     (f"ask -m {MODEL} -o temprature 1 Hi", 2, "temperature"),
     (f"ask -m {MODEL} -o zzz 1 Hi", 2, "max_tokens"),
     (f"explain -m {MODEL} -o zzz 1 Hi", 2, "max_tokens"),
@@ -92,7 +92,7 @@ BAD_INPUT = [
     ("log cost --days 0", 2, "--days"),
     ("models -c magic", 2, "magic"),
     ("compare Hi", 2, "--model"),
-    (f"compare -m {MODEL}", 2, "there is no prompt"),
+    (f"compare -m {MODEL}", 2, "There is no prompt"),
     ("completion tcsh", 2, "tcsh"),
     ("keys set openai", 2, "not a key"),
     (f"check --endpoint nonsense --dialect {CHAT} -m m", 2, "nonsense"),
@@ -211,9 +211,9 @@ def test_a_closed_pipe(program, line):
 CLOSED = [
     (">&-", f"ask -n -m {MODEL} Hi", 1, "error: Bad file descriptor\n"),
     (">&-", "models", 1, "error: Bad file descriptor\n"),
-    (">&-", "keys set openai", 2, "error: that is not a key; nothing was stored (see `"),
+    (">&-", "keys set openai", 2, "error: That is not a key. Nothing was stored. See `"),
     ("<&-", f"ask -n -m {MODEL} Hi", 0, ""),
-    ("<&-", f"ask -n -m {MODEL}", 2, "error: there is no prompt"),
+    ("<&-", f"ask -n -m {MODEL}", 2, "error: There is no prompt"),
     ("<&-", f"chat -n -m {MODEL}", 0, ""),
     ("2>&-", f"ask -n -m {MODEL} -u Hi", 0, ""),
     ("2>&-", "ask -m nobody:x Hi", 2, ""),

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from interlingua.catalog import list_models
-from interlingua.cli.schemas import read_schema, several
+from interlingua.cli.prompts import read_schema, several
 from support.cli import KEY, MODEL
 
 SECRET = "sk-a-key-that-is-never-shown"

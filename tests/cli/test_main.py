@@ -95,7 +95,7 @@ def test_an_unknown_command_is_one_line(bare):
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: there is no command 'modles'. Did you mean 'models'? (see `interlingua --help`)\n"
+        "error: There is no command 'modles'. Did you mean 'models'? See `interlingua --help`.\n"
     )
 
 

@@ -222,7 +222,7 @@ def test_a_full_disk(program, tmp_path):
 
     assert len(done.stdout.splitlines()) == 2
     assert done.returncode == 1
-    assert done.stderr.startswith("error: cannot write the cassette 'calls.json'")
+    assert done.stderr.startswith("error: Cannot write the cassette 'calls.json'")
     assert done.stderr.endswith("Recorded 1 exchange in calls.json.\n")
     assert len(json.loads((tmp_path / "calls.json").read_text())["exchanges"]) == 1
 
@@ -230,13 +230,13 @@ def test_a_full_disk(program, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["record", "here.json"], "here.json exists; --overwrite replaces it"),
+        (["record", "here.json"], "here.json exists. --overwrite replaces it."),
         (["record", "x.json", "--to", "nowhere"], "nowhere is no http or https URL"),
         (["record", "x.json", "--to", "http://a", "--to", "http://b"], "only one URL can be"),
         (["record", "here.json/x.json"], "here.json"),
         (["record", "x.json", "--port", "99999"], "99999 is not in the range"),
         (["record", "x.json", "--host", "256.0.0.1"], ""),
-        (["record", "x.json", "--", "no-such-program"], "cannot run no-such-program"),
+        (["record", "x.json", "--", "no-such-program"], "Cannot run no-such-program"),
         (["replay", "nowhere.json"], "'nowhere.json' does not exist"),
         (["replay", "here.json"], "'here.json' is not a cassette"),
         (["replay", "here.json", "--speed", "-1"], "-1.0 is not in the range"),

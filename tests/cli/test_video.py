@@ -153,8 +153,8 @@ def test_a_job_that_fails(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        ((*CREATE, "Sea"), 2, "give -o FILE, or --no-wait"),
-        ((*CREATE, "Sea", "-o", "x.mp4", "--no-wait"), 2, "give -o FILE, or --no-wait"),
+        ((*CREATE, "Sea"), 2, "Give -o FILE, or --no-wait"),
+        ((*CREATE, "Sea", "-o", "x.mp4", "--no-wait"), 2, "Give -o FILE, or --no-wait"),
         ((*CREATE, "Sea", "-o", "no/such/x.mp4"), 2, "there is no folder no/such"),
         ((*CREATE, "Sea", "-o", "x.mp4", "--image", "nowhere.png"), 2, "nowhere.png"),
         ((*CREATE, "Sea", "-o", "x.mp4", "--seconds", "5"), 2, "Allowed: 4, 6, 8."),

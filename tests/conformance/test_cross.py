@@ -126,7 +126,7 @@ def test_results_that_change_places_are_noticed():
 
 
 def test_refusals_and_names():
-    """A refusal stays one where there is such a thing; an author's name is kept, or a warning is."""
+    """A refusal stays one where there is such a thing; a name is kept, or a warning is given."""
     request = Request(
         messages=(Message.user("x", name="ann"), Message.assistant([Refusal(text="no")]))
     )

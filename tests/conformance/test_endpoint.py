@@ -176,7 +176,7 @@ def test_no_key_no_check_of_keys():
     """Without a key there is nothing to be wrong."""
     report = checked(simulator(key=None), key=None, checks=["error: wrong key"])
 
-    assert report.scores[0].reason == "no key was given"
+    assert report.scores[0].reason == "No key was given."
 
 
 def test_the_key_is_in_no_finding():
@@ -207,7 +207,7 @@ def test_wrong_arguments_are_refused(arguments):
     """Nothing is sent."""
     with pytest.raises(ConfigurationError):
         asyncio.run(check_endpoint(*arguments))
-    with pytest.raises(ConfigurationError, match="no check 'x'"):
+    with pytest.raises(ConfigurationError, match="No check 'x'"):
         asyncio.run(check_endpoint("http://127.0.0.1:1", "openai_chat", MODEL, checks=["x"]))
 
 

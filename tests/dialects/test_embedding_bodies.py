@@ -20,7 +20,7 @@ from interlingua import dialects
 from interlingua.dialects import WireCall
 from interlingua.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.serving.application import find_route
-from interlingua.simulator.operations import embeddings, judgements
+from interlingua.simulator.operations import texts
 from interlingua.spec.content import Audio, Image, Text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.modalities.embeddings import EmbedInput, TaskType
@@ -30,9 +30,9 @@ from interlingua.spec.modalities.ranking import RerankInput
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 TASKS = get_args(TaskType)
 SIMULATED = {
-    "embed": embeddings.embed,
-    "moderate": judgements.moderate,
-    "rerank": judgements.rerank,
+    "embed": texts.embed,
+    "moderate": texts.moderate,
+    "rerank": texts.rerank,
 }
 HOSTS = {
     "openai": ("openai_chat", "embed", "text-embedding-3-small"),

@@ -192,7 +192,7 @@ def test_a_client_that_leaves_stops_the_request(tmp_path):
         assert simulator.open_connections == 0
 
     exchange = json.loads(path.read_text())["exchanges"][0]
-    assert exchange["error"]["message"] == "the recording ends here: the reader was stopped"
+    assert exchange["error"]["message"] == "The recording ends here: the reader was stopped."
     assert exchange["reply"]["chunks"]
 
 

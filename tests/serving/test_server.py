@@ -119,10 +119,10 @@ def test_a_port_that_cannot_be(port):
         async with serve(Simulator(), port=port):
             raise AssertionError("it serves")
 
-    with pytest.raises(ConfigurationError, match=f"invalid port {port}"):
+    with pytest.raises(ConfigurationError, match=f"Invalid port {port}"):
         asyncio.run(main())
     with (
-        pytest.raises(ConfigurationError, match=f"invalid port {port}"),
+        pytest.raises(ConfigurationError, match=f"Invalid port {port}"),
         serve_in_thread(Simulator(), port=port),
     ):
         raise AssertionError("it serves")

@@ -54,7 +54,7 @@ def test_a_port_that_cannot_be(capsys):
     """The same."""
     assert main(["--port", "99999"]) == 2
 
-    assert capsys.readouterr().err.startswith("invalid port 99999")
+    assert capsys.readouterr().err.startswith("Invalid port 99999")
 
 
 def test_a_key_that_is_not_there(capsys, monkeypatch):

@@ -127,7 +127,7 @@ class Failing:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (Failing(ZeroDivisionError()), "cannot read the body of the request: ZeroDivisionError"),
+        (Failing(ZeroDivisionError()), "Cannot read the body of the request: ZeroDivisionError"),
         (Streamed(b"abc", size=2), "declared size of 2 bytes"),
         (Streamed(b"abc", size=4), "declared size of 4 bytes"),
     ],
@@ -157,7 +157,7 @@ def test_nobody_listens(make):
         async with closing(transport), transport.send(request):
             pass
 
-    with pytest.raises(NetworkError, match="cannot connect"):
+    with pytest.raises(NetworkError, match="Cannot connect"):
         asyncio.run(work())
 
 

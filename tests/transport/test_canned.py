@@ -22,7 +22,7 @@ def test_replies_in_order():
         with pytest.raises(NetworkError, match="gone"):
             async with transport.send(REQUEST):
                 pass
-        with pytest.raises(ConfigurationError, match="no canned reply is left") as caught:
+        with pytest.raises(ConfigurationError, match="No canned reply is left") as caught:
             transport.send(REQUEST)
         assert "secret" not in str(caught.value)
         await transport.close()

@@ -53,7 +53,7 @@ def test_a_refused_connection_names_host_and_port(action):
     port = free_port()
 
     async def work(transport):
-        with pytest.raises(NetworkError, match=rf"cannot connect to 127\.0\.0\.1:{port}") as caught:
+        with pytest.raises(NetworkError, match=rf"Cannot connect to 127\.0\.0\.1:{port}") as caught:
             await action(transport, call(f"http://127.0.0.1:{port}/v1"))
         return caught.value
 
@@ -67,7 +67,7 @@ def test_unknown_host():
     """A host without an address is a network error that names the host."""
 
     async def work(transport):
-        with pytest.raises(NetworkError, match=r"cannot find the address of nowhere\.invalid") as c:
+        with pytest.raises(NetworkError, match=r"Cannot find the address of nowhere\.invalid") as c:
             await read(transport, call("http://nowhere.invalid/v1"))
         return c.value
 

@@ -137,7 +137,7 @@ def test_refused_and_unknown():
     """No connection is a network error; no URL is the caller's mistake."""
 
     async def work(transport):
-        with pytest.raises(NetworkError, match="cannot connect"):
+        with pytest.raises(NetworkError, match="Cannot connect"):
             await read(transport, call(f"http://127.0.0.1:{free_port()}/"))
         for url in ("", "ftp://a/b", "/v1"):
             with pytest.raises(ConfigurationError):
@@ -255,7 +255,7 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
             environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
 
             async def work(transport):
-                with pytest.raises(NetworkError, match="the proxy refused") as caught:
+                with pytest.raises(NetworkError, match="The proxy refused") as caught:
                     await read(transport, call("https://provider.test/v1"))
                 return caught.value
 

@@ -79,7 +79,7 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
             environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
 
             async def work(transport):
-                with pytest.raises(NetworkError, match="the proxy refused") as caught:
+                with pytest.raises(NetworkError, match="The proxy refused") as caught:
                     await read(transport, call("https://provider.test/v1"))
                 return caught.value
 
@@ -93,7 +93,7 @@ def test_trust_env_false(environment):
     environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
 
     async def work(transport):
-        with pytest.raises(NetworkError, match=r"cannot find the address of provider\.invalid"):
+        with pytest.raises(NetworkError, match=r"Cannot find the address of provider\.invalid"):
             await read(transport, call("http://provider.invalid/v1"))
         await asyncio.sleep(0)
 

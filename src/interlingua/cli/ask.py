@@ -98,7 +98,7 @@ def _open_session(
         store = open_store()
         session_id = options["cid"] or last_session(store)
         if session_id is None:
-            raise click.UsageError("there is no conversation to continue")
+            raise click.UsageError("There is no conversation to continue.")
         return resume(session_id, store, client, **given)
     model = question.model
     if model is None:

@@ -84,7 +84,7 @@ def submit(
 
     if output is not None:
         if not waits:
-            raise click.UsageError("-o needs --wait; `batch results` writes the results later")
+            raise click.UsageError("-o needs --wait. `batch results` writes the results later.")
         check_writable(output)
     given: Any = dict(map(read_option, options))
     given |= {} if system is None else {"system": system}

@@ -114,7 +114,7 @@ def _open_session(out: Output, client: Client, *, is_logged: bool, **options: An
     store = open_store()
     session_id = last_session(store) if options["resume"] == _LAST else options["resume"]
     if session_id is None:
-        raise click.UsageError("there is no conversation to resume")
+        raise click.UsageError("There is no conversation to resume.")
     session = resume(session_id, store, client, **given)
     if model is not None:
         session.swap(model)
@@ -239,7 +239,7 @@ class Chat:
         name, _, argument = line.partition(" ")
         known = [usage.partition(" ")[0] for usage, _ in _HELP]
         if name not in known:
-            raise click.UsageError(f"there is no {printable(name)}; there are {', '.join(known)}")
+            raise click.UsageError(f"There is no {printable(name)}. There are {', '.join(known)}.")
         getattr(self, f"_{name[1:]}")(argument.strip())
 
     def _complete(self, line: str) -> list[str]:
@@ -292,7 +292,7 @@ class Chat:
 
     def _save(self, path: str) -> None:
         if not path:
-            raise click.UsageError("write /save FILE")
+            raise click.UsageError("Write /save FILE.")
         self._session.save(Path(path).expanduser())
         self._out.note(f"Saved to {path}.")
 
@@ -307,7 +307,7 @@ class Chat:
         if self._unanswered is None:
             removed = self._session.undo()
             if not removed:
-                raise click.UsageError("there is nothing to ask again")
+                raise click.UsageError("There is nothing to ask again.")
             self._unanswered = list(removed[0].content), removed[0].text
         prompt, text = self._unanswered
         self._out.note(f"Again: {_first_line(text)}")

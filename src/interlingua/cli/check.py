@@ -70,7 +70,7 @@ def command(
     interlingua check --endpoint http://127.0.0.1:8080 --dialect DIALECT -m my-model
     """
     if (adapter is not None) + (endpoint is not None) + bool(dialects) > 1:
-        raise click.UsageError("give DIALECTS, or --adapter, or --endpoint: one of them")
+        raise click.UsageError("Give DIALECTS, or --adapter, or --endpoint: one of them.")
     if endpoint is not None:
         reports = [_check_endpoint(out, endpoint, **options)]
     elif adapter is not None:
@@ -84,16 +84,15 @@ def _check_dialects(
     out: Output, chosen: tuple[str, ...], folder: Path | None, only: tuple[str, ...]
 ) -> list[Report]:
     from interlingua import dialects
-    from interlingua.conformance.laws import LAWS, check, read_cases
-    from interlingua.conformance.samples import sample_cases
+    from interlingua.conformance.laws import LAWS, check, read_cases, sample_cases
     from interlingua.providers.provider import find_dialect
 
     laws = {name: law for name, law in LAWS.items() if not only or name in only}
     if unknown := set(only) - set(LAWS):
-        raise click.UsageError(f"no law {min(unknown)!r}; there are {', '.join(LAWS)}")
+        raise click.UsageError(f"No law {min(unknown)!r}. There are {', '.join(LAWS)}.")
     found = [find_dialect(name) for name in chosen or dialects.names()]
     if folder is not None and len(found) > 1:
-        raise click.UsageError("--cases are recorded in one dialect: name it")
+        raise click.UsageError("--cases are recorded in one dialect: name it.")
     cases = None if folder is None else list(read_cases(folder))
     if cases is not None and not cases:
         raise BadInput(f"--cases: there is no recorded exchange in {folder}")
@@ -110,7 +109,7 @@ def _check_adapter(out: Output, name: str, model: str, only: tuple[str, ...]) ->
     from interlingua.conformance.adapter import CHECKS, check_adapter
 
     if not model:
-        raise click.UsageError("--adapter needs --model")
+        raise click.UsageError("--adapter needs --model.")
 
     async def run(on_check: Callable[[str], None]) -> Report:
         adapter = HttpAdapter(name)
@@ -137,10 +136,10 @@ def _check_endpoint(
     from interlingua.conformance.endpoint import CHECKS, check_endpoint
 
     if not dialect or not model:
-        raise click.UsageError("--endpoint needs --dialect and --model")
+        raise click.UsageError("--endpoint needs --dialect and --model.")
     key = os.environ.get(key_env) if key_env else None
     if key_env and not key:
-        raise click.UsageError(f"{key_env} is not set; set it to the key of the server")
+        raise click.UsageError(f"{key_env} is not set. Set it to the key of the server.")
     with out.progress(_TITLE, len(only or CHECKS)) as progress:
         checking = check_endpoint(
             url,

@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
 
             near = get_close_matches(name, COMMANDS, n=1)
             hint = f"Did you mean '{near[0]}'?" if near else "`interlingua --help` lists them."
-            ctx.fail(f"there is no command '{name}'. {hint}")
+            ctx.fail(f"There is no command '{name}'. {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

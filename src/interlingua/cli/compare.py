@@ -66,7 +66,7 @@ def command(
 
     question = " ".join(prompt) or ("" if is_terminal(sys.stdin) else read_stdin())
     if not question.strip():
-        raise click.UsageError("there is no prompt; write one, or pipe it in")
+        raise click.UsageError("There is no prompt. Write one, or pipe it in.")
     is_logged = start_log(out, wanted=not no_log)
     rows = [_empty_row(model) for model in models]
     given = {"system": system, "max_tokens": max_tokens}

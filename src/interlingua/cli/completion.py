@@ -27,7 +27,7 @@ def command(out: Output, shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is None:  # click has all three
-        raise click.UsageError(f"there is no completion for {shell}")
+        raise click.UsageError(f"There is no completion for {shell}.")
     completion = kind(program, {}, "interlingua", _VARIABLE)
     script = completion.source_template % completion.source_vars()
     if out.json:

@@ -86,7 +86,7 @@ def command(
         out.table(_COLUMNS, rows)
         return 1 if any(row["state"] == "failed" for row in rows) else 0
     if target is None:
-        raise click.UsageError("a history needs --to: the model or dialect it would be sent to")
+        raise click.UsageError("A history needs --to: the model or dialect it would be sent to.")
     return _examine(out, history, source, target)
 
 

@@ -36,7 +36,7 @@ def command(out: Output, texts: tuple[str, ...], model: str, **settings: Any) ->
 
     given = texts or tuple(line.strip() for line in read_stdin().splitlines() if line.strip())
     if not given:
-        raise click.UsageError("there is no text")
+        raise click.UsageError("There is no text.")
     with open_client() as client, out.progress("Embedding", len(given)) as progress:
 
         def show(state: EmbedProgress) -> None:

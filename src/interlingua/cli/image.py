@@ -55,7 +55,7 @@ def command(
     from interlingua.sync import edit_image, generate_image
 
     if mask is not None and not images:
-        raise click.UsageError("--mask needs -a")
+        raise click.UsageError("--mask needs -a.")
     check_writable(output)
     given: Any = {name: value for name, value in settings.items() if value is not None}
     text = " ".join(prompt)

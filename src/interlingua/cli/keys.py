@@ -49,7 +49,7 @@ def set_key(out: Output, provider: str) -> None:
         key = _read_line()
     key = key.strip()
     if not key or not key.isprintable() or not key.isascii() or " " in key:
-        raise click.UsageError("that is not a key; nothing was stored")
+        raise click.UsageError("That is not a key. Nothing was stored.")
     place = store_key(variable, key)
     if out.json:
         out.data({"variable": variable, "stored": place})
@@ -89,7 +89,7 @@ def remove(out: Output, provider: str) -> None:
     """
     variable = _variable(provider)
     if not remove_key(variable):
-        raise click.UsageError(f"no key is stored for {variable}")
+        raise click.UsageError(f"No key is stored for {variable}.")
     if out.json:
         out.data({"variable": variable, "removed": True})
     else:
@@ -112,5 +112,5 @@ def _variable(provider: str) -> str:
             return provider
     row = find_provider(provider)
     if not row.key_env:
-        raise click.UsageError(f"{row.name} has no key")
+        raise click.UsageError(f"{row.name} has no key.")
     return row.key_env[0]

@@ -258,7 +258,7 @@ def read_text(path: Path, option: str) -> str:
 
 def missing_extra(extra: str, package: str) -> NoReturn:
     """Say how to install what a command needs."""
-    raise click.ClickException(f"this needs {package}: pip install 'interlingua[{extra}]'")
+    raise click.ClickException(f"This needs {package}. Run `pip install 'interlingua[{extra}]'`.")
 
 
 def json_text(value: Any) -> str:
@@ -392,7 +392,7 @@ def describe(error: BaseException) -> str:
         return f"{_ERROR}unexpected {type(error).__name__}: {text} (--debug shows where)"
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        hint = f" (see `{error.ctx.command_path} --help`)"
+        hint = f" See `{error.ctx.command_path} --help`."
     elif getattr(error, "error_code", None) == "not_configured":
         hint = _NOT_CONFIGURED
     return f"{_ERROR}{text}{hint}"

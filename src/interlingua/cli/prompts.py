@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import re
 import string
 import sys
 from collections.abc import Callable, Sequence
@@ -15,11 +16,11 @@ import click
 
 from interlingua.cli.output import is_terminal, read_text
 from interlingua.cli.places import config_folder
-from interlingua.cli.schemas import read_schema, several
 from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
     from interlingua import Part
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MAX_STDIN = 50_000_000  # characters
@@ -102,7 +103,7 @@ def read_question(
     from interlingua import Text
 
     if model is not None and not model.strip():
-        raise click.UsageError("-m is empty; name a model, or leave -m out")
+        raise click.UsageError("-m is empty. Name a model, or leave -m out.")
     template = _read_template(more["template"]) if more["template"] else {}
     takes_stdin = "-" in fragment or "-" in attachment
     words = [" ".join(prompt)] if prompt else []
@@ -111,7 +112,7 @@ def read_question(
     text = "\n\n".join([*map(read_fragment, fragment), *([text] if text else [])])
     parts = [_read_attachment(each) for each in attachment]
     if not text and not parts:
-        raise click.UsageError("there is no prompt; write one, or pipe it in")
+        raise click.UsageError("There is no prompt. Write one, or pipe it in.")
     schema = schema or template.get("schema")
     multi = more["schema_multi"]
     shape = several(read_schema(multi)) if multi else _shape(schema)
@@ -144,9 +145,9 @@ def read_stdin() -> str:
     try:
         text = sys.stdin.read(_MAX_STDIN + 1)
     except UnicodeDecodeError:
-        raise click.ClickException("stdin is not text in UTF-8; use `-a -` for a file") from None
+        raise click.ClickException("stdin is not text in UTF-8. Use `-a -` for a file.") from None
     if len(text) > _MAX_STDIN:
-        raise click.ClickException(f"stdin has more than {_MAX_STDIN:,} characters")
+        raise click.ClickException(f"stdin has more than {_MAX_STDIN:,} characters.")
     return text
 
 
@@ -258,8 +259,80 @@ def _fill(template: str | None, text: str, params: Sequence[tuple[str, str]]) ->
         filled = form.substitute({"input": text, **dict(params)})
     except KeyError as error:
         name = error.args[0]
-        raise click.UsageError(f"the template needs -p {name} VALUE") from None
+        raise click.UsageError(f"The template needs -p {name} VALUE.") from None
     except ValueError as error:
-        raise click.UsageError(f"the template is wrong: {error}; write $$ for $") from None
+        raise click.UsageError(f"The template is wrong: {error}. Write $$ for $.") from None
     has_input = "input" in form.get_identifiers() or not text
     return filled if has_input else f"{filled}\n\n{text}"
+
+
+_TYPES = {
+    "str": "string",
+    "string": "string",
+    "int": "integer",
+    "integer": "integer",
+    "float": "number",
+    "number": "number",
+    "bool": "boolean",
+    "boolean": "boolean",
+}
+_FIELD = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\s+(?P<type>\w+))?\s*(?::\s*(?P<about>.*))?")
+
+
+def read_schema(value: str) -> dict[str, Any]:
+    """The JSON Schema that the value of `--schema` means."""
+    text = value.strip()
+    if text.startswith("{"):
+        return _parse(text, "--schema")
+    if text.endswith(".json") or "/" in text:
+        return _parse(read_text(Path(text), "--schema"), text)
+    return short_schema(text)
+
+
+def short_schema(text: str) -> dict[str, Any]:
+    """
+    An object with these fields, separated by commas or line ends.
+
+        short_schema("name, age int, bio: one sentence")
+    """
+    fields = [entry.strip() for entry in re.split(r"\n" if "\n" in text else ",", text)]
+    properties: dict[str, Any] = {}
+    for entry in filter(None, fields):
+        match = _FIELD.fullmatch(entry)
+        kind = _TYPES.get(match["type"] or "str") if match is not None else None
+        if match is None or kind is None:
+            raise click.BadParameter(
+                f"{entry!r} is not a field. Write `name`, `age int` or `bio: what it is`, with the "
+                "types str, int, float or bool.",
+                param_hint="--schema",
+            )
+        about = {"description": match["about"].strip()} if match["about"] else {}
+        properties[match["name"]] = {"type": kind, **about}
+    if not properties:
+        raise click.BadParameter("it names no field", param_hint="--schema")
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def several(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema for a list of such objects, in the field `items`: providers want an object."""
+    return {
+        "type": "object",
+        "properties": {"items": {"type": "array", "items": schema}},
+        "required": ["items"],
+        "additionalProperties": False,
+    }
+
+
+def _parse(text: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"{place} is not JSON: {error}", param_hint="--schema") from None
+    if not isinstance(value, dict):
+        raise click.BadParameter(f"{place} is not a JSON object", param_hint="--schema")
+    return value

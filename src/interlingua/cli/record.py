@@ -139,8 +139,8 @@ class _Recorder:
         if self._rest is not None:
             return f"{self._rest.origin}{target}"
         raise ConfigurationError(
-            f"the path {target.partition('?')[0]} does not begin with the name of a provider, "
-            "such as /openai; `interlingua providers` lists them"
+            f"The path {target.partition('?')[0]} does not begin with the name of a provider, "
+            "such as /openai. `interlingua providers` lists them."
         )
 
     def _variables(self, server: str) -> dict[str, str]:
@@ -198,7 +198,7 @@ def create_private(path: Path, *, overwrite: bool) -> None:
     try:
         file = os.open(path, flags, 0o600)
     except FileExistsError:
-        raise click.UsageError(f"{path} exists; --overwrite replaces it") from None
+        raise click.UsageError(f"{path} exists. --overwrite replaces it.") from None
     try:
         if hasattr(os, "fchmod"):  # not on Windows before 3.13
             os.fchmod(file, 0o600)

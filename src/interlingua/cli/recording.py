@@ -158,7 +158,7 @@ async def run_command(out: Output, command: Sequence[str], variables: Mapping[st
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=stdout)
     except OSError as error:
-        raise click.ClickException(f"cannot run {command[0]}: {error.strerror}") from None
+        raise click.ClickException(f"Cannot run {command[0]}: {error.strerror}") from None
     try:
         code = await process.wait()
     except asyncio.CancelledError:  # Ctrl-C, which the program has received too

@@ -57,7 +57,7 @@ def _read(data: bytes) -> list[Any]:
         found = [loads(line) for line in data.splitlines() if line.strip()]
     for number, record in enumerate(found):
         if not isinstance(record, dict):
-            raise click.ClickException(f"record {number + 1} is no object")
+            raise click.ClickException(f"Record {number + 1} is no object.")
     return found
 
 

@@ -54,7 +54,7 @@ def command(
 
     key = os.environ.get(key_env) if key_env else None
     if key_env and not key:
-        raise click.UsageError(f"{key_env} is not set; set it to the key that clients must send")
+        raise click.UsageError(f"{key_env} is not set. Set it to the key that clients must send.")
     answer = within_limits(echo if script == "echo" else use_tools)
     pace = latency(first=first, between=between)
     rules = Script(lambda request: answer(request) + pace, keep=100)

@@ -37,7 +37,7 @@ def command(
     check_writable(output)
     spoken = " ".join(text) or read_stdin().strip()
     if not spoken:
-        raise click.UsageError("there is no text")
+        raise click.UsageError("There is no text.")
     settings["format"] = settings["format"] or _format_of(output)
     with open_client() as client, out.progress("Speaking"):
         result = speak(model, spoken, client=client, **settings)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
+from msgspec.structs import fields
 
 from interlingua.cli.output import BadInput, Output, json_text, with_output
+from interlingua.events import ProviderEvent, StreamEvent
+from interlingua.spec.content import Part
+from interlingua.spec.response import Response
 
 if TYPE_CHECKING:
     from interlingua.dialects import Dialect
+
 
 _KINDS = ("auto", "request", "response", "stream")
 
@@ -65,7 +71,7 @@ def command(
 
 def show_losses(out: Output, losses: list[dict[str, Any]]) -> None:
     """Say what was lost or changed, in a line for each thing."""
-    from interlingua.cli.response_losses import CHANGED, LOST
+    from interlingua.cli.translate import CHANGED, LOST
 
     for loss in losses:
         path = f"{loss['path']}: " if loss["path"] else ""
@@ -110,7 +116,7 @@ def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
 
 
 def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.cli.response_losses import response_losses
+    from interlingua.cli.translate import response_losses
 
     response = source.decode_response(body)
     translated = target.encode_response(response)
@@ -119,7 +125,7 @@ def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
 
 
 def _stream(data: bytes, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.cli.response_losses import event_losses, response_losses
+    from interlingua.cli.translate import event_losses, response_losses
     from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
     from interlingua.dialects import encode_sse
 
@@ -128,3 +134,135 @@ def _stream(data: bytes, source: Dialect, target: Dialect) -> _Translation:
     again = fold(decode_frames(target, cut_frames([translated])))
     losses = response_losses(fold(events), again, target.NAME)
     return _Translation("stream", translated.decode(), losses + event_losses(events, target.NAME))
+
+
+LOST, CHANGED = "lost", "changed"
+_LONGEST = 60  # characters of a value that are shown
+_NOT_COMPARED = frozenset(("extra", "raw_arguments"))
+"""Fields of parts that are compared in another way; arguments are compared parsed."""
+_NOT_COUNTS = frozenset(("raw", "estimated", "extra"))
+
+
+def response_losses(before: Response, after: Response, target: str) -> list[dict[str, str]]:
+    """Each difference with its path, `lost` or `changed` as its code, and a sentence."""
+    return [
+        *_values({name: getattr(before, name) for name in ("id", "model")}, after, ""),
+        *_finish(before, after),
+        *_parts(before, after, target),
+        *_values(_counts(before.usage), after.usage, "usage."),
+        *_unknown(before.extra, after.extra, "", target),
+    ]
+
+
+def event_losses(events: Iterable[StreamEvent], target: str) -> list[dict[str, str]]:
+    """The events of the source that only its own dialect has."""
+    names: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, ProviderEvent) and event.dialect != target:
+            name = event.name or str(_mapping(event.data).get("type") or event.dialect)
+            names[name] = names.get(name, 0) + 1
+    return [
+        _loss(LOST, "events", f"{count} event{'s' * (count > 1)} {name!r}: {target} has no such")
+        for name, count in names.items()
+    ]
+
+
+def _loss(code: str, path: str, message: str) -> dict[str, str]:
+    return {"path": path, "code": code, "message": message}
+
+
+def _values(before: Mapping[str, Any], after: Any, prefix: str) -> Iterator[dict[str, str]]:
+    for name, value in before.items():
+        other = getattr(after, name)
+        if value != other and value:
+            yield _difference(f"{prefix}{name}", value, other)
+        elif value != other and other:
+            yield _loss(CHANGED, f"{prefix}{name}", f"is {_short(other)}, which was not given")
+
+
+def _difference(path: str, value: Any, other: Any) -> dict[str, str]:
+    if other in (None, "", (), {}, 0):
+        return _loss(LOST, path, f"{_short(value)} is lost")
+    return _loss(CHANGED, path, f"{_short(value)} becomes {_short(other)}")
+
+
+def _finish(before: Response, after: Response) -> Iterator[dict[str, str]]:
+    reason, other = before.finish_reason.reason, after.finish_reason.reason
+    if reason != other:
+        raw = before.finish_reason.raw
+        note = f" (it was {raw!r})" if raw and raw != reason else ""
+        yield _loss(CHANGED, "finish_reason", f"{reason!r} becomes {other!r}{note}")
+
+
+def _counts(usage: Any) -> dict[str, Any]:
+    names = (field.name for field in fields(usage) if field.name not in _NOT_COUNTS)
+    return {name: getattr(usage, name) for name in names}
+
+
+# Parts.
+
+
+def _parts(before: Response, after: Response, target: str) -> Iterator[dict[str, str]]:
+    """Parts of each kind are compared in their order."""
+    left: dict[str, list[Part]] = {}
+    for part in after.message.content:
+        left.setdefault(part.kind, []).append(part)
+    texts = ["".join(map(_text, each.message.content)) for each in (before, after)]
+    for index, part in enumerate(before.message.content):
+        path = f"content[{index}]"
+        others = left.get(part.kind)
+        if others:
+            yield from _fields(part, others.pop(0), path, is_same_text=texts[0] == texts[1])
+        elif part.kind != "text" or texts[0] != texts[1]:
+            place = "becomes text" if _text(part) and _text(part) in texts[1] else "is lost"
+            yield _loss(CHANGED if "text" in place else LOST, path, f"{part.kind} {place}")
+        extra = _without(part.extra, {field.name for field in fields(part)})
+        yield from _unknown(extra, _extra_of(after, part.kind), f"{path}.", target)
+
+
+def _text(part: Part) -> str:
+    return getattr(part, "text", None) or "" if part.kind == "text" else ""
+
+
+def _fields(part: Part, other: Part, path: str, *, is_same_text: bool) -> Iterator[dict[str, str]]:
+    skipped = {*_NOT_COMPARED, *(("text",) if part.kind == "text" and is_same_text else ())}
+    names = [field.name for field in fields(part) if field.name not in skipped]
+    yield from _values({name: getattr(part, name) for name in names}, other, f"{path}.")
+
+
+def _without(extra: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """The unknown fields, without the dialect's own form of a field that is compared."""
+    return {
+        dialect: {name: value for name, value in _mapping(values).items() if name not in names}
+        for dialect, values in extra.items()
+    }
+
+
+def _extra_of(after: Response, kind: str) -> dict[str, Any]:
+    """The unknown fields that any part of this kind still has."""
+    merged: dict[str, Any] = {}
+    for part in after.message.content:
+        if part.kind == kind:
+            for dialect, values in part.extra.items():
+                merged[dialect] = {**merged.get(dialect, {}), **_mapping(values)}
+    return merged
+
+
+def _unknown(
+    before: Mapping[str, Any], after: Mapping[str, Any], prefix: str, target: str
+) -> Iterator[dict[str, str]]:
+    for dialect, values in before.items():
+        rest = _mapping(after.get(dialect))
+        for name, value in _mapping(values).items():
+            if name not in rest and value not in (None, [], {}, ""):
+                text = f"{_short(value)} is lost: {target} has no place for it"
+                yield _loss(LOST, f"{prefix}{name}", text)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

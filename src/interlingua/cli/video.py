@@ -64,7 +64,7 @@ def _server_options(function: F) -> F:
     def add_server(*arguments: Any, base_url: str | None, key_env: str | None, **more: Any) -> Any:
         key = os.environ.get(key_env) if key_env else None
         if key_env and not key:
-            raise click.UsageError(f"{key_env} is not set; set it to the key of the server")
+            raise click.UsageError(f"{key_env} is not set. Set it to the key of the server.")
         server = {"base_url": base_url, "api_key": key}
         words = ["--base-url", base_url] if base_url else []
         words += ["--key-env", key_env] if key_env else []
@@ -141,7 +141,7 @@ def create(
     from interlingua.sync import video
 
     if (output is None) != no_wait:
-        raise click.UsageError("give -o FILE, or --no-wait: one of them")
+        raise click.UsageError("Give -o FILE, or --no-wait: one of them.")
     if output is not None:
         check_writable(output)
     with open_client() as client:

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.conformance import answers
+from interlingua.conformance import probes
 from interlingua.conformance.laws import fold
-from interlingua.conformance.outcomes import choose, run_check
 from interlingua.conformance.probes import (
     HELLO,
     LONG,
@@ -21,7 +20,7 @@ from interlingua.conformance.probes import (
     NotApplicableError,
     ProblemError,
 )
-from interlingua.conformance.report import Report, Score, Violation
+from interlingua.conformance.report import Report, Score, Violation, choose, run_check
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import Finish, StreamEvent
@@ -93,7 +92,7 @@ async def stream(subject: Subject) -> None:
         "end a stream with `Finish`",
         f"the last of {len(events)} events is {events[-1:]!r}"[:_SHOWN],
     )
-    await answers.stream(subject)
+    await probes.stream(subject)
 
 
 async def errors(subject: Subject) -> None:
@@ -108,7 +107,7 @@ async def errors(subject: Subject) -> None:
     except Exception as error:  # noqa: BLE001 -- that is the finding
         required = "raise only errors of `interlingua.errors`"
         raise ProblemError(required, repr(error), repr(request)[:_SHOWN]) from None
-    raise NotApplicableError("the adapter answers for every model")
+    raise NotApplicableError("The adapter answers for every model.")
 
 
 async def cancel(subject: Subject) -> None:
@@ -138,7 +137,7 @@ async def unchanged(subject: Subject) -> None:
 
 
 CHECKS: Mapping[str, AdapterCheck] = {
-    **answers.ANSWER_CHECKS,
+    **probes.ANSWER_CHECKS,
     "stream": stream,
     "errors": errors,
     "cancel": cancel,

@@ -25,7 +25,7 @@ try:
     import pytest
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "interlingua.conformance.plugin needs pytest. Install it: pip install pytest",
+        "`interlingua.conformance.plugin` needs pytest. Install it with `pip install pytest`.",
         name=error.name,
     ) from error
 
@@ -68,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for each in _checks(dict(mark.kwargs))
     ]
     if not checks:
-        raise ConfigurationError(f"a test of conformance needs the mark conformance with {_FORMS}")
+        raise ConfigurationError(f"A test of conformance needs the mark conformance with {_FORMS}.")
     ids = [f"{each.subject}-{each.law}" for each in checks]
     metafunc.parametrize("conformance", checks, ids=ids, indirect=True)
 
@@ -88,7 +88,7 @@ def _checks(given: dict[str, Any]) -> list[_Check]:
             _Check(dialect.NAME, name, partial(check, dialect, cases, {name: law}))
             for name, law in laws.items()
         ]
-    raise ConfigurationError(f"the mark conformance needs {_FORMS}")
+    raise ConfigurationError(f"The mark conformance needs {_FORMS}.")
 
 
 def _check_endpoint(given: dict[str, Any], name: str) -> Report:

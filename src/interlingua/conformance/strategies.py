@@ -14,7 +14,8 @@ try:
     from hypothesis import strategies as st
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "interlingua.conformance.strategies needs hypothesis. Install it: pip install hypothesis",
+        "`interlingua.conformance.strategies` needs hypothesis. Install it with "
+        "`pip install hypothesis`.",
         name=error.name,
     ) from error
 

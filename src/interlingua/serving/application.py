@@ -69,7 +69,7 @@ def serve_of(dialect: str) -> Serve:
     """The server side of a dialect; `ConfigurationError` if there is none."""
     serve: Serve | None = getattr(dialects.get(dialect), "serve", None)
     if serve is None:
-        raise ConfigurationError(f"the dialect {dialect!r} has no module `serve`")
+        raise ConfigurationError(f"The dialect {dialect!r} has no module `serve`.")
     return serve
 
 
@@ -269,7 +269,7 @@ class Application(ABC):
             await refuse_websocket(scope, receive, send)
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"unsupported ASGI scope: {scope['type']}")
+            raise NotImplementedError(f"Unsupported ASGI scope: {scope['type']}.")
         body = await read_body(receive)
         if scope["method"] == "HEAD":
             send = without_body(send)

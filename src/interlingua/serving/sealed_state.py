@@ -128,7 +128,7 @@ class SealedState:
         now: float | None = None,
     ) -> None:
         if client.sealed_field is None:
-            raise ConfigurationError(f"{client.name} has no field for sealed state")
+            raise ConfigurationError(f"{client.name} has no field for sealed state.")
         self._key = key
         self._field: SealedField = client.sealed_field
         self._client = client.name

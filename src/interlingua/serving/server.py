@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Send the data and wait until it is sent; `ConnectionError` if the client disconnected."""
         if self._closed.is_set():
-            raise ConnectionResetError("the client has disconnected")
+            raise ConnectionResetError("The client has disconnected.")
         self._transport.write(data)
         await self._drain()
 
@@ -358,7 +358,7 @@ async def serve(
 ) -> AsyncIterator[Server]:
     """Serve while the `async with` block runs; port 0 means any free port."""
     if not 0 <= port <= 65535:
-        raise ConfigurationError(f"invalid port {port}; use 1 to 65535, or 0 for any free port")
+        raise ConfigurationError(f"Invalid port {port}. Use 1 to 65535, or 0 for any free port.")
     server = Server(app, is_tls=tls is not None)
     loop = asyncio.get_running_loop()
     listener = await loop.create_server(server.connect, host, port, ssl=tls, backlog=1024)

@@ -137,11 +137,11 @@ class FaultyDelivery(Delivery):
         if fault.kind == "stall":
             await self.sleep(fault.seconds)
         elif fault.kind == "reset":
-            raise SimulatedResetError("a simulated reset")
+            raise SimulatedResetError("A simulated reset.")
         elif fault.kind == "clean_cut":
             self._is_over = True  # the rest of the body is not sent
         else:
-            raise SimulatedCutError("a simulated cut")
+            raise SimulatedCutError("A simulated cut.")
 
 
 def _offset(fault: Fault) -> int:
@@ -347,5 +347,5 @@ def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
     if not scripts:
         return Script(*(answer for answer in answers if not isinstance(answer, Script)))
     if len(answers) > 1:
-        raise ConfigurationError("pass either one Script or turns and functions, not both")
+        raise ConfigurationError("Pass either one Script or turns and functions, not both.")
     return scripts[0]

@@ -213,14 +213,14 @@ def usage(
 def latency(*, first: float = 0.0, between: float = 0.0, write_bytes: int | None = None) -> Turn:
     """Seconds before the headers and between writes; `write_bytes` limits the size of a write."""
     if write_bytes is not None and write_bytes < 1:
-        raise ConfigurationError("write_bytes must be at least 1")
+        raise ConfigurationError("`write_bytes` must be at least 1.")
     return Turn(pace=Pace(first=first, between=between, write_bytes=write_bytes))
 
 
 def pieces(characters: int) -> Turn:
     """The number of characters per delta."""
     if characters < 1:
-        raise ConfigurationError("pieces() needs at least 1 character per delta")
+        raise ConfigurationError("`pieces()` needs at least 1 character per delta.")
     return Turn(pieces=characters)
 
 
@@ -300,7 +300,7 @@ def duplicate(event: int = 0) -> Turn:
 
 def _failure(status: int, message: str | None, body: Json, retry_after: float | None) -> Failure:
     if not 400 <= status <= 599:
-        raise ConfigurationError(f"{status} is not an HTTP error status; use 400 to 599")
+        raise ConfigurationError(f"{status} is not an HTTP error status. Use 400 to 599.")
     return Failure(status=status, message=message, body=body, retry_after=retry_after)
 
 
@@ -310,5 +310,5 @@ def _connection_fault(
     seconds: float | None = None,
 ) -> Turn:
     if at is not None and at < 0:
-        raise ConfigurationError(f"at= counts bytes of the body and must not be negative: {at}")
+        raise ConfigurationError(f"`at=` counts bytes of the body and must not be negative: {at}.")
     return Turn(faults=(Fault(kind=kind, at=at, seconds=seconds),))

@@ -49,5 +49,5 @@ if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getat
         from importlib import import_module
 
         if name not in _LAZY:
-            raise AttributeError(f"module 'interlingua.transport' has no attribute {name!r}")
+            raise AttributeError(f"Module 'interlingua.transport' has no attribute {name!r}.")
         return getattr(import_module(f"interlingua.transport.{_LAZY[name]}"), name)

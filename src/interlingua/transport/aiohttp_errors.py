@@ -29,30 +29,30 @@ def send_error(error: Exception, request: HttpRequest, timeouts: Timeouts) -> SD
             return _connect_error(error, host)
         case aiohttp.ClientHttpProxyError():
             retryable = error.status >= 500
-            return NetworkError(f"the proxy refused {host}: {error.status}", retryable=retryable)
+            return NetworkError(f"The proxy refused {host}: {error.status}", retryable=retryable)
         case aiohttp.ServerDisconnectedError():
-            return NetworkError(f"{host} closed the connection before it sent a response")
+            return NetworkError(f"{host} closed the connection before it sent a response.")
         case HttpProcessingError():
-            return NetworkError(f"the response from {host} is not valid HTTP")
+            return NetworkError(f"The response from {host} is not valid HTTP.")
         case aiohttp.ClientConnectionError() | OSError():
-            return NetworkError(f"the connection to {host} was lost before a response came")
+            return NetworkError(f"The connection to {host} was lost before a response came.")
         case aiohttp.InvalidURL():
             return ConfigurationError(
-                f"the request URL is invalid (host: {host}); use http:// or https:// and a host"
+                f"The request URL is invalid (host: {host}). Use http:// or https:// and a host."
             )
         case ValueError():
             # Usually an API key with a line break at its end.
             return ConfigurationError(
-                f"the request to {host} has an invalid header; "
-                "check API keys and header values for line breaks"
+                f"The request to {host} has an invalid header. "
+                "Check API keys and header values for line breaks."
             )
-    return NetworkError(f"the request to {host} failed: {type(error).__name__}")
+    return NetworkError(f"The request to {host} failed: {type(error).__name__}")
 
 
 def _connect_error(error: aiohttp.ClientConnectorError, host: str) -> NetworkError:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         why = error.os_error.strerror
-        return NetworkError(f"cannot find the address of {host}: {why}", phase="connect")
+        return NetworkError(f"Cannot find the address of {host}: {why}", phase="connect")
     if isinstance(error, aiohttp.ClientSSLError):
         # a certificate error is in `certificate_error`; other TLS errors are in `os_error`
         cause = getattr(error, "certificate_error", None) or error.os_error
@@ -62,7 +62,7 @@ def _connect_error(error: aiohttp.ClientConnectorError, host: str) -> NetworkErr
         return NetworkError(text, retryable=False, phase="connect")
     number = error.os_error.errno
     why = os.strerror(number) if number else type(error.os_error).__name__
-    return NetworkError(f"cannot connect to {host}: {why}", phase="connect")
+    return NetworkError(f"Cannot connect to {host}: {why}", phase="connect")
 
 
 def body_error(error: Exception, request: HttpRequest, *, in_stream: bool) -> SDKError:

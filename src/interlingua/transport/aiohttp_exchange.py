@@ -173,7 +173,7 @@ class Exchange:
 
     def _content(self) -> aiohttp.StreamReader:
         if self._reply is None:
-            raise StreamError("the response was closed before it was read")
+            raise StreamError("The response was closed before it was read.")
         return self._reply.content
 
     def _failed(self, failure: Exception, *, in_stream: bool) -> SDKError:

@@ -202,7 +202,7 @@ def _write_head(request: HttpRequest, target: Target) -> bytes:
     head = f"{request.method} {target.path} HTTP/1.1\r\n{lines}\r\n\r\n"
     breaks = len(headers) + 2
     if head.count("\n") != breaks or head.count("\r") != breaks or "\0" in head:
-        raise ValueError("a header has a line break")
+        raise ValueError("A header has a line break.")
     return head.encode()
 
 

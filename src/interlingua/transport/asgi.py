@@ -183,7 +183,7 @@ class _Run:
 
     async def _send(self, event: Event) -> None:
         if self._disconnected.is_set():
-            raise OSError("the client has disconnected")  # what ASGI 2.4 asks servers to raise
+            raise OSError("The client has disconnected.")  # what ASGI 2.4 asks servers to raise
         if event["type"] == "http.response.start":
             headers: dict[str, str] = {}
             for raw_name, raw_value in event.get("headers", ()):

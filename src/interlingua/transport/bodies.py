@@ -30,7 +30,7 @@ class FileBody:
             self.size: int = self.path.stat().st_size
         except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
             reason = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"cannot read {self.path!s}: {reason}") from error
+            raise ConfigurationError(f"Cannot read {self.path!s}: {reason}") from error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         file = await asyncio.to_thread(self.path.open, "rb")
@@ -70,11 +70,11 @@ class OutgoingBody:
             self.error = error
             raise
         except Exception as error:
-            self.error = ConfigurationError(f"cannot read the body of the request: {error!r}")
+            self.error = ConfigurationError(f"Cannot read the body of the request: {error!r}")
             raise self.error from error
         if self._size is not None and sent != self._size:
             self.error = ConfigurationError(
-                f"the body of the request does not have its declared size of {self._size} bytes"
+                f"The body of the request does not have its declared size of {self._size} bytes."
             )
             raise self.error
 
@@ -135,8 +135,8 @@ class Inflater:
             self._room -= len(piece)
             if self._room < 0:
                 raise DecodeError(
-                    f"the response is larger than {self._limit} bytes after decompression; "
-                    "to allow it, pass limits=Limits(inflated=…) to the adapter or the transport"
+                    f"The response is larger than {self._limit} bytes after decompression. "
+                    "To allow it, pass limits=Limits(inflated=…) to the adapter or the transport."
                 )
             yield piece
             if not self._decompressor.eof:
@@ -158,7 +158,7 @@ class Inflater:
             piece = self._decompressor.decompress(data, _INFLATED_PIECE)
         except zlib.error:
             if not self._is_first:
-                raise DecodeError("the response is not valid gzip or deflate data") from None
+                raise DecodeError("The response is not valid gzip or deflate data.") from None
             # Some servers send "deflate" without the zlib header that RFC 9110 requires.
             self._decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
             self._is_first = False
@@ -190,4 +190,6 @@ def inflater_for(headers: Mapping[str, str], limits: Limits) -> Inflater | None:
         return None
     if coding in {"gzip", "x-gzip", "deflate"}:
         return Inflater(limits.inflated)
-    raise DecodeError(f"the response has content-encoding {coding!r}; only {ACCEPTED} was accepted")
+    raise DecodeError(
+        f"The response has content-encoding {coding!r}. Only {ACCEPTED} was accepted."
+    )

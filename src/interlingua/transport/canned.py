@@ -132,7 +132,7 @@ class MemoryReply:
         chunk = b""
         while not chunk:
             if self._is_closed:
-                raise StreamError("the response was closed before its end")
+                raise StreamError("The response was closed before its end.")
             task = self._reading = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
             try:
@@ -165,7 +165,7 @@ def _in_order(answers: Iterator[Answer]) -> Callable[[HttpRequest], Answer]:
             return next(answers)
         except StopIteration:
             raise ConfigurationError(
-                f"no canned reply is left for {request!r}; give CannedTransport one per request"
+                f"No canned reply is left for {request!r}. Give CannedTransport one per request."
             ) from None
 
     return choose

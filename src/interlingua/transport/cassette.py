@@ -112,7 +112,7 @@ def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) ->
                 file.truncate()
                 raise
     except OSError as error:
-        raise ConfigurationError(f"cannot write the cassette {str(path)!r}: {error}") from error
+        raise ConfigurationError(f"Cannot write the cassette {str(path)!r}: {error}") from error
 
 
 def _write_all(file: RawIOBase, data: bytes) -> None:
@@ -126,20 +126,20 @@ def load_exchanges(path: Path) -> list[dict[str, Any]]:
         tape = loads(path.read_bytes())
     except FileNotFoundError:
         raise ConfigurationError(
-            f"the cassette {str(path)!r} does not exist; record it first"
+            f"The cassette {str(path)!r} does not exist. Record it first."
         ) from None
     except OSError as error:
-        raise ConfigurationError(f"cannot read the cassette {str(path)!r}: {error}") from error
+        raise ConfigurationError(f"Cannot read the cassette {str(path)!r}: {error}") from error
     except DecodeError as error:
         raise ConfigurationError(f"{str(path)!r} is not a cassette: {error}") from None
     if not isinstance(tape, dict) or tape.get("format") != FORMAT:
-        raise ConfigurationError(f"{str(path)!r} is not a cassette with the format {FORMAT!r}")
+        raise ConfigurationError(f"{str(path)!r} is not a cassette with the format {FORMAT!r}.")
     try:
         for exchange in msgspec.convert(tape, _Tape).exchanges:
             for item in (exchange.request, *(exchange.reply.chunks if exchange.reply else ())):
                 base64.b64decode(item.base64)
     except ValueError as error:  # from msgspec or base64
-        raise ConfigurationError(f"the cassette {str(path)!r} is invalid: {error}") from None
+        raise ConfigurationError(f"The cassette {str(path)!r} is invalid: {error}") from None
     return list(tape["exchanges"])
 
 
@@ -210,7 +210,9 @@ class RecordingTransport:
         self._inner = inner
         self._path = Path(path)
         if self._path.is_dir():
-            raise ConfigurationError(f"{str(path)!r} is a folder; give the path of a file to write")
+            raise ConfigurationError(
+                f"{str(path)!r} is a folder. Give the path of a file to write."
+            )
         self._redactor = Redactor(secrets)
         self.count: int = 0
         """The number of exchanges that were written."""
@@ -277,7 +279,7 @@ class RecordingTransport:
                 ],
             }
             if error is None and not recorded.is_whole:
-                error = StreamError("the recording ends here: the reader was stopped")
+                error = StreamError("The recording ends here: the reader was stopped.")
         if error is not None:
             exchange["error"] = encode_error(error)
         append_exchange(self._path, exchange, is_first=self.count == 0)
@@ -445,7 +447,7 @@ class ReplayTransport:
         reply = exchange.get("reply")
         if reply is None:
             return failure or ConfigurationError(
-                f"{str(self._path)!r} has an exchange without a reply; record it again"
+                f"{str(self._path)!r} has an exchange without a reply. Record it again."
             )
         body: list[Piece] = []
         for chunk in reply["chunks"]:

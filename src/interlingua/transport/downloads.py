@@ -136,7 +136,7 @@ class _PartFile:
         self.size += len(chunk)
         if self._limit is not None and self.size > self._limit:
             raise ConfigurationError(
-                f"The download is larger than {self._limit} bytes; {self._target} was not written."
+                f"The download is larger than {self._limit} bytes. {self._target} was not written."
             )
         if len(self._head) < _HEAD:
             self._head += chunk[:_HEAD]

@@ -138,7 +138,7 @@ class _Clients:
                 importlib.import_module(name)
             except ImportError:
                 raise ConfigurationError(
-                    f"{name} is not installed; run pip install 'interlingua[httpx]'"
+                    f"{name} is not installed. Run `pip install 'interlingua[httpx]'`."
                 ) from None
         import httpx2
 
@@ -328,19 +328,19 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
             if "SSL" in str(failure):
                 text = f"the TLS handshake with {host} failed: {failure}"
                 return NetworkError(text, retryable=False, phase="connect")
-            return NetworkError(f"cannot connect to {host}: {failure}", phase="connect")
+            return NetworkError(f"Cannot connect to {host}: {failure}", phase="connect")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
             return ConfigurationError(
-                f"the request URL is invalid (host: {host}); use http:// or https:// and a host"
+                f"The request URL is invalid (host: {host}). Use http:// or https:// and a host."
             )
         case httpx2.ProxyError():
             retryable = str(failure).startswith("5")  # the text starts with the status code
-            return NetworkError(f"the proxy refused {host}: {failure}", retryable=retryable)
+            return NetworkError(f"The proxy refused {host}: {failure}", retryable=retryable)
         case httpx2.LocalProtocolError() | ValueError():
             return ConfigurationError(
-                f"the request to {host} has an invalid header; "
-                "check API keys and header values for line breaks"
+                f"The request to {host} has an invalid header. "
+                "Check API keys and header values for line breaks."
             )
         case httpx2.RemoteProtocolError():
-            return NetworkError(f"{host} closed the connection, or its response is not valid HTTP")
-    return NetworkError(f"the connection to {host} was lost before a response came")
+            return NetworkError(f"{host} closed the connection, or its response is not valid HTTP.")
+    return NetworkError(f"The connection to {host} was lost before a response came.")

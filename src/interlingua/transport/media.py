@@ -265,8 +265,8 @@ def refuse_files(request: Request) -> None:
     for where, part in find_media(request, _names_file):
         if part.path is not None:
             raise ConfigurationError(
-                f"{where}: this adapter has read_files=False, so {part.path!r} was not read; "
-                "pass the bytes as data="
+                f"{where}: this adapter has read_files=False, so {part.path!r} was not read. "
+                "Pass the bytes as data=."
             )
         raise _not_a_url(part, where)
 
@@ -291,7 +291,7 @@ def _has_path_url(part: Media) -> bool:
 def _not_a_url(part: Media, where: str) -> ConfigurationError:
     return ConfigurationError(
         f"{where}.url is a path, {part.url!r:.80}, and was not read, because a URL may come from "
-        "a stranger; if your program chose the file, use path= instead of url="
+        "a stranger. If your program chose the file, use path= instead of url=."
     )
 
 
@@ -302,7 +302,9 @@ def _load(part: Media, where: str, max_bytes: int, inside: Path | None) -> Media
     try:
         path = Path(name).expanduser()
         if inside is not None and not path.resolve().is_relative_to(inside):
-            raise ConfigurationError(f"{where}: {name!r} is outside of the allowed folder {inside}")
+            raise ConfigurationError(
+                f"{where}: {name!r} is outside of the allowed folder {inside}."
+            )
         data = _read(path, max_bytes)
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -433,14 +435,14 @@ def _fetch_error(failure: Exception, url: str, seconds: float) -> SDKError:
         return failure
     if isinstance(failure, TimeoutError):
         return RequestTimeoutError(
-            f"timed out after {seconds:g} s while fetching a file from {address_of(url)}",
+            f"Timed out after {seconds:g} s while fetching a file from {address_of(url)}.",
             phase="request",
             retryable=False,
         )
     if isinstance(failure, ValueError):
-        return ConfigurationError("cannot parse the URL of a file to fetch")
+        return ConfigurationError("Cannot parse the URL of a file to fetch.")
     return _forbidden_cause(failure) or NetworkError(
-        f"cannot fetch from {address_of(url)}: {type(failure).__name__}"
+        f"Cannot fetch from {address_of(url)}: {type(failure).__name__}"
     )
 
 
@@ -480,7 +482,7 @@ async def _opened(
                     return
                 target = _next_url(url, response.headers.get("location"))
                 url = _checked(target, allowed)
-    raise ConfigurationError(f"{url.host} redirects more than {MAX_REDIRECTS} times")
+    raise ConfigurationError(f"{url.host} redirects more than {MAX_REDIRECTS} times.")
 
 
 async def _take(
@@ -495,7 +497,7 @@ async def _take(
         data += chunk
         spend(len(chunk))
         if len(data) > max_bytes:
-            raise ConfigurationError(f"the file at {url.host} is larger than {max_bytes} bytes")
+            raise ConfigurationError(f"The file at {url.host} is larger than {max_bytes} bytes.")
     name = url.name or None
     declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Fetched(bytes(data), media_type_for(bytes(data), name, declared or None), name)
@@ -508,17 +510,17 @@ def _check_reply(url: URL, response: aiohttp.ClientResponse) -> None:
             raise NetworkError(text)
         raise ConfigurationError(text)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted")
+        raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted.")
 
 
 def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
     # This object, not the text, goes to aiohttp: two parsers could see two different hosts.
     host = url.host
     if url.scheme not in {"http", "https"} or not host:
-        raise ConfigurationError(f"only http and https URLs can be fetched, not {url.scheme!r}")
+        raise ConfigurationError(f"Only http and https URLs can be fetched, not {url.scheme!r}.")
     if url.user is not None or url.password is not None:
         raise ConfigurationError(
-            f"the URL at {host} contains a user name or password and was not fetched; remove them"
+            f"The URL at {host} contains a user name or password and was not fetched. Remove them."
         )
     # An IP address in the URL is not resolved, so `_resolver` does not check it.
     if (":" in host or host.replace(".", "").isdigit()) and not allowed(host):
@@ -528,16 +530,16 @@ def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
 
 def _next_url(url: URL, location: str | None) -> URL:
     if not location:
-        raise ConfigurationError(f"{url.host} sent a redirect without a location header")
+        raise ConfigurationError(f"{url.host} sent a redirect without a location header.")
     target = url.join(type(url)(location))
     if url.scheme == "https" and target.scheme == "http":
-        raise ConfigurationError(f"{url.host} redirects from https to http, which is not allowed")
+        raise ConfigurationError(f"{url.host} redirects from https to http, which is not allowed.")
     return target
 
 
 def _forbidden(host: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{host} is not a public address, so the file was not fetched; pass its bytes instead"
+        f"{host} is not a public address, so the file was not fetched. Pass its bytes instead."
     )
 
 

@@ -49,10 +49,10 @@ class Proxies:
             proxy = f"http://{proxy}"
         kind = urlsplit(proxy).scheme
         if kind not in self._kinds:
-            advice = "use HttpxTransport, or " if kind in SOCKS else ""
+            advice = "Use HttpxTransport, or unset" if kind in SOCKS else "Unset"
             raise ConfigurationError(
-                f"this transport does not support a {kind} proxy; {advice}unset HTTP_PROXY, "
-                "HTTPS_PROXY and ALL_PROXY, or pass trust_env=False"
+                f"This transport does not support a {kind} proxy. {advice} HTTP_PROXY, "
+                "HTTPS_PROXY and ALL_PROXY, or pass trust_env=False."
             )
         return proxy
 

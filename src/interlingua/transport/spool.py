@@ -62,7 +62,7 @@ class SpoolFile:
         self._flush()
         with self._lock:
             if self._file is None or self._path is None:
-                raise ConfigurationError("the temporary file was removed while it was written")
+                raise ConfigurationError("The temporary file was removed while it was written.")
             self._file.close()
             return FileBody(self._path)
 

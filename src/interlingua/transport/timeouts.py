@@ -164,8 +164,8 @@ def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
     """The error for a body over the limit."""
     source = "" if request is None else f" from {host_of(request)}"
     return DecodeError(
-        f"the response{source} is larger than {limit} bytes; "
-        "to allow it, pass limits=Limits(body=…) to the adapter or the transport"
+        f"The response{source} is larger than {limit} bytes. "
+        "To allow it, pass limits=Limits(body=…) to the adapter or the transport."
     )
 
 

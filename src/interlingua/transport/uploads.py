@@ -56,9 +56,9 @@ def _open_file(path: Path) -> FileBody:
     body = FileBody(path.expanduser())
     # Opening a pipe may block for ever, and a device may be endless.
     if not stat.S_ISREG(body.path.stat().st_mode):
-        raise ConfigurationError(f"cannot read {path}: it is not a regular file")
+        raise ConfigurationError(f"Cannot read {path}: it is not a regular file.")
     if not body.size:
-        raise ConfigurationError(f"cannot read {path}: it is empty")
+        raise ConfigurationError(f"Cannot read {path}: it is empty.")
     return body
 
 
@@ -69,10 +69,10 @@ async def spool(chunks: Chunks, file: SpoolFile) -> bytes | FileBody:
     async for piece in pieces:
         if not isinstance(piece, (bytes, bytearray, memoryview)):
             kind = type(piece).__name__
-            raise ConfigurationError(f"the stream to upload yielded a {kind}, not bytes")
+            raise ConfigurationError(f"The stream to upload yielded a {kind}, not bytes.")
         await file.write(bytes(piece))
     if not file.size:
-        raise ConfigurationError("the stream to upload is empty")
+        raise ConfigurationError("The stream to upload is empty.")
     return await file.body()
 
 

@@ -75,7 +75,7 @@ def test_a_full_disk_keeps_what_is_recorded(tmp_path):
     command = [sys.executable, "-B", "-c", code]  # it would leave half of a file of bytecode
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
-    assert done.stdout.startswith("cannot write the cassette")
+    assert done.stdout.startswith("Cannot write the cassette")
     assert path.read_bytes() == whole
 
 
@@ -120,9 +120,9 @@ def test_invalid_cassette(tmp_path, rest, what):
 
 def test_path_is_a_folder(tmp_path):
     """A folder can neither be read nor written."""
-    with pytest.raises(ConfigurationError, match="cannot read the cassette"):
+    with pytest.raises(ConfigurationError, match="Cannot read the cassette"):
         load_exchanges(tmp_path)
-    with pytest.raises(ConfigurationError, match="cannot write the cassette"):
+    with pytest.raises(ConfigurationError, match="Cannot write the cassette"):
         append_exchange(tmp_path, {}, is_first=True)
 
 

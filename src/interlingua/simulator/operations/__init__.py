@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from interlingua.simulator.operations import embeddings, images, judgements, speech
+from interlingua.simulator.operations import images, speech, texts
 from interlingua.simulator.operations.batches import POLLS, Answer, SimulatedBatches
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
@@ -18,10 +18,10 @@ from interlingua.spec.operations import OperationInput
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "edit_image": images.make_image,
-    "embed": embeddings.embed,
+    "embed": texts.embed,
     "generate_image": images.make_image,
-    "moderate": judgements.moderate,
-    "rerank": judgements.rerank,
+    "moderate": texts.moderate,
+    "rerank": texts.rerank,
     "transcribe": speech.transcribe,
     "speak": speech.speak,
 }
@@ -52,5 +52,5 @@ class SimulatedOperations:
         holders = (holder for holder in owners if hasattr(holder, name))
         function = _FUNCTIONS.get(name) or getattr(next(holders, None), name, None)
         if function is None:
-            raise UnsupportedError(f"the simulator does not perform {name!r}")
+            raise UnsupportedError(f"The simulator does not perform {name!r}.")
         return function(value)

@@ -111,7 +111,7 @@ class SimulatedBatches:
     def _find(self, value: BatchQuery) -> _Job:
         job = self._jobs.get(value.id)
         if job is None:
-            raise NotFoundError(f"No such batch: {value.id}", status_code=404)
+            raise NotFoundError(f"No such batch: {value.id}.", status_code=404)
         return job
 
     def _end(self, job: _Job, state: BatchState) -> None:

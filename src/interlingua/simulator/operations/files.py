@@ -85,7 +85,7 @@ class SimulatedFiles:
             return UploadProgress(upload_id=upload_id)
         announced, received = self._uploads.get(value.upload_id, (None, bytearray()))
         if announced is None:
-            raise NotFoundError(f"No such upload: {value.upload_id}", status_code=404)
+            raise NotFoundError(f"No such upload: {value.upload_id}.", status_code=404)
         if value.offset != len(received):
             message = f"The upload has {len(received)} bytes, and the offset is {value.offset}."
             raise InvalidRequestError(message, status_code=400)
@@ -137,4 +137,4 @@ class SimulatedFiles:
 
 
 def _not_found(file_id: str) -> NotFoundError:
-    return NotFoundError(f"No such File object: {file_id}", status_code=404)
+    return NotFoundError(f"No such File object: {file_id}.", status_code=404)
