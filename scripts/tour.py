@@ -8,7 +8,7 @@ import sys
 import time
 
 from interlingua import Client, HttpAdapter, Message, Request, Response, ToolDefinition, ToolResult
-from interlingua.providers.named import LocalAdapter
+from interlingua.providers.adapter import LocalAdapter
 from interlingua.simulator import Simulator, serve, text, thinking, tool_call
 from interlingua.simulator.dsl import Turn
 from interlingua.spec.content import Text, Thinking, ToolCall

@@ -65,12 +65,12 @@ if TYPE_CHECKING:
     from interlingua.client.explain import Explanation as Explanation
     from interlingua.client.retry_policy import RetryPolicy as RetryPolicy
     from interlingua.client.retry_policy import retry as retry
+    from interlingua.providers.adapter import AnthropicAdapter as AnthropicAdapter
+    from interlingua.providers.adapter import GeminiAdapter as GeminiAdapter
     from interlingua.providers.adapter import HttpAdapter as HttpAdapter
-    from interlingua.providers.named import AnthropicAdapter as AnthropicAdapter
-    from interlingua.providers.named import GeminiAdapter as GeminiAdapter
-    from interlingua.providers.named import LocalAdapter as LocalAdapter
-    from interlingua.providers.named import OpenAIAdapter as OpenAIAdapter
-    from interlingua.providers.named import OpenAICompatibleAdapter as OpenAICompatibleAdapter
+    from interlingua.providers.adapter import LocalAdapter as LocalAdapter
+    from interlingua.providers.adapter import OpenAIAdapter as OpenAIAdapter
+    from interlingua.providers.adapter import OpenAICompatibleAdapter as OpenAICompatibleAdapter
     from interlingua.runtime.cancel import AbortController as AbortController
     from interlingua.runtime.cancel import AbortSignal as AbortSignal
     from interlingua.spec.content import Audio as Audio
@@ -126,10 +126,10 @@ _NAMES = {
     "client.client": ("Client",),
     "client.explain": ("Explanation",),
     "client.retry_policy": ("RetryPolicy", "retry"),
-    "providers.adapter": ("HttpAdapter",),
-    "providers.named": (
+    "providers.adapter": (
         "AnthropicAdapter",
         "GeminiAdapter",
+        "HttpAdapter",
         "LocalAdapter",
         "OpenAIAdapter",
         "OpenAICompatibleAdapter",

@@ -7,8 +7,7 @@ your own or how a provider is used, or to read a registry file.
 
 from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import ModelEntry, Registry
-from interlingua.providers.catalog.models import ModelInfo
-from interlingua.providers.catalog.overlay import update
+from interlingua.providers.catalog.models import ModelInfo, update
 from interlingua.providers.catalog.prices import LongContext, MediaVariant, Price, Rates
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.catalog.search import (
@@ -20,10 +19,8 @@ from interlingua.providers.catalog.search import (
 )
 from interlingua.providers.cost import CostRange
 from interlingua.providers.credentials import ApiKey
-from interlingua.providers.endpoints import DerivedPlace, Endpoint
-from interlingua.providers.provider import Provider, SizeLimits
-from interlingua.providers.reprice import reprice
-from interlingua.providers.tariffs import Prices
+from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
+from interlingua.providers.tariffs import Prices, reprice
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel

@@ -11,8 +11,7 @@ from interlingua.client.call_events import CallCompleted, CallFailed, CallStarte
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.named import OpenAICompatibleAdapter
+from interlingua.providers.adapter import HttpAdapter, OpenAICompatibleAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import (

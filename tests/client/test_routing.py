@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.client.client import Client
-from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter import HttpAdapter, OpenAIAdapter, OpenAICompatibleAdapter
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.catalog.profiles import _load
 from interlingua.providers.catalog.search import list_models
-from interlingua.providers.named import OpenAIAdapter, OpenAICompatibleAdapter
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, ROWS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request

@@ -8,7 +8,7 @@ from interlingua import sync
 from interlingua.api.execute import execute
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.run.generate import generate, stream
-from interlingua.providers.named import LocalAdapter
+from interlingua.providers.adapter import LocalAdapter
 from interlingua.runtime.cancel import AbortController
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, RequestTimeoutError
 from interlingua.spec.messages import Message

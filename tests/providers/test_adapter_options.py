@@ -6,9 +6,8 @@ import pickle
 import pytest
 
 from interlingua.local import LocalServer
-from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter import HttpAdapter, OpenAIAdapter
 from interlingua.providers.adapter_options import check_settings
-from interlingua.providers.named import OpenAIAdapter
 from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.canned import CannedTransport

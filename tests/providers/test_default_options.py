@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from interlingua.client.client import Client
-from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.named import OpenAIAdapter
+from interlingua.providers.adapter import HttpAdapter, OpenAIAdapter
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition

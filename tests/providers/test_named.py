@@ -2,10 +2,10 @@
 
 import pytest
 
-from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.named import (
+from interlingua.providers.adapter import (
     AnthropicAdapter,
     GeminiAdapter,
+    HttpAdapter,
     LocalAdapter,
     OpenAIAdapter,
     OpenAICompatibleAdapter,

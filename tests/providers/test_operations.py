@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.named import AnthropicAdapter
+from interlingua.providers.adapter import AnthropicAdapter, HttpAdapter
 from interlingua.providers.operations import find_operation, offers, perform_script
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import ROWS

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from interlingua.client.metering import options_of
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cost import CostRange, price_range
-from interlingua.providers.media import load_files
+from interlingua.providers.media import load_files, mark_lost_files
 from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
-from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import UncheckedJson

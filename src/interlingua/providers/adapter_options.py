@@ -15,9 +15,14 @@ from interlingua import dialects
 from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.credentials import KeySource, check_source
-from interlingua.providers.endpoints import Endpoint
 from interlingua.providers.http_requests import join_headers
-from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
+from interlingua.providers.provider import (
+    Endpoint,
+    Provider,
+    add_scheme,
+    check_base_url,
+    check_dialect,
+)
 from interlingua.providers.rows import providers
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Transport

@@ -9,15 +9,27 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
+from interlingua.providers.provider import Provider, Signing, sign
 from interlingua.runtime.log import logger
-from interlingua.spec.errors import AuthenticationError, ConfigurationError, SDKError
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
+from interlingua.spec.defaults import Limits, Timeouts
+from interlingua.spec.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    SDKError,
+    UnsupportedError,
+)
+from interlingua.wire.sigv4 import AwsCredentials, sign_request
 
 _TIMEOUT = 60.0
 _LIFETIME = 300.0  # of a key whose end is not known; its maker often caches it itself
@@ -226,3 +238,136 @@ def check_source(source: Any) -> KeySource | AwsCredentials:
     raise ConfigurationError(
         "api_key must be a text, a callable that makes one, or AwsCredentials", setting="api_key"
     )
+
+
+# The transport that signs each request.
+
+
+_SIGNED = ("accept", "content-type")
+"""The headers that are part of a signature of AWS, besides those that begin with `x-amz`."""
+
+
+def sign_with(
+    inner: Transport,
+    credentials: Credentials,
+    row: Provider,
+    base_url: str,
+    places: Mapping[str, str],
+    signing: Signing,
+) -> Transport:
+    """A transport that signs the requests to this provider."""
+    region = places.get("region", "")
+    if signing == "sigv4" and not region:
+        variables = " or ".join(row.url_env.get("region", ()))
+        raise ConfigurationError(
+            f"{row.name}: a signature needs the region. Set {variables}, or pass "
+            'places={"region": "…"}',
+            setting="places",
+        )
+    return SignedTransport(
+        inner,
+        credentials,
+        row.token_signing or signing,
+        origin=_origin_of(base_url),
+        service=row.aws_service,
+        region=region,
+    )
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+class SignedTransport:
+    """
+    Adds the key to each request to its origin, and sends it through another transport.
+
+    A request to another host, such as a redirected download, is sent without a key.
+
+    After a 401 the request is sent once more with another key, if its body can be sent again. A
+    signature of AWS that ended is refused with a 403.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        credentials: Credentials,
+        signing: Signing,
+        *,
+        origin: str,
+        service: str = "",
+        region: str = "",
+    ) -> None:
+        self.inner = inner
+        self._credentials = credentials
+        self._signing: Signing = signing
+        self._origin = origin
+        self._service = service
+        self._region = region
+        self._refusals = (401, 403) if signing == "sigv4" else (401,)
+
+    @property
+    def timeouts(self) -> Timeouts | None:
+        """Those of the other transport."""
+        return getattr(self.inner, "timeouts", None)
+
+    @property
+    def limits(self) -> Limits | None:
+        """Those of the other transport."""
+        return getattr(self.inner, "limits", None)
+
+    def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
+        """Sign the request and send it."""
+        if _origin_of(request.url) != self._origin:
+            return self.inner.send(request)
+        return self._send(request)
+
+    async def close(self) -> None:
+        """Close the other transport."""
+        await self.inner.close()
+
+    @asynccontextmanager
+    async def _send(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        secret = await self._credentials.get()
+        async with self.inner.send(self._sign(request, secret)) as reply:
+            is_final = reply.status not in self._refusals or not self._credentials.can_renew
+            if is_final or not isinstance(request.body, bytes):
+                yield reply
+                return
+            other = await self._credentials.renew(secret)
+            if other.value == secret.value:
+                yield reply
+                return
+        async with self.inner.send(self._sign(request, other)) as reply:
+            yield reply
+
+    def _sign(self, request: HttpRequest, secret: Secret) -> HttpRequest:
+        value = secret.value
+        if isinstance(value, str):
+            return replace(request, headers={**request.headers, **sign(self._signing, value)})
+        if self._signing != "sigv4":
+            raise ConfigurationError(
+                "AwsCredentials are for a provider whose requests are signed, such as "
+                "bedrock_invoke",
+                setting="api_key",
+            )
+        if not isinstance(request.body, bytes):
+            raise UnsupportedError("a streamed body cannot be signed; pass it as bytes")
+        headers = {
+            name: text
+            for name, text in request.headers.items()
+            if name in _SIGNED or name.startswith("x-amz")
+        }
+        signed = sign_request(
+            request.method,
+            request.url,
+            headers,
+            request.body,
+            credentials=value,
+            service=self._service,
+            region=self._region,
+            now=datetime.now(UTC),
+        )
+        del signed["host"]  # the transport writes it
+        return replace(request, headers={**request.headers, **signed})

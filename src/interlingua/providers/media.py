@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from time import time
 from typing import Any, TypeVar
 
@@ -9,12 +10,12 @@ from msgspec.structs import replace
 
 from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
-from interlingua.providers.stored_files import refuse_lost_files
 from interlingua.spec.check import check_part
-from interlingua.spec.content import MEDIA_TYPES
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import SDKError, UnsupportedError
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.transport.media import (
@@ -24,6 +25,7 @@ from interlingua.transport.media import (
     load_media,
     load_media_async,
     refuse_files,
+    replace_media,
 )
 
 OperationInputType = TypeVar("OperationInputType", bound=OperationInput)
@@ -106,3 +108,44 @@ def bytes_only(profile: Profile) -> tuple[type[Media], ...]:
     """The types of parts that the server accepts as bytes but not as a URL."""
     kinds = kinds_without_urls(find_dialect(profile.dialect).FACTS, profile)
     return tuple(part for part in MEDIA_TYPES if part.kind in kinds)
+
+
+# Parts that refer to stored files: which of them a provider cannot use, and why.
+
+
+def mark_lost_files(request: Request, names: tuple[str, ...], now: float) -> Request:
+    """
+    The request with a mark on each part whose file is elsewhere or has expired.
+
+    `names` are the names of the provider, `now` is in seconds since 1970. `prepare` drops these
+    parts, and the loss policy decides what follows.
+    """
+
+    def is_lost(part: Media) -> bool:
+        return _loss(part, names, now) is not None
+
+    def mark(part: Media, _where: str) -> Media:
+        known = {**part.extra[STORED], LOST: _loss(part, names, now)}
+        return replace(part, extra={**part.extra, STORED: known})
+
+    return replace_media(request, is_lost, mark)
+
+
+def refuse_lost_files(request: Request, names: tuple[str, ...], now: float) -> None:
+    """Raise `UnsupportedError` if a part refers to a file that is elsewhere or has expired."""
+    for _, part in find_media(request, lambda each: _loss(each, names, now) is not None):
+        raise UnsupportedError(f"{names[0]} does not support {_loss(part, names, now)}.")
+
+
+def _loss(part: Image | Audio | Document, names: tuple[str, ...], now: float) -> str | None:
+    """What the provider cannot use; None if it can, or if nothing is known of the file."""
+    known = part.extra.get(STORED) if part.file_id is not None else None
+    if not isinstance(known, dict):
+        return None
+    owner, expires = known.get("provider"), known.get("expires_at")
+    if isinstance(owner, str) and owner not in names:
+        return f"a file that {owner} stores (upload it to {names[0]})"
+    if isinstance(expires, (int, float)) and expires <= now:
+        moment = datetime.fromtimestamp(expires, UTC)
+        return f"a file that expired at {moment:%Y-%m-%d %H:%M} UTC (upload it again)"
+    return None

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.providers.answer_check import read_error, reported_error
 from interlingua.providers.provider import Provider, find_dialect
-from interlingua.providers.reading import LARGE
+from interlingua.providers.replies import LARGE, read_error, reported_error
 from interlingua.providers.tariffs import Seller, Tariffs, price_answer
 from interlingua.providers.usage import estimate_embedding
 from interlingua.runtime.cancel import CancelScope

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interlingua.providers.provider import Provider, use_entry_points
-from interlingua.providers.row_tables import clouds, gateways, hosts, makers, servers
+from interlingua.providers.row_tables import clouds, hosts, makers, servers
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ROWS: tuple[Provider, ...] = (
     *makers.ROWS,
     *hosts.ROWS,
     *clouds.ROWS,
-    *gateways.ROWS,
+    *hosts.GATEWAYS,
     *servers.ROWS,
 )
 

@@ -12,7 +12,7 @@ from interlingua.api.objects import schema as object_schemas
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
-from interlingua.providers.named import LocalAdapter
+from interlingua.providers.adapter import LocalAdapter
 from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import (
     error,

@@ -14,7 +14,7 @@ from interlingua.api.objects.functions import stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.client import Client
-from interlingua.providers.named import AnthropicAdapter, GeminiAdapter
+from interlingua.providers.adapter import AnthropicAdapter, GeminiAdapter
 from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import (
     cut,

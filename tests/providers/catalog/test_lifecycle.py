@@ -10,10 +10,9 @@ import pytest
 from interlingua import Client, Request, generate, stream, tool
 from interlingua.catalog import list_models
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.catalog import lifecycle
-from interlingua.providers.catalog.lifecycle import lifecycle_notices, replacement
+from interlingua.providers.catalog import search
 from interlingua.providers.catalog.models import NOTICES, find_model
-from interlingua.providers.catalog.search import is_available
+from interlingua.providers.catalog.search import is_available, lifecycle_notices, replacement
 from interlingua.simulator import Simulator, error, serve_in_thread, text, tool_call
 
 
@@ -35,7 +34,7 @@ def test_every_model_that_ends_has_a_warning_and_no_other():
     """It names the model, what happens to it, and a model to use that has no end in sight."""
     today = date(2026, 11, 16)
     for model in list_models():
-        found = lifecycle._notices(model, model.id, today)
+        found = search._notices(model, model.id, today)
         near = model.retires is not None and model.retires <= date(2027, 11, 16)
         assert bool(found) == (model.deprecated or near), model.id
         for warning in found:
@@ -67,14 +66,14 @@ def test_a_model_to_use_instead_is_of_the_same_kind_and_tier(provider):
 )
 def test_the_sentence(today, sentence):
     """What, when, and what to do."""
-    (warning,) = lifecycle._notices(find_model("claude-sonnet-4-5"), "claude-sonnet-4-5", today)
+    (warning,) = search._notices(find_model("claude-sonnet-4-5"), "claude-sonnet-4-5", today)
 
     assert warning.message == f"{sentence}use claude-sonnet-5-5."
 
 
 def test_a_model_without_a_date():
     """It is deprecated, and no more is known."""
-    (warning,) = lifecycle._notices(
+    (warning,) = search._notices(
         find_model("claude-opus-4-1"), "claude-opus-4-1", date(2026, 11, 16)
     )
 
@@ -84,7 +83,7 @@ def test_a_model_without_a_date():
 def test_nothing_to_use_instead():
     """The advice is general."""
     lonely = msgspec.structs.replace(find_model("claude-opus-4-1"), provider="nobody")
-    (warning,) = lifecycle._notices(lonely, "m", date(2026, 11, 16))
+    (warning,) = search._notices(lonely, "m", date(2026, 11, 16))
 
     assert warning.message == "nobody:m is deprecated; choose another model."
 
@@ -149,7 +148,7 @@ def test_no_warning(provider, model):
 
 def test_names_of_strangers_do_not_fill_the_memory():
     """What is remembered has a limit."""
-    for number in range(lifecycle._MOST_NOTICES + 10):
+    for number in range(search._MOST_NOTICES + 10):
         lifecycle_notices("openai", f"made-up-{number}")
 
-    assert len(NOTICES) <= lifecycle._MOST_NOTICES
+    assert len(NOTICES) <= search._MOST_NOTICES

@@ -23,7 +23,7 @@ from interlingua.client.middleware.contract import (
     StreamNext,
 )
 from interlingua.prepare.history import HistoryScan
-from interlingua.providers.reading import LARGE
+from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.log import logger
 from interlingua.runtime.ulid import new_ulid

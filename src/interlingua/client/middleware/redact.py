@@ -30,7 +30,7 @@ from interlingua.client.middleware.redact_text import (
     put_back,
 )
 from interlingua.prepare.history import HistoryScan
-from interlingua.providers.reading import LARGE
+from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import (
     PART_TYPES,

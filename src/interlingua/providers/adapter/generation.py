@@ -17,19 +17,8 @@ from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter_options import unknown_owners
-from interlingua.providers.answer_check import (
-    UNCLEAR,
-    UNREADABLE,
-    WholeBody,
-    WholeDecoder,
-    check_answer,
-    check_body,
-    read_error,
-    read_json,
-    unreadable,
-)
-from interlingua.providers.catalog.lifecycle import lifecycle_notices
 from interlingua.providers.catalog.models import NOTICES
+from interlingua.providers.catalog.search import lifecycle_notices
 from interlingua.providers.cost import price_usage
 from interlingua.providers.http_requests import (
     DryRun,
@@ -38,11 +27,22 @@ from interlingua.providers.http_requests import (
     add_attempt_id,
     headers_for,
 )
-from interlingua.providers.media import gather_media
+from interlingua.providers.media import gather_media, mark_lost_files
 from interlingua.providers.profile_check import can_stream, check_window, refuse_losses, wrong_kind
 from interlingua.providers.provider import join_url
-from interlingua.providers.reading import LARGE, FrameBatches
-from interlingua.providers.stored_files import mark_lost_files
+from interlingua.providers.replies import (
+    LARGE,
+    UNCLEAR,
+    UNREADABLE,
+    FrameBatches,
+    WholeBody,
+    WholeDecoder,
+    check_answer,
+    check_body,
+    read_error,
+    read_json,
+    unreadable,
+)
 from interlingua.providers.tariffs import Tariffs, price_finish, unknown_price
 from interlingua.providers.uploads import check_request_size
 from interlingua.providers.usage import estimate_finish, estimate_response

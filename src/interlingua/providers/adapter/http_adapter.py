@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter.operations import Operations
-from interlingua.providers.adapter_options import RowSettings
+from interlingua.providers.adapter_options import AdapterSettings, RowSettings
 from interlingua.providers.credentials import Key
 from interlingua.providers.http_requests import DryRun, Ready, with_defaults
 from interlingua.providers.operations import name_models
@@ -299,3 +300,59 @@ class HttpAdapter:
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
         """Tell whether the model supports this mode of tool choice; None if it is unknown."""
         return self.configuration.supports_tool_choice(mode, model)
+
+
+# One adapter class for each well-known provider.
+
+
+class _NamedAdapter(HttpAdapter):
+    _row: ClassVar[str]
+
+    def __init__(self, api_key: Key | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__(self._row, api_key, **settings)
+
+
+class OpenAIAdapter(_NamedAdapter):
+    """OpenAI, through its Responses API."""
+
+    _row = "openai"
+
+
+class AnthropicAdapter(_NamedAdapter):
+    """Anthropic, through its Messages API."""
+
+    _row = "anthropic"
+
+
+class GeminiAdapter(_NamedAdapter):
+    """Gemini, through its own API."""
+
+    _row = "gemini"
+
+
+class OpenAICompatibleAdapter(_NamedAdapter):
+    """Any server that speaks Chat Completions; its `base_url` includes the version."""
+
+    _row = "openai_compatible"
+
+
+class LocalAdapter(HttpAdapter):
+    """
+    llama.cpp with a small model, or with any GGUF file: no key, no network.
+
+    Its server starts with the first request.
+
+        adapter = LocalAdapter()
+        response = await adapter.complete(Request(messages="Hello"))
+
+    The server speaks three dialects; `dialect=` chooses another one than Chat Completions.
+    """
+
+    def __init__(
+        self,
+        gguf: str | Path | None = None,
+        *,
+        server: LocalServer | None = None,
+        **settings: Unpack[AdapterSettings],
+    ) -> None:
+        super().__init__("local", None, gguf=gguf, server=server, **settings)

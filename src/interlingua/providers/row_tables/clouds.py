@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.providers.endpoints import DerivedPlace, Endpoint
-from interlingua.providers.provider import Provider, SizeLimits
+from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
 from interlingua.providers.row_tables.builders import (
     BATCH,
     CHAT,

@@ -8,7 +8,7 @@ import pytest
 
 from interlingua import dialects
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.answer_check import reported_error
+from interlingua.providers.replies import reported_error
 from interlingua.spec.errors import (
     AuthenticationError,
     DecodeError,
