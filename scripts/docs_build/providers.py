@@ -7,7 +7,7 @@ from pathlib import Path
 from docs_build import pages
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.provider import Provider
-from interlingua.providers.row_tables import clouds, gateways, hosts, makers, servers
+from interlingua.providers.row_tables import clouds, hosts, makers, servers
 from interlingua.providers.row_tables.builders import RECORDED
 
 PAGE = pages.DOCS / "providers.md"
@@ -15,7 +15,7 @@ KINDS = {
     "makers": makers.ROWS,
     "hosts": hosts.ROWS,
     "clouds": clouds.ROWS,
-    "gateways": gateways.ROWS,
+    "gateways": hosts.GATEWAYS,
     "servers": servers.ROWS,
 }
 DIALECTS = {
