@@ -62,6 +62,34 @@ def ask(url, prompt="Hi."):
         return client.complete(Request(model="anthropic:claude-haiku-4-5", messages=prompt))
 
 
+def test_the_laws_are_checked_on_what_was_recorded(program, bare, tmp_path):
+    """The traffic of the vendors' SDKs is checked in each dialect, without a key."""
+    (tmp_path / "p.py").write_text(PROGRAM)
+    program.run("record", "calls.json", "--", sys.executable, "p.py", "Hi.")
+
+    checked = bare.run("check", "--recordings", "calls.json", "--json")
+    of_one = bare.run("check", "anthropic_messages", "--recordings", ".", "--json")
+
+    assert (checked.returncode, checked.stderr) == (0, "")
+    reports = json.loads(checked.stdout)
+    found = [(each["dialect"], each["cases"], each["percent"]) for each in reports]
+    assert found == [("anthropic_messages", 1, 100), ("openai_responses", 1, 100)]
+    assert [each["dialect"] for each in json.loads(of_one.stdout)] == ["anthropic_messages"]
+
+
+def test_recordings_without_an_answer_are_refused(program, bare):
+    """With the exchanges that no law is about, and with the options that do not go together."""
+    program.run("record", "calls.json", *LIGHTLY, "Hi.")
+
+    none = bare.run("check", "gemini_generate", "--recordings", "calls.json")
+    both = bare.run("check", "--recordings", "calls.json", "--cases", ".")
+
+    assert none.returncode != 0
+    assert "calls.json has no exchange in which a model answers" in none.stderr
+    assert both.returncode == 2
+    assert "--recordings goes with none of" in both.stderr
+
+
 def test_a_program_is_recorded_and_replayed(program, bare, tmp_path):
     """The vendors' SDKs get the same answers without network and keys, and no key is stored."""
     (tmp_path / "p.py").write_text(PROGRAM)

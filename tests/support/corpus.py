@@ -1,4 +1,15 @@
-"""The recorded exchanges, where they are at hand."""
+"""
+The recorded exchanges, where they are at hand: the folder that `INTERLINGUA_CORPUS` names.
+
+It has a file `NAME.jsonl.gz` for each dialect (`FILES`), and more for embeddings, images, videos,
+batches, files and models. Each line is an exchange: `id`, `host_provider`, `method`, `path`,
+`request_headers`, `request_body` (JSON), `status`, `response_headers`, and the reply as
+`response_body` (JSON) or `response_text` with `response_format` (`sse`, `json-array`, `jsonl`,
+`text`). One that is marked `suspect` is left out.
+
+The recordings of `interlingua record` have another form; `interlingua check --recordings` reads
+them.
+"""
 
 import functools
 import gzip

@@ -16,12 +16,14 @@ from interlingua.cli.output import FAILED, BadInput, Output, fold, paint, with_o
 from interlingua.cli.tables import GREEN, RED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from interlingua.cli.progress import Progress
+    from interlingua.conformance.laws import Law
     from interlingua.conformance.report import Report
 
 _TITLE = "Checking"
+_SHOWN = 3
 _match_failed = re.compile(r"  .* passed +[1-9]\d* failed").match
 
 
@@ -30,7 +32,12 @@ _match_failed = re.compile(r"  .* passed +[1-9]\d* failed").match
 @click.option(
     "--cases",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of recorded exchanges for the dialect; without it, the dialect writes its own.",
+    help="A folder of cases for the dialect; without it, the dialect writes its own.",
+)
+@click.option(
+    "--recordings",
+    type=click.Path(exists=True, path_type=Path),
+    help="Check the dialects on a file of `interlingua record`, or on a folder of such files.",
 )
 @click.option("--adapter", help="Check the adapter of this provider, such as `openai`.")
 @click.option("--endpoint", metavar="URL", help="Check a running server at this base URL.")
@@ -54,6 +61,7 @@ def command(
     dialects: tuple[str, ...],
     *,
     cases: Path | None,
+    recordings: Path | None,
     adapter: str | None,
     endpoint: str | None,
     junit: Path | None,
@@ -66,15 +74,20 @@ def command(
 
     \b
     interlingua check DIALECT
+    interlingua check --recordings calls.json
     interlingua check --adapter anthropic -m claude-haiku-4-5
     interlingua check --endpoint http://127.0.0.1:8080 --dialect DIALECT -m my-model
     """
     if (adapter is not None) + (endpoint is not None) + bool(dialects) > 1:
         raise click.UsageError("Give DIALECTS, or --adapter, or --endpoint: one of them.")
+    if recordings is not None and (cases, adapter, endpoint) != (None, None, None):
+        raise click.UsageError("--recordings goes with none of --cases, --adapter and --endpoint.")
     if endpoint is not None:
         reports = [_check_endpoint(out, endpoint, **options)]
     elif adapter is not None:
         reports = [_check_adapter(out, adapter, options["model"], options["only"])]
+    elif recordings is not None:
+        reports = _check_recordings(out, dialects, recordings, options["only"])
     else:
         reports = _check_dialects(out, dialects, cases, options["only"])
     return _show(out, reports, junit)
@@ -87,9 +100,7 @@ def _check_dialects(
     from interlingua.conformance.laws import LAWS, check, read_cases, sample_cases
     from interlingua.providers.provider import find_dialect
 
-    laws = {name: law for name, law in LAWS.items() if not only or name in only}
-    if unknown := set(only) - set(LAWS):
-        raise click.UsageError(f"No law {min(unknown)!r}. There are {', '.join(LAWS)}.")
+    laws = _chosen(LAWS, only)
     found = [find_dialect(name) for name in chosen or dialects.names()]
     if folder is not None and len(found) > 1:
         raise click.UsageError("--cases are recorded in one dialect: name it.")
@@ -102,6 +113,36 @@ def _check_dialects(
             reports.append(check(each, sample_cases(each) if cases is None else cases, laws))
             progress.step()
     return reports
+
+
+def _check_recordings(
+    out: Output, chosen: tuple[str, ...], path: Path, only: tuple[str, ...]
+) -> list[Report]:
+    from interlingua.conformance.laws import check
+    from interlingua.conformance.recordings import RECORDED_LAWS, read_recordings
+    from interlingua.providers.provider import find_dialect
+
+    laws = _chosen(RECORDED_LAWS, only)
+    names = {find_dialect(name).NAME for name in chosen}
+    cases, skipped = read_recordings(path)
+    found = {name: cases[name] for name in sorted(cases) if not names or name in names}
+    if skipped:
+        out.note(f"{len(skipped)} exchanges have no law: {', '.join(skipped[:_SHOWN])}.")
+    if not found:
+        wanted = f" in {', '.join(chosen)}" if chosen else ""
+        raise BadInput(f"--recordings: {path} has no exchange in which a model answers{wanted}.")
+    reports = []
+    with out.progress(_TITLE, len(found)) as progress:
+        for name, recorded in found.items():
+            reports.append(check(find_dialect(name), recorded, laws))
+            progress.step()
+    return reports
+
+
+def _chosen(laws: Mapping[str, Law], only: tuple[str, ...]) -> dict[str, Law]:
+    if unknown := set(only) - set(laws):
+        raise click.UsageError(f"No law {min(unknown)!r}. There are {', '.join(laws)}.")
+    return {name: law for name, law in laws.items() if not only or name in only}
 
 
 def _check_adapter(out: Output, name: str, model: str, only: tuple[str, ...]) -> Report:

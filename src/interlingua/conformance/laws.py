@@ -9,6 +9,7 @@ is a violation too.
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -376,7 +377,7 @@ def check(dialect: Dialect, cases: Iterable[Case], laws: Mapping[str, Law] | Non
 
 def _check_case(dialect: Dialect, case: Case, name: str, law: Law) -> list[Violation] | None:
     """What breaks one law in one case; None if the case has nothing that the law is about."""
-    applies = _APPLIES.get(law)
+    applies = _APPLIES.get(inspect.unwrap(law))
     if applies is not None and not applies(case):
         return None
     details = _run(law, dialect, case)
