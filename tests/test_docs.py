@@ -294,6 +294,7 @@ MODULES = (
     "interlingua.conformance.endpoint",
     "interlingua.conformance.laws",
     "interlingua.conformance.plugin",
+    "interlingua.conformance.recordings",
     "interlingua.conformance.report",
     "interlingua.conformance.canonical",
     "interlingua.conformance.strategies",
