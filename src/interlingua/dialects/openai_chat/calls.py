@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from interlingua.dialects.openai_chat.content import decode_content
 from interlingua.dialects.openai_chat.facts import (
@@ -23,10 +23,10 @@ from interlingua.dialects.openai_chat.facts import (
     complete,
     extra_for,
     take_usual,
-    text_of,
-    without_none,
 )
+from interlingua.dialects.openai_shared import without_none
 from interlingua.spec.content import (
+    Json,
     Opaque,
     Part,
     Text,
@@ -37,7 +37,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.events import StreamEvent
 from interlingua.streams.segments import ToolCallSegment
-from interlingua.wire.fields import Fields, extra_of, wrong_type
+from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
 
 MakeId: TypeAlias = Callable[[], str]
@@ -70,9 +70,7 @@ def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
     return parts
 
 
-def _decode_call(
-    item: UncheckedJson, path: str, make_id: MakeId, mark: str, *, strict: bool
-) -> Part:
+def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: bool) -> Part:
     if strict and not isinstance(item, dict):
         raise wrong_type(path, "an object", item)
     if not isinstance(item, dict) or item.get("type") not in _TYPES:
@@ -107,12 +105,12 @@ def _decode_call(
     )
 
 
-def opaque_call(item: UncheckedJson) -> Opaque:
+def opaque_call(item: Json) -> Opaque:
     """An item of `tool_calls` that is not a call we can decode."""
     return Opaque(dialect=NAME, data=item, extra={NAME: {SENT_AS: "tool_call"}})
 
 
-def _take_id(unread: dict[str, UncheckedJson], field: str, mark: str) -> str:
+def _take_id(unread: dict[str, Json], field: str, mark: str) -> str:
     """The id; if it is missing, the mark keeps what the field had instead."""
     value = unread.get(field)
     if not isinstance(value, str) or not value:
@@ -121,7 +119,7 @@ def _take_id(unread: dict[str, UncheckedJson], field: str, mark: str) -> str:
     return text_of(value)
 
 
-def encode_call(call: ToolCall, *, answer: bool) -> dict[str, UncheckedJson]:
+def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Json]:
     """
     One item of `tool_calls`.
 
@@ -132,9 +130,12 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, UncheckedJson]:
     if not extra:
         raw = call.raw_arguments
         text = dump_text(call.arguments) if raw is None else raw
-        inner = {"name": call.name, ARGUMENTS[call.type]: text}
-        return {"id": call.id, "type": call.type, call.type: inner}
-    inner = {"name": call.name, **_encode_arguments(call, extra)}
+        return {
+            "id": call.id,
+            "type": call.type,
+            call.type: {"name": call.name, ARGUMENTS[call.type]: text},
+        }
+    inner: dict[str, Json] = {"name": call.name, **_encode_arguments(call, extra)}
     kind = {} if "type" in extra else {"type": call.type}
     wire = complete({"id": call.id, **kind, call.type: inner}, call)
     if POSITION in extra:
@@ -146,9 +147,7 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, UncheckedJson]:
     return wire
 
 
-def _encode_arguments(
-    call: ToolCall, extra: Mapping[str, UncheckedJson]
-) -> dict[str, UncheckedJson]:
+def _encode_arguments(call: ToolCall, extra: Mapping[str, Json]) -> dict[str, Json]:
     field = ARGUMENTS[call.type]
     raw = call.raw_arguments
     inner = extra.get(call.type)
@@ -168,7 +167,7 @@ def decode_result(fields: Fields, next_id: MakeId, *, legacy: bool) -> ToolResul
         raise wrong_type(fields.at("tool_call_id"), "a string", call_id)
     call_id = _take_id(unread, "tool_call_id", SENT) or next_id()
     missing = absent(unread, "content")
-    content: UncheckedJson = decode_content(fields)
+    content: str | tuple[Part, ...] = decode_content(fields)
     match content:
         case (Text(text=text, extra=text_extra),) if not text_extra:
             content = text
@@ -181,13 +180,13 @@ def decode_result(fields: Fields, next_id: MakeId, *, legacy: bool) -> ToolResul
     return ToolResult(tool_call_id=call_id, content=content, name=name, extra=extra)
 
 
-def encode_result(result: ToolResult, content: UncheckedJson) -> dict[str, UncheckedJson]:
+def encode_result(result: ToolResult, content: Json) -> dict[str, Json]:
     """The message for a result, given its encoded content."""
     extra = extra_of(result, NAME)
     if not extra:
         return {"role": "tool", "tool_call_id": result.tool_call_id, "content": content}
     role = LEGACY_RESULT if extra.get(SENT_AS) == LEGACY_RESULT else "tool"
-    wire = {"role": role, "tool_call_id": result.tool_call_id}
+    wire: dict[str, Json] = {"role": role, "tool_call_id": result.tool_call_id}
     if role == LEGACY_RESULT:
         wire |= without_none(name=result.name)
     if content or "content" not in extra:
@@ -199,19 +198,19 @@ def encode_result(result: ToolResult, content: UncheckedJson) -> dict[str, Unche
     return wire
 
 
-def number_call(call: UncheckedJson, index: int) -> UncheckedJson:
+def number_call(call: Json, index: int) -> Json:
     """A call of a whole message as one of a delta, where `index` says which call it is."""
     return {**call, "index": index} if isinstance(call, dict) else call
 
 
-def unnumber_call(call: UncheckedJson) -> UncheckedJson:
+def unnumber_call(call: Json) -> Json:
     """The reverse of `number_call`."""
     if not isinstance(call, dict):
         return call
     return {name: call[name] for name in call if name != "index"}
 
 
-def is_call(item: UncheckedJson) -> bool:
+def is_call(item: UncheckedJson) -> TypeGuard[dict[str, Json]]:
     """Whether an item of a delta's `tool_calls` can be a fragment of a call."""
     if not isinstance(item, dict) or item.get("type") not in _TYPES:
         return False
@@ -234,14 +233,14 @@ class CallAssembler:
         self._last: _Call | None = None
         self.calls: list[_Call] = []
 
-    def feed(self, item: dict[str, UncheckedJson], *, is_first: bool) -> list[StreamEvent]:
+    def feed(self, item: dict[str, Json], *, is_first: bool) -> list[StreamEvent]:
         """Add one item of `tool_calls`; `is_first` says that it is the first in its chunk."""
         fragment = _Fragment(item)
         call = self._find(fragment, is_first=is_first)
         self._last = call = call or self._open(fragment)
         return call.feed(fragment)
 
-    def feed_plain(self, items: list[UncheckedJson]) -> StreamEvent | None:
+    def feed_plain(self, items: list[Json]) -> StreamEvent | None:
         """Fast path: one fragment of the arguments of a call that has started; otherwise None."""
         item = items[0] if len(items) == 1 else None
         if type(item) is not dict or len(item) != 2 or type(item.get("index")) is not int:
@@ -255,7 +254,7 @@ class CallAssembler:
         self._last = call
         return call.segment.delta(text)
 
-    def feed_legacy(self, function: dict[str, UncheckedJson]) -> list[StreamEvent]:
+    def feed_legacy(self, function: dict[str, Json]) -> list[StreamEvent]:
         """Add a fragment of `function_call`; a message has only one."""
         fragment = _Fragment({"function": function, SENT_AS: LEGACY})
         fragment.index = LEGACY
@@ -298,7 +297,7 @@ class _Fragment:
 
     __slots__ = ("arguments", "extra", "id", "index", "kind", "name")
 
-    def __init__(self, item: dict[str, UncheckedJson]) -> None:
+    def __init__(self, item: dict[str, Json]) -> None:
         index, function, custom = item.get("index"), item.get("function"), item.get("custom")
         self.index: int | str | None = index if isinstance(index, int) else None
         self.id = text_of(item.get("id"))
@@ -327,7 +326,7 @@ class _Call:
         self._kind = fragment.kind
         self._make_id = make_id
         self._next_index = next_index
-        self._extra: dict[str, UncheckedJson] = {}
+        self._extra: dict[str, Json] = {}
         self._waiting: list[str] = []
         self.segment: ToolCallSegment | None = None
         # how many pieces of the arguments `is_complete` has scanned, and its state after them

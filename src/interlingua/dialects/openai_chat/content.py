@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypedDict, assert_never
 
 import msgspec
 
@@ -21,17 +21,18 @@ from interlingua.dialects.openai_chat.facts import (
     WITHOUT,
     ChatQuirks,
     absent,
+    append_items,
     complete,
     extra_for,
     mark_of,
-    text_of,
-    without_none,
 )
+from interlingua.dialects.openai_shared import without_none
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,
     Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -39,11 +40,10 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
-    UncheckedJson,
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, wrong_type
+from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
 from interlingua.wire.media import (
     decode_base64,
@@ -57,6 +57,14 @@ _ADDRESS = ("http:", "https:")
 _AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {"audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3"}
 _OPEN_TAG, _CLOSE_TAG = "<think>", "</think>"
+
+
+class _Source(TypedDict, total=False):
+    """The arguments of a media part that say where its content is."""
+
+    url: str
+    data: bytes
+    media_type: str | None
 
 
 def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
@@ -82,7 +90,7 @@ def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
     return parts
 
 
-def _decode_list(content: list[UncheckedJson], fields: Fields, *, user: bool) -> tuple[Part, ...]:
+def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Part, ...]:
     if not fields.strict:
         parts = [read_part(item) for item in content]
         if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
@@ -97,19 +105,19 @@ def _decode_list(content: list[UncheckedJson], fields: Fields, *, user: bool) ->
     return tuple(parts)
 
 
-def decode_parsed(content: dict[str, UncheckedJson]) -> Text:
+def decode_parsed(content: dict[str, Json]) -> Text:
     """Structured output that a server sent as an object instead of as text."""
     return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
 
 
-def encode_parsed(part: Part) -> dict[str, UncheckedJson] | None:
+def encode_parsed(part: Part) -> dict[str, Json] | None:
     """The reverse of `decode_parsed`; None for any other part, or if it is no object any more."""
     if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
         return None
     return loads_object(part.text) if part.text else None
 
 
-def decode_part(block: UncheckedJson, path: str = "") -> Part:
+def decode_part(block: Json, path: str = "") -> Part:
     """One content part; an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content part", block)
@@ -122,7 +130,7 @@ def decode_part(block: UncheckedJson, path: str = "") -> Part:
     return decode(fields) or Opaque(dialect=NAME, data=block)
 
 
-def read_part(block: UncheckedJson) -> Part:
+def read_part(block: Json) -> Part:
     """One content part of a response: one with invalid fields is carried verbatim too."""
     try:
         return decode_part(block)
@@ -192,7 +200,7 @@ def _decode_file(fields: Fields) -> Part | None:
 def _decode_video(fields: Fields) -> Part | None:
     match fields.take("video_url"):
         case {"url": str(url), **rest}:
-            source = {"media_type": media_type_for(b"", url, "video/mp4"), **_source(url)}
+            source: _Source = {"media_type": media_type_for(b"", url, "video/mp4"), **_source(url)}
             extra = extra_for(fields.left, sent_as="video_url", video_url=rest)
             return Document(**source, extra=extra)
     return None
@@ -236,7 +244,7 @@ _DECODERS: dict[str, _Decode] = {
 }
 
 
-def _source(url: str) -> dict[str, UncheckedJson]:
+def _source(url: str) -> _Source:
     """The bytes if `url` is a data URL that can be rebuilt from them, otherwise the URL."""
     inline = parse_data_url(url)
     if inline is None or inline[1] is None or make_data_url(*inline) != url:
@@ -255,7 +263,7 @@ def _audio_format(media_type: str) -> str:
 
 def encode_part(
     part: Part, warnings: WarningList, quirks: ChatQuirks = DEFAULT_QUIRKS
-) -> UncheckedJson | None:
+) -> Json | None:
     """
     The content part for a part; None, and a warning, if there is none.
 
@@ -276,7 +284,8 @@ def encode_part(
             return encode_thinking_part(part)
         case Opaque():
             if part.dialect == NAME:
-                return part.data
+                data: Json = part.data
+                return data
             warnings.add_here("foreign_block_dropped", owner=part.dialect)
         case ToolCall() | ToolResult():
             place = "in this message"
@@ -286,15 +295,15 @@ def encode_part(
     return None
 
 
-def encode_text(part: Text) -> dict[str, UncheckedJson]:
+def encode_text(part: Text) -> dict[str, Json]:
     """A text as a content part."""
-    item: dict[str, UncheckedJson] = {"type": "text", "text": part.text}
+    item: dict[str, Json] = {"type": "text", "text": part.text}
     return complete(item, part) if part.extra else item
 
 
 def _encode_media(
     part: Image | Audio | Document, warnings: WarningList, quirks: ChatQuirks
-) -> dict[str, UncheckedJson] | str:
+) -> dict[str, Json] | str:
     """The content part, or the name of what the server does not support."""
     if isinstance(part, Audio):
         return _encode_audio(part, quirks)
@@ -308,7 +317,7 @@ def _encode_media(
     return complete({"type": "image_url", "image_url": image}, part)
 
 
-def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, UncheckedJson] | str:
+def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Json] | str:
     if mark_of(part, SENT_AS) == "text":
         text = part.url if part.data is None else encode_base64(part.data)
         return complete({"type": "input_audio", "input_audio": text}, part)
@@ -327,7 +336,7 @@ def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, UncheckedJson] |
 
 def _encode_document(
     part: Document, warnings: WarningList, quirks: ChatQuirks
-) -> dict[str, UncheckedJson] | str:
+) -> dict[str, Json] | str:
     form = mark_of(part, SENT_AS)
     url = _url_of(part, "application/pdf")
     if form == "video_url":
@@ -344,8 +353,9 @@ def _encode_document(
     if url is None or not (url.startswith("data:") or form == "file_data"):
         return "a document without a source" if url is None else "documents by URL"
     block = complete({"type": "file", "file": {"file_data": url, **file}}, part)
-    if not mark_of(part, WITHOUT):
-        block["file"].setdefault("filename", "document.pdf")  # required beside `file_data`
+    inner = block["file"]
+    if isinstance(inner, dict) and not mark_of(part, WITHOUT):
+        inner.setdefault("filename", "document.pdf")  # required beside `file_data`
     return block
 
 
@@ -367,7 +377,7 @@ def decode_images(fields: Fields) -> list[Part]:
     return images
 
 
-def read_images(items: UncheckedJson) -> list[Part]:
+def read_images(items: Json) -> list[Part]:
     """The images of a list; empty if it is no list, or if an item is something else."""
     parts = [read_part(item) for item in items] if isinstance(items, list) else []
     if not all(isinstance(part, Image) for part in parts):
@@ -378,14 +388,14 @@ def read_images(items: UncheckedJson) -> list[Part]:
     ]
 
 
-def encode_image(part: Part) -> UncheckedJson | None:
+def encode_image(part: Part) -> Json | None:
     """An item of `images`; None if the part is not an image or cannot be encoded."""
     return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
 def encode_item(
     part: Part, warnings: WarningList, quirks: ChatQuirks, *, media: bool
-) -> list[UncheckedJson]:
+) -> list[Json]:
     """The content part for a part, as a list; empty if there is none. `media`: they may be here."""
     if isinstance(part, MEDIA_TYPES) and not media and not mark_of(part, IN_PLACE):
         warnings.media_dropped(part.kind, f"{part.kind} outside user messages")
@@ -395,7 +405,7 @@ def encode_item(
     return [] if item is None and not is_own else [item]
 
 
-def join_content(items: list[UncheckedJson], *, flat: bool = False) -> UncheckedJson:
+def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """`content`: a string for no part or one plain text; `flat` joins several texts too."""
     if len(items) == 1:
         text = _plain_text(items[0])
@@ -407,7 +417,7 @@ def join_content(items: list[UncheckedJson], *, flat: bool = False) -> Unchecked
     return items
 
 
-def _plain_text(item: UncheckedJson) -> str | None:
+def _plain_text(item: Json) -> str | None:
     # a match statement would read better, but takes ten times as long
     if type(item) is dict and len(item) == 2 and item.get("type") == "text":
         text = item.get("text")
@@ -427,7 +437,7 @@ def decode_thinking(fields: Fields) -> Thinking | None:
     text, names = thinking_text(fields.left)
     for name in names:
         del fields.left[name]
-    extra: dict[str, UncheckedJson] = {FIELDS: names}
+    extra: dict[str, Json] = {FIELDS: names}
     details = fields.left.get(DETAILS)
     if isinstance(details, list) and details:
         extra[DETAILS] = fields.take(DETAILS)
@@ -437,7 +447,7 @@ def decode_thinking(fields: Fields) -> Thinking | None:
     return Thinking(text=text, extra={NAME: extra})
 
 
-def thinking_text(message: Mapping[str, UncheckedJson]) -> tuple[str, list[str]]:
+def thinking_text(message: Mapping[str, Json]) -> tuple[str, list[str]]:
     """
     The text of the thinking, and the names of the fields that hold it.
 
@@ -453,7 +463,7 @@ def thinking_text(message: Mapping[str, UncheckedJson]) -> tuple[str, list[str]]
     return text, names
 
 
-def details_text(details: Sequence[UncheckedJson]) -> str:
+def details_text(details: Sequence[Json]) -> str:
     """The readable text in `reasoning_details`."""
     return "".join(
         text_of(detail.get("text") or detail.get("summary"))
@@ -485,7 +495,7 @@ class TagSplitter:
         self._waiting = ""  # what may be the start of a tag
         self.is_past: bool = False
         """Whether all that follows is text."""
-        self.tags: dict[str, UncheckedJson] | None = None
+        self.tags: dict[str, Json] | None = None
         """The value of the mark `TAGS`; None if there are no tags."""
 
     @property
@@ -531,7 +541,7 @@ class TagSplitter:
         return [(self.tags is not None, text)] if text else []
 
 
-def encode_thinking(part: Thinking, message: dict[str, UncheckedJson]) -> list[UncheckedJson]:
+def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
     """Append thinking to the fields of `message` that it came from, or return its content part."""
     extra = extra_of(part, NAME)
     if isinstance(extra.get(TAGS), dict):
@@ -540,24 +550,24 @@ def encode_thinking(part: Thinking, message: dict[str, UncheckedJson]) -> list[U
     if extra.get(SENT_AS) == "part":
         return [encode_thinking_part(part)]
     for name in thinking_fields(extra):
-        message[name] = message.get(name, "") + part.text
+        message[name] = text_of(message.get(name)) + part.text
     if isinstance(extra.get(DETAILS), list):
-        message[DETAILS] = [*message.get(DETAILS, ()), *extra[DETAILS]]
+        append_items(message, DETAILS, *extra[DETAILS])
     return []
 
 
-def encode_thinking_part(part: Thinking) -> dict[str, UncheckedJson]:
+def encode_thinking_part(part: Thinking) -> dict[str, Json]:
     """Thinking as a content part, as Mistral sends it."""
     chunks = extra_of(part, NAME).get("thinking", thinking_chunks(part.text))
     return complete({"type": "thinking", "thinking": chunks}, part)
 
 
-def thinking_chunks(text: str) -> list[dict[str, UncheckedJson]]:
+def thinking_chunks(text: str) -> list[dict[str, Json]]:
     """The usual value of `thinking` in a content part."""
     return [{"type": "text", "text": text}]
 
 
-def thinking_fields(extra: Mapping[str, UncheckedJson]) -> list[str]:
+def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
     """The fields that the text of a thinking part is written to."""
     names = extra.get(FIELDS)
     if not isinstance(names, list):
@@ -565,6 +575,6 @@ def thinking_fields(extra: Mapping[str, UncheckedJson]) -> list[str]:
     return [name for name in names if name in REASONING_FIELDS]
 
 
-def tags_around(tags: Mapping[str, UncheckedJson]) -> tuple[str, str]:
+def tags_around(tags: Mapping[str, Json]) -> tuple[str, str]:
     """The text before thinking in tags, and after it."""
     return f"{tags.get('before') or ''}{_OPEN_TAG}", _CLOSE_TAG if tags.get("closed", True) else ""

@@ -35,18 +35,17 @@ from interlingua.dialects.openai_chat.facts import (
     ChatQuirks,
     extra_for,
     quirks_of,
-    text_of,
 )
 from interlingua.dialects.openai_chat.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.spec.content import Part, Refusal, Text, Thinking, UncheckedJson
+from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
-from interlingua.wire.fields import extra_of, merge
+from interlingua.wire.fields import extra_of, merge, text_of
 from interlingua.wire.tool_calls import call_ids, counting_ids
 
 _KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THINKING_FIELDS))
@@ -68,12 +67,12 @@ class Decoder:
         self._reasoning_inside = quirks.reasoning_in_output
         # The last chunk without its choices, and its choice without its delta. Nearly every
         # chunk is equal in both, so that only its delta must be read.
-        self._last_envelope: dict[str, UncheckedJson] | None = None
-        self._last_choice: dict[str, UncheckedJson] | None = None
-        self._start: dict[str, UncheckedJson] = {}
-        self._late: dict[str, UncheckedJson] = {}
-        self._choice: dict[str, UncheckedJson] = {}
-        self._others: list[UncheckedJson] = []
+        self._last_envelope: dict[str, Json] = {}
+        self._last_choice: dict[str, Json] | None = None
+        self._start: dict[str, Json] = {}
+        self._late: dict[str, Json] = {}
+        self._choice: dict[str, Json] = {}
+        self._others: list[Json] = []
         self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
         self._early: list[StreamEvent] = []  # events before the start
         self._started = False
@@ -81,7 +80,7 @@ class Decoder:
         self._finish: str | None = None
         self._has_finish = False
         self._has_last_usage = False
-        self._usage: dict[str, UncheckedJson] | None = None
+        self._usage: dict[str, Json] | None = None
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
@@ -111,7 +110,7 @@ class Decoder:
         raise StreamError("the stream ended before [DONE]")
 
     def _feed_chunk(
-        self, frame: Frame, data: dict[str, UncheckedJson], choices: UncheckedJson
+        self, frame: Frame, data: dict[str, Json], choices: UncheckedJson
     ) -> list[StreamEvent]:
         """A chunk whose envelope or choice is not equal to the last one."""
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
@@ -127,7 +126,7 @@ class Decoder:
         events: list[StreamEvent] = []
         if isinstance(choices, list) and choices:
             events += self._begin()
-            others: list[UncheckedJson] = []
+            others: list[Json] = []
             for choice in choices:
                 if isinstance(choice, dict) and choice.get("index") in (None, 0):
                     events += self._feed_choice(choice)
@@ -139,7 +138,7 @@ class Decoder:
         self._has_last_usage = self._has_last_usage or (self._has_finish and bool(usage))
         return events
 
-    def _feed_envelope(self, envelope: dict[str, UncheckedJson]) -> None:
+    def _feed_envelope(self, envelope: dict[str, Json]) -> None:
         """Fields before the start go to the start event; later new values to the end."""
         if not self._started:
             unread = ("usage", *_PADDING)
@@ -230,16 +229,17 @@ class Decoder:
         return [*events, finish]
 
 
-def _grow(known: dict[str, UncheckedJson], name: str, value: UncheckedJson) -> None:
+def _grow(known: dict[str, Json], name: str, value: Json) -> None:
     """Add a field of a delta: lists grow, objects merge, otherwise the last value wins."""
     before = known.get(name)
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
     elif isinstance(before, dict) and isinstance(value, dict):
-        known[name] = merge(before, value)
+        merged = merge(before, value)
         for field in ("data", "transcript") if name == "audio" else ():  # sent in fragments
             if field in before and field in value:
-                known[name][field] = text_of(before[field]) + text_of(value[field])
+                merged[field] = text_of(before[field]) + text_of(value[field])
+        known[name] = merged
     elif value is not None or name not in known:
         known[name] = list(value) if isinstance(value, list) else value
 
@@ -255,7 +255,7 @@ class PartAssembler:
     def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
         self.text: TextSegment | None = None
         """The open text, to which a plain delta can be added directly."""
-        self.extra: dict[str, UncheckedJson] = {}
+        self.extra: dict[str, Json] = {}
         """Unread fields of the message."""
         self.count: int = 0
         """The number of parts so far."""
@@ -322,7 +322,7 @@ class PartAssembler:
         self.count += 1
         return self.count - 1
 
-    def _is_filled(self, name: str, value: UncheckedJson, wanted: type) -> bool:
+    def _is_filled(self, name: str, value: Json, wanted: type) -> bool:
         """Whether a field has a value of the wanted type; if not, it is kept as unread."""
         is_empty = isinstance(value, dict) and not any(value.values())
         if isinstance(value, wanted) and value and not is_empty:
@@ -331,7 +331,7 @@ class PartAssembler:
         self._keep_empty(name, value)
         return False
 
-    def _keep_empty(self, name: str, value: UncheckedJson) -> None:
+    def _keep_empty(self, name: str, value: Json) -> None:
         """Keep an empty field; `finish` drops it if a later delta filled it."""
         if self.extra.get(name) is None:
             self.extra[name] = value
@@ -369,7 +369,7 @@ class PartAssembler:
         self._images = []
         return events
 
-    def _feed_content(self, content: UncheckedJson) -> list[StreamEvent]:
+    def _feed_content(self, content: Json) -> list[StreamEvent]:
         if content == "":
             self._is_empty_text = self._is_empty_text or not self.has_calls
         elif isinstance(content, str):
@@ -409,7 +409,7 @@ class PartAssembler:
     def _add_split(self, pieces: list[tuple[bool, str]], tags: TagSplitter) -> list[StreamEvent]:
         """Add text that was searched for tags; thinking in tags may be empty."""
         events: list[StreamEvent] = []
-        marks = {TAGS: tags.tags} if tags.tags else {}
+        marks: dict[str, Json] = {TAGS: tags.tags} if tags.tags else {}
         if marks and (self._tagged is None or self._tagged is self._thinking):
             events += self._add_thinking("", marks)
             self._tagged = self._thinking
@@ -429,7 +429,7 @@ class PartAssembler:
         return self._add_thinking(text, {FIELDS: names}, details) if names or details else []
 
     def _add_thinking(
-        self, text: str, marks: dict[str, UncheckedJson], details: Sequence[UncheckedJson] = ()
+        self, text: str, marks: dict[str, Json], details: Sequence[Json] = ()
     ) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if self._thinking is None:
@@ -442,7 +442,7 @@ class PartAssembler:
             events.append(self._thinking.segment.delta(text))
         return events
 
-    def _feed_calls(self, items: list[UncheckedJson]) -> list[StreamEvent]:
+    def _feed_calls(self, items: list[Json]) -> list[StreamEvent]:
         events = self._close() if self.has_calls else self._end_content()
         for i, item in enumerate(items):
             if is_call(item):
@@ -455,17 +455,15 @@ class PartAssembler:
 class _Thinking:
     """A thinking part in a stream, and the marks for the fields, part or tags it came from."""
 
-    def __init__(self, index: int, marks: Mapping[str, UncheckedJson]) -> None:
+    def __init__(self, index: int, marks: Mapping[str, Json]) -> None:
         self._marks = dict(marks)
-        self._details: list[list[UncheckedJson]] = []  # the fragments of each
+        self._details: list[list[Json]] = []  # the fragments of each
         self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: marks})
 
-    def feed(
-        self, text: str, marks: Mapping[str, UncheckedJson], details: Sequence[UncheckedJson]
-    ) -> str:
+    def feed(self, text: str, marks: Mapping[str, Json], details: Sequence[Json]) -> str:
         """Add a fragment; returns the text that it adds."""
         if marks != self._marks:
-            names = dict.fromkeys((*self._marks.get(FIELDS, ()), *marks.get(FIELDS, ())))
+            names = dict.fromkeys((*_field_names(self._marks), *_field_names(marks)))
             self._marks.update(marks)
             if FIELDS in self._marks:
                 self._marks[FIELDS] = list(names)
@@ -488,7 +486,13 @@ class _Thinking:
         return self.segment.end()
 
 
-def _detail_key(detail: UncheckedJson) -> tuple[str, int] | None:
+def _field_names(marks: Mapping[str, Json]) -> list[str]:
+    """The fields that the mark `FIELDS` lists."""
+    names = marks.get(FIELDS)
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def _detail_key(detail: Json) -> tuple[str, int] | None:
     """The key of a detail that is sent in fragments."""
     match detail:
         case {"type": "reasoning.text" | "reasoning.summary" as kind, "index": int(index)}:
@@ -496,13 +500,14 @@ def _detail_key(detail: UncheckedJson) -> tuple[str, int] | None:
     return None
 
 
-def _join_detail(fragments: list[UncheckedJson]) -> UncheckedJson:
+def _join_detail(fragments: list[UncheckedJson]) -> Json:
     """A whole detail: the fragments of its text are joined, of other fields the last one wins."""
+    first: Json = fragments[0]
     if len(fragments) == 1:
-        return fragments[0]
+        return first
     field = fragments[0]["type"].rpartition(".")[2]
     texts = [text_of(fragment.get(field)) for fragment in fragments]
-    whole = reduce(merge, fragments)
+    whole: dict[str, Json] = reduce(merge, fragments)
     return {**whole, field: "".join(texts)} if any(texts) else whole
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
+from typing import assert_never
 
 from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.citations import ANNOTATIONS, write_annotations
@@ -39,6 +40,7 @@ from interlingua.prepare.options import options_for
 from interlingua.spec import events
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    Json,
     Part,
     Refusal,
     Text,
@@ -73,9 +75,9 @@ class Encoder:
         self._grammar = Grammar(restarts=False)
         self._native = False
         self._failed = False
-        self._envelope: dict[str, UncheckedJson] = {}
-        self._choice: dict[str, UncheckedJson] = {}
-        self._others: list[UncheckedJson] = []
+        self._envelope: dict[str, Json] = {}
+        self._choice: dict[str, Json] = {}
+        self._others: list[Json] = []
         self._wants_usage = request is None or _asks_usage(request)
         self._spoken: dict[int, Part] = {}  # what the model said, by index
         self._plain: set[str] = set()  # open texts without `extra`
@@ -86,13 +88,8 @@ class Encoder:
     def feed(self, event: events.StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         match event:
-            case events.TextDelta():
-                is_sent = event.delta and event.id in self._plain
-                return self._delta({"content": event.delta} if is_sent else None)
-            case events.ReasoningDelta():
-                return self._delta(self._thinking[event.id].text(event.delta))
-            case events.ToolCallDelta():
-                return self._delta(self._calls[event.id].arguments(event.delta))
+            case events.TextDelta() | events.ReasoningDelta() | events.ToolCallDelta():
+                return self._delta(self._fragment(event))
             case events.TextStart() | events.ReasoningStart() | events.ToolCallStart():
                 return self._delta(self._open(event))
             case events.TextEnd() | events.ReasoningEnd() | events.ToolCallEnd():
@@ -104,18 +101,31 @@ class Encoder:
             case events.ErrorEvent():
                 self._failed = True
                 return [json_frame(error_body(event.error))]
-            case events.Finish() if not self._failed:
+            case events.Finish():
                 return self._finish(event)
-        return []
+            case events.StreamRestart() | events.ToolResultEvent() | events.StepFinish():
+                return []  # of a run, not of a response
+            case _:
+                assert_never(event)
 
     def finish(self) -> list[Frame]:
         if not self._failed:
             self._grammar.finish()
         return []
 
+    def _fragment(
+        self, event: events.TextDelta | events.ReasoningDelta | events.ToolCallDelta
+    ) -> dict[str, Json] | None:
+        if isinstance(event, events.TextDelta):
+            is_sent = event.delta and event.id in self._plain
+            return {"content": event.delta} if is_sent else None
+        if isinstance(event, events.ReasoningDelta):
+            return self._thinking[event.id].text(event.delta)
+        return self._calls[event.id].arguments(event.delta)
+
     def _open(
         self, event: events.TextStart | events.ReasoningStart | events.ToolCallStart
-    ) -> dict[str, UncheckedJson] | None:
+    ) -> dict[str, Json] | None:
         if isinstance(event, events.ReasoningStart):
             self._thinking[event.id] = thinking = _Thinking(event)
             return thinking.start()
@@ -128,7 +138,7 @@ class Encoder:
 
     def _close(
         self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
-    ) -> dict[str, UncheckedJson] | None:
+    ) -> dict[str, Json] | None:
         if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
         self._spoken[event.index] = event.part
@@ -156,13 +166,11 @@ class Encoder:
         self._others = others if isinstance(others, list) else []
         return self._delta({"role": "assistant", "content": None}, extra)
 
-    def _chunk(
-        self, choices: list[UncheckedJson], more: dict[str, UncheckedJson] | None = None
-    ) -> Frame:
+    def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
     def _delta(
-        self, delta: dict[str, UncheckedJson] | None, more: dict[str, UncheckedJson] | None = None
+        self, delta: dict[str, Json] | None, more: dict[str, Json] | None = None
     ) -> list[Frame]:
         """The frame for a delta, if there is one."""
         if delta is None:
@@ -187,10 +195,15 @@ class Encoder:
         return []
 
     def _finish(self, event: events.Finish) -> list[Frame]:
+        if self._failed:  # the error frame was the end
+            return []
         extra = fields_of(extra_of(event, NAME))
         late, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         choice = merge(self._choice, fields_of(late)) if isinstance(late, dict) else self._choice
-        frames = [self._other(other) for other in [*self._others, *(others or ())]]
+        frames = [
+            self._other(other)
+            for other in [*self._others, *(others if isinstance(others, list) else ())]
+        ]
         native = self._native or NAME in event.extra
         message_extra = event.message_extra.get(NAME)
         spoken = with_late_fields(self._spoken, event)
@@ -227,7 +240,7 @@ def _asks_usage(request: Request) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _whole(part: Part) -> dict[str, UncheckedJson] | None:
+def _whole(part: Part) -> dict[str, Json] | None:
     """The fields that a part has in a whole message, as a delta."""
     if isinstance(part, Thinking) and part.redacted:
         return None
@@ -250,15 +263,21 @@ class _Call:
         self._extra = fields_of(extra)
         self._field = ARGUMENTS[event.tool_type]
 
-    def start(self) -> dict[str, UncheckedJson]:
+    def start(self) -> dict[str, Json]:
         kind = self._event.tool_type
         inner = {"name": self._event.name, self._field: ""}
         if self._is_legacy:
-            return {LEGACY: merge(self._extra.get("function") or {}, inner)}
-        item = {"index": self._number, "id": self._event.tool_call_id, "type": kind, kind: inner}
+            unread = self._extra.get("function")
+            return {LEGACY: merge(unread if isinstance(unread, dict) else {}, inner)}
+        item: dict[str, Json] = {
+            "index": self._number,
+            "id": self._event.tool_call_id,
+            "type": kind,
+            kind: inner,
+        }
         return {"tool_calls": [{**item, **merge(self._extra, item)}]}
 
-    def arguments(self, fragment: str) -> dict[str, UncheckedJson] | None:
+    def arguments(self, fragment: str) -> dict[str, Json] | None:
         if self._text is not None:
             fragment = self._text.feed(fragment)
             if not fragment:
@@ -268,7 +287,7 @@ class _Call:
             return {LEGACY: inner}
         return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
 
-    def end(self, call: ToolCall) -> dict[str, UncheckedJson] | None:
+    def end(self, call: ToolCall) -> dict[str, Json] | None:
         """The rest of the text, and fields that were not known at the start."""
         rest = "" if self._text is None else self._text.end(call)
         if rest:
@@ -287,15 +306,15 @@ class _Thinking:
     def __init__(self, event: events.ReasoningStart) -> None:
         extra = extra_of(event, NAME)
         tags = extra.get(TAGS)
-        self._tags: Mapping[str, UncheckedJson] | None = tags if isinstance(tags, dict) else None
+        self._tags: Mapping[str, Json] | None = tags if isinstance(tags, dict) else None
         self._is_part = extra.get(SENT_AS) == "part"
         self._is_whole = "thinking" in extra  # an unusual content part is sent at the end
         self._fields = thinking_fields(extra)
 
-    def start(self) -> dict[str, UncheckedJson] | None:
+    def start(self) -> dict[str, Json] | None:
         return None if self._tags is None else {"content": tags_around(self._tags)[0]}
 
-    def text(self, text: str) -> dict[str, UncheckedJson] | None:
+    def text(self, text: str) -> dict[str, Json] | None:
         if not text or self._is_whole:
             return None
         if self._tags is not None:
@@ -304,7 +323,7 @@ class _Thinking:
             return {"content": [{"type": "thinking", "thinking": thinking_chunks(text)}]}
         return dict.fromkeys(self._fields, text) or None
 
-    def end(self, part: Thinking) -> dict[str, UncheckedJson] | None:
+    def end(self, part: Thinking) -> dict[str, Json] | None:
         extra = extra_of(part, NAME)
         if self._tags is not None:
             close = tags_around(extra.get(TAGS) or {})[1]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_shared import openai_error_text
 from interlingua.spec import errors
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.wire import classify
 
 _REQUEST_ERROR = "invalid_request_error"
@@ -35,7 +35,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors
 
 
 def read_error(
-    status: int | None, headers: Mapping[str, str], value: UncheckedJson, text: str = ""
+    status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
 ) -> errors.ProviderError:
     """The error in a body, or in an error frame of a stream."""
     fault = classify.read_fault(value)
@@ -48,14 +48,14 @@ def read_error(
     return classify.make_error(status, headers, fault, raw=value, text=text, retryable=retryable)
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body for an error."""
     # 429 as the vendor does: only the code `insufficient_quota` differs from a rate limit
     status = classify.status_of(error, spent=429)
     return status, classify.retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, UncheckedJson]:
+def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error frame."""
     usual = "server_error" if classify.status_of(error) >= 500 else _REQUEST_ERROR
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))

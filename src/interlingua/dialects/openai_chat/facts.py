@@ -17,7 +17,7 @@ import msgspec
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import words
-from interlingua.spec.content import Extra, Part, Thinking, UncheckedJson
+from interlingua.spec.content import Extra, Json, Part, Thinking
 from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
 from interlingua.wire.fields import extra_of, merge
@@ -53,7 +53,7 @@ class ChatQuirks(
     """Its `logprobs` is the number of alternatives, as at Together."""
     reasoning_object: bool = False
     """It takes effort and budget as `reasoning: {effort, max_tokens}`, as OpenRouter does."""
-    thinking_off: Mapping[str, UncheckedJson] = {}
+    thinking_off: Mapping[str, Json] = {}
     """Fields that turn thinking off where effort `none` does not: DeepSeek's `thinking` switch."""
     required_word: Literal["required", "any"] = "required"
     """The `tool_choice` that makes the model call some tool: older Mistral models use `any`."""
@@ -104,9 +104,9 @@ def quirks_of(profile: Profile) -> ChatQuirks:
     return profile.quirks if isinstance(profile.quirks, ChatQuirks) else DEFAULT_QUIRKS
 
 
-def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
+def history_quirks(quirks: ChatQuirks) -> dict[str, Json]:
     """The history rules that the quirks change."""
-    rules: dict[str, Any] = {}
+    rules: dict[str, Json] = {}
     if quirks.tool_result_media:
         rules["result_media"] = True
     if quirks.json_arguments:
@@ -116,7 +116,7 @@ def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
     return rules
 
 
-def normal_request(body: UncheckedJson) -> UncheckedJson:
+def normal_request(body: Json) -> Json:
     """`stream` is false by default; a string stands for one text part, or one stop sequence."""
     if not isinstance(body, dict):
         return body
@@ -130,7 +130,7 @@ def normal_request(body: UncheckedJson) -> UncheckedJson:
     return normal
 
 
-def normal_response(body: UncheckedJson) -> UncheckedJson:
+def normal_response(body: Json) -> Json:
     """Content may be a string or one text part here too."""
     if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
         return body
@@ -143,7 +143,7 @@ def normal_response(body: UncheckedJson) -> UncheckedJson:
     return {**body, "choices": choices}
 
 
-def _normal_message(message: UncheckedJson) -> UncheckedJson:
+def _normal_message(message: Json) -> Json:
     if not isinstance(message, dict) or not isinstance(message.get("content"), str):
         return message
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
@@ -256,14 +256,14 @@ _ABSENT = object()
 
 
 def extra_for(
-    unread: Mapping[str, UncheckedJson],
+    unread: Mapping[str, object],
     missing: list[str] | None = None,
     *,
-    sent_as: UncheckedJson = None,
-    **nested: UncheckedJson,
+    sent_as: str | None = None,
+    **nested: object,
 ) -> Extra:
     """The `extra` that keeps unread fields, those of nested objects, and marks."""
-    extra = {name: fields for name, fields in nested.items() if fields} if nested else {}
+    extra = {name: fields for name, fields in nested.items() if fields}
     if sent_as:
         extra[SENT_AS] = sent_as
     if missing:
@@ -271,23 +271,23 @@ def extra_for(
     return {NAME: {**unread, **extra}} if unread or extra else {}
 
 
-def mark_of(holder: Any, name: str) -> UncheckedJson:
+def mark_of(holder: Any, name: str) -> Json:
     """A mark on a part, message or tool; None if it is absent."""
     return extra_of(holder, NAME).get(name)
 
 
-def fields_of(extra: Mapping[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def fields_of(extra: Mapping[str, Json]) -> dict[str, Json]:
     """The fields of the wire in `extra`, without the marks."""
     return {name: extra[name] for name in extra if name not in _MARKS}
 
 
-def absent(fields: Mapping[str, UncheckedJson], *names: str, inside: str = "") -> list[str]:
+def absent(fields: Mapping[str, Json], *names: str, inside: str = "") -> list[str]:
     """The names that are not in `fields`, with the name of the object that `fields` is inside."""
     prefix = f"{inside}." if inside else ""
     return [prefix + name for name in names if name not in fields]
 
 
-def take_usual(fields: dict[str, UncheckedJson], **usual: UncheckedJson) -> list[str]:
+def take_usual(fields: dict[str, Json], **usual: Json) -> list[str]:
     """Remove the fields that have their usual value; returns the names that were absent."""
     missing = [] if fields.keys() >= usual.keys() else absent(fields, *usual)
     for name, value in usual.items():
@@ -297,7 +297,7 @@ def take_usual(fields: dict[str, UncheckedJson], **usual: UncheckedJson) -> list
     return missing
 
 
-def complete(block: dict[str, UncheckedJson], holder: Any) -> dict[str, UncheckedJson]:
+def complete(block: dict[str, Json], holder: Any) -> dict[str, Json]:
     """`block` with the fields in the holder's `extra`; the block's own values win."""
     extra = extra_of(holder, NAME)
     if not extra:
@@ -305,26 +305,22 @@ def complete(block: dict[str, UncheckedJson], holder: Any) -> dict[str, Unchecke
     return drop_absent({**block, **merge(fields_of(extra), block)}, extra)
 
 
-def drop_absent(
-    block: dict[str, UncheckedJson], extra: Mapping[str, UncheckedJson]
-) -> dict[str, UncheckedJson]:
+def drop_absent(block: dict[str, Json], extra: Mapping[str, Json]) -> dict[str, Json]:
     """`block` without the usual fields that were absent when it was decoded."""
     block.pop(WITHOUT, None)
     names = extra.get(WITHOUT)
     for name in names if isinstance(names, list) else ():
         outer, _, inner = str(name).partition(".")
+        nested = block.get(outer)
         if not inner:
             block.pop(outer, None)
-        elif isinstance(block.get(outer), dict):
-            block[outer] = {key: value for key, value in block[outer].items() if key != inner}
+        elif isinstance(nested, dict):
+            block[outer] = {key: value for key, value in nested.items() if key != inner}
     return block
 
 
-def without_none(**fields: UncheckedJson) -> dict[str, UncheckedJson]:
-    """The fields that have a value."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def text_of(value: UncheckedJson) -> str:
-    """The value if it is a string, otherwise an empty string."""
-    return value if isinstance(value, str) else ""
+def append_items(fields: dict[str, Json], name: str, *items: Json) -> None:
+    """Add items to a list that `fields` may not have yet."""
+    present = fields.setdefault(name, [])
+    if isinstance(present, list):
+        present.extend(items)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +11,7 @@ from interlingua.dialects.openai_chat.request import encode_request
 from interlingua.dialects.openai_chat.response import decode_response
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio
 from interlingua.prepare.options import merge_options
-from interlingua.spec.content import Image, Text
+from interlingua.spec.content import Image, Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.modalities.images import ImageInput
@@ -36,7 +35,7 @@ def _encode(value: ImageInput, profile: Profile) -> WireCall:
     form = in_ratio(value, _LIMITS)
     fields = {"aspect_ratio": form.ratio, "image_size": form.size}
     config = {name: given for name, given in fields.items() if given is not None}
-    options: dict[str, Any] = {"modalities": ["image", "text"]}
+    options: dict[str, Json] = {"modalities": ["image", "text"]}
     if config:
         options["image_config"] = config
     request = Request(

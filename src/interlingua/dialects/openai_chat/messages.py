@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.calls import (
@@ -36,6 +38,7 @@ from interlingua.dialects.openai_chat.facts import (
     THINKING_FIELDS,
     ChatQuirks,
     absent,
+    append_items,
     complete,
     extra_for,
     mark_of,
@@ -43,7 +46,10 @@ from interlingua.dialects.openai_chat.facts import (
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    Audio,
+    Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -51,11 +57,10 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
-    UncheckedJson,
 )
 from interlingua.spec.messages import ROLES, Message
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, wrong_type
+from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
 _CALL_FIELDS = frozenset(("tool_calls", LEGACY))
@@ -78,13 +83,13 @@ class _Ids:
         return self._unanswered.pop(0) if self._unanswered else ""
 
 
-def decode_messages(items: list[UncheckedJson]) -> tuple[Message, ...]:
+def decode_messages(items: list[Json]) -> tuple[Message, ...]:
     """One message for each item."""
     ids = _Ids()
     return tuple(_decode_message(item, f"messages[{i}]", ids) for i, item in enumerate(items))
 
 
-def _decode_message(item: UncheckedJson, path: str, ids: _Ids) -> Message:
+def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
     if isinstance(item, str):  # not a valid message, but it must not be lost
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, path)
@@ -127,7 +132,7 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
 
 def encode_messages(
     messages: tuple[Message, ...], quirks: ChatQuirks, warnings: WarningList
-) -> list[UncheckedJson]:
+) -> list[Json]:
     """
     The wire messages.
 
@@ -146,7 +151,7 @@ def encode_assistant(
     *,
     answer: bool = False,
     quirks: ChatQuirks = DEFAULT_QUIRKS,
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     """
     An assistant message; `content` is null if there is none.
 
@@ -155,7 +160,7 @@ def encode_assistant(
     """
     # the role is in `extra` if a server used a word of its own for it
     has_role = message.extra and "role" in extra_of(message, NAME)
-    wire: dict[str, UncheckedJson] = {} if has_role else {"role": "assistant"}
+    wire: dict[str, Json] = {} if has_role else {"role": "assistant"}
     content = message.content
     if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
         wire["content"] = content[0].text
@@ -168,14 +173,14 @@ def encode_assistant(
 
 def _encode_parts(
     parts: tuple[Part, ...],
-    wire: dict[str, UncheckedJson],
+    wire: dict[str, Json],
     warnings: WarningList,
     quirks: ChatQuirks,
     *,
     answer: bool,
 ) -> None:
     """Write the fields and the content of an assistant message."""
-    items: list[UncheckedJson] = []
+    items: list[Json] = []
     marked: list[Part] = []
     for warnings.part, part in enumerate(parts):
         if part.extra:
@@ -183,7 +188,7 @@ def _encode_parts(
         if type(part) is Text:
             items.append(encode_text(part))
         elif type(part) is ToolCall and not part.extra:
-            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
+            append_items(wire, "tool_calls", encode_call(part, answer=answer))
         elif type(part) is Thinking:
             if NAME in part.extra or (answer and part.text):
                 items += encode_thinking(part, wire)
@@ -195,7 +200,7 @@ def _encode_parts(
     wire["content"] = _join_items(items, marked, flat=quirks.flat_content) if items else None
 
 
-def _join_items(items: list[UncheckedJson], marked: list[Part], *, flat: bool) -> UncheckedJson:
+def _join_items(items: list[Json], marked: list[Part], *, flat: bool) -> Json:
     """`content`: marks say whether the server sent thinking in the text, or an object."""
     for part in marked:
         flat = flat or bool(mark_of(part, TAGS))
@@ -205,33 +210,35 @@ def _join_items(items: list[UncheckedJson], marked: list[Part], *, flat: bool) -
     return join_content(items, flat=flat)
 
 
-def _encode_field(part: Part, wire: dict[str, UncheckedJson], *, answer: bool) -> bool:
+def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
     form = mark_of(part, SENT_AS)
     match part:
         case ToolCall() if form == LEGACY:
             wire[LEGACY] = encode_call(part, answer=False).get(part.type)
         case ToolCall():
-            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
+            append_items(wire, "tool_calls", encode_call(part, answer=answer))
         case Opaque() if part.dialect == NAME and form == "tool_call":
-            wire.setdefault("tool_calls", []).append(part.data)
+            append_items(wire, "tool_calls", part.data)
         case Refusal() if form != "part":
-            wire["refusal"] = wire.get("refusal", "") + part.text
+            wire["refusal"] = text_of(wire.get("refusal")) + part.text
         case Image() if mark_of(part, MADE):
-            wire.setdefault(IMAGES, []).append(encode_image(part))
+            append_items(wire, IMAGES, encode_image(part))
         case ToolResult():
             pass  # has a message of its own
-        case _:
+        case Text() | Thinking() | Refusal() | Image() | Audio() | Document() | Opaque():
             return False
+        case _:
+            assert_never(part)
     return True
 
 
 class _Writer:
     def __init__(self, quirks: ChatQuirks, warnings: WarningList) -> None:
-        self._wire: list[UncheckedJson] = []
+        self._wire: list[Json] = []
         self._quirks = quirks
         self._warnings = warnings
-        self._moved: list[UncheckedJson] = []  # media moved out of results
+        self._moved: list[Json] = []  # media moved out of results
 
     def feed(self, message: Message) -> None:
         is_model = message.role == "assistant"
@@ -245,7 +252,7 @@ class _Writer:
         if not is_model and (others or (not message.content and message.role != "tool")):
             self._other(message)
 
-    def whole(self) -> list[UncheckedJson]:
+    def whole(self) -> list[Json]:
         """All messages."""
         if self._moved:
             self._flush()
@@ -302,7 +309,7 @@ class _Writer:
         if type(first) is Opaque and first.dialect == NAME and isinstance(first.data, str):
             self._wire.append(first.data)  # the invalid message that `_decode_message` kept
             return
-        wire: dict[str, UncheckedJson] = {"role": self._role(message)}
+        wire: dict[str, Json] = {"role": self._role(message)}
         if message.name is not None:
             wire["name"] = message.name
         if type(first) is Text and not first.extra:
@@ -316,9 +323,9 @@ class _Writer:
                 wire["content"] = join_content(items, flat=self._quirks.flat_content)
         self._wire.append(complete(wire, message) if message.extra else wire)
 
-    def _items(self, message: Message) -> list[UncheckedJson]:
+    def _items(self, message: Message) -> list[Json]:
         """The content parts of a message that is not the assistant's, without results."""
-        items: list[UncheckedJson] = []
+        items: list[Json] = []
         media = message.role in ("user", "tool")
         for self._warnings.part, part in enumerate(message.content):
             if type(part) is not ToolResult:
@@ -337,7 +344,7 @@ class _Writer:
     def _warn_of_message(self, code: str) -> None:
         self._warnings.add(code, self._warnings.message_path())
 
-    def _result_content(self, result: ToolResult) -> UncheckedJson:
+    def _result_content(self, result: ToolResult) -> Json:
         content = result.content
         if result.parts is not None:
             items = self._result_items(result, result.parts)
@@ -345,17 +352,18 @@ class _Writer:
             items = [_text(content if isinstance(content, str) else dump_text(content))]
         if result.is_error:
             self._warnings.add_here("tool_error_as_text")
-            match items:
-                case [{"text": str(text)} as first, *_]:
-                    marked = text if text[:5].lower() == "error" else f"Error: {text}"
-                    items[0] = {**first, "text": marked}
-                case _:
-                    items.insert(0, _text("Error"))
+            first = items[0] if items else None
+            text = first.get("text") if isinstance(first, dict) else None
+            if isinstance(first, dict) and isinstance(text, str):
+                marked = text if text[:5].lower() == "error" else f"Error: {text}"
+                items[0] = {**first, "text": marked}
+            else:
+                items.insert(0, _text("Error"))
         return join_content(items, flat=self._quirks.flat_content)
 
-    def _result_items(self, result: ToolResult, parts: tuple[Part, ...]) -> list[UncheckedJson]:
-        items: list[UncheckedJson] = []
-        moved: list[UncheckedJson] = []
+    def _result_items(self, result: ToolResult, parts: tuple[Part, ...]) -> list[Json]:
+        items: list[Json] = []
+        moved: list[Json] = []
         warnings, quirks = self._warnings, self._quirks
         for warnings.inner, part in enumerate(parts):
             encoded = encode_item(part, warnings, quirks, media=True)
@@ -375,5 +383,5 @@ class _Writer:
         return items
 
 
-def _text(text: str) -> dict[str, UncheckedJson]:
+def _text(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}

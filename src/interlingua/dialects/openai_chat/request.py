@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua import dialects
@@ -19,16 +20,15 @@ from interlingua.dialects.openai_chat.facts import (
     extra_for,
     mark_of,
     quirks_of,
-    without_none,
 )
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.dialects.openai_shared import STRICT_SCHEMA, without_none
 from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
@@ -57,7 +57,7 @@ def encode_request(
     path = str(options.pop("path", PATH))
     has_cache_key = options.pop(AUTO_CACHE, None) is not False
     field_names = options.pop(_FIELD_NAMES, None)
-    body: dict[str, UncheckedJson] = {}
+    body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, "", errors="replace"))
     elif request.model:
@@ -88,7 +88,7 @@ def decode_request(call: WireCall) -> Request:
         fields.flag("stream")
         fields.take("stream")  # null
         model = fields.text("model")
-        options: dict[str, UncheckedJson] = {}
+        options: dict[str, Json] = {}
         deployment = _MODEL_IN_PATH.search(call.path) if model is None else None
         if deployment is not None:
             model = unquote(deployment.group())
@@ -110,7 +110,7 @@ def decode_request(call: WireCall) -> Request:
 
 
 def _encode_settings(
-    request: Request, body: dict[str, UncheckedJson], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     body |= _same_names.said(request)
     if request.stop_sequences is not None:
@@ -135,7 +135,7 @@ def _encode_settings(
         warnings.setting_dropped("thinking_budget")
 
 
-def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, UncheckedJson]:
+def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, Json]:
     if quirks.logprobs_number:
         return {_LOGPROBS: max(1, alternatives)}
     return {_LOGPROBS: True, _TOP: alternatives} if alternatives else {_LOGPROBS: True}
@@ -151,9 +151,9 @@ def _decode_logprobs(fields: Fields) -> int | None:
 
 def _encode_renamed(
     request: Request,
-    body: dict[str, UncheckedJson],
+    body: dict[str, Json],
     quirks: ChatQuirks,
-    field_names: UncheckedJson,
+    field_names: Json,
     warnings: WarningList,
 ) -> None:
     """Write the settings whose field has different names at different servers."""
@@ -173,7 +173,7 @@ def _encode_renamed(
 
 def _encode_format(
     form: ResponseFormat, quirks: ChatQuirks, warnings: WarningList
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
@@ -183,13 +183,14 @@ def _encode_format(
         )
     inner = without_none(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
-    if not mark_of(form, WITHOUT):
-        wire["json_schema"].setdefault("name", "response")  # required
+    written = wire["json_schema"]
+    if isinstance(written, dict) and not mark_of(form, WITHOUT):
+        written.setdefault("name", "response")  # required
     return wire
 
 
-def _decode_settings(fields: Fields, options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
-    settings: dict[str, UncheckedJson] = {name: fields.number(name) for name in _NUMBERS}
+def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Any]:
+    settings: dict[str, Any] = {name: fields.number(name) for name in _NUMBERS}
     settings |= {name: fields.text(name) for name in _TEXTS}
     settings["metadata"] = fields.object("metadata")
     settings["logprobs"] = _decode_logprobs(fields)
@@ -200,7 +201,7 @@ def _decode_settings(fields: Fields, options: dict[str, UncheckedJson]) -> dict[
     else:
         settings["stop_sequences"] = fields.texts("stop")
     settings["response_format"] = _decode_format(fields)
-    field_names: dict[str, UncheckedJson] = {}
+    field_names: dict[str, Json] = {}
     for name, usual, other in _RENAMED:
         settings[name] = fields.integer(usual)
         if settings[name] is None:

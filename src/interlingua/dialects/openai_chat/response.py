@@ -29,10 +29,10 @@ from interlingua.dialects.openai_chat.facts import (
     mark_of,
     quirks_of,
     take_usual,
-    without_none,
 )
 from interlingua.dialects.openai_chat.logprobs import LOGPROBS, set_logprobs, with_logprobs
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
+from interlingua.dialects.openai_shared import without_none
 from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
@@ -197,7 +197,7 @@ def _separate_images(message: Message) -> tuple[Message, list[Json]]:
     if not media:
         return message, []
     content = tuple(part for part in message.content if not isinstance(part, MEDIA_TYPES))
-    images = [image for part in media if (image := encode_image(part)) is not None]
+    images: list[Json] = [image for part in media if (image := encode_image(part)) is not None]
     return msgspec.structs.replace(message, content=content), images
 
 

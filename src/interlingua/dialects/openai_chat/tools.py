@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import (
     LEGACY,
@@ -13,12 +16,11 @@ from interlingua.dialects.openai_chat.facts import (
     extra_for,
     mark_of,
     take_usual,
-    without_none,
 )
-from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.dialects.openai_shared import STRICT_SCHEMA, without_none
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
-from interlingua.spec.content import ToolType, UncheckedJson
+from interlingua.spec.content import Json, ToolType, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
     Grammar,
@@ -40,9 +42,9 @@ _MODES: dict[str, ToolChoiceMode] = {
 }
 
 
-def decode_tools(fields: Fields) -> dict[str, UncheckedJson]:
+def decode_tools(fields: Fields) -> dict[str, Any]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
-    settings: dict[str, UncheckedJson] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
+    settings: dict[str, Any] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
     tools = fields.items("tools")
     legacy = fields.items(_LEGACY_TOOLS)
     if tools or legacy:
@@ -69,34 +71,40 @@ def _decode_tool(tool: UncheckedJson, path: str) -> ToolSpec:
     missing = take_usual(fields.left, type=kind)
     inner = Fields(fields.take(kind), f"{path}.{kind}")
     definition = _decode_definition(inner, kind)
-    extra = extra_for(fields.left, missing, **{kind: inner.left})
-    return ToolDefinition(**definition, extra=extra)
+    if inner.left:
+        fields.left[kind] = inner.left
+    return replace(definition, extra=extra_for(fields.left, missing))
 
 
 def _decode_legacy(tool: UncheckedJson, path: str) -> ToolSpec:
     inner = Fields(tool, path)
     definition = _decode_definition(inner, "function")
     extra = extra_for({}, sent_as=_LEGACY_TOOLS, function=inner.left)
-    return ToolDefinition(**definition, extra=extra)
+    return replace(definition, extra=extra)
 
 
-def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, UncheckedJson]:
+def _decode_definition(inner: Fields, kind: ToolType) -> ToolDefinition:
     name, description = inner.need("name"), inner.text("description")
-    definition: dict[str, UncheckedJson] = {"type": kind, "name": name, "description": description}
-    if kind == "function":
-        definition |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
-    else:
-        definition["grammar"] = _decode_grammar(inner)
-    return definition
+    if kind == "custom":
+        grammar = _decode_grammar(inner)
+        return ToolDefinition(type=kind, name=name, description=description, grammar=grammar)
+    return ToolDefinition(
+        name=name,
+        description=description,
+        parameters=inner.object("parameters"),
+        strict=inner.flag("strict"),
+    )
 
 
 def _decode_grammar(inner: Fields) -> Grammar | None:
-    form: UncheckedJson = inner.left.get("format")
-    match form:
-        case {"type": "grammar", "grammar": {"syntax": str(syntax), "definition": str(text)}}:
-            if len(form) == len(form["grammar"]) == 2:
-                del inner.left["format"]
-                return Grammar(syntax=syntax, definition=text)
+    match inner.left.get("format"):
+        case {
+            "type": "grammar",
+            "grammar": {"syntax": str(syntax), "definition": str(text), **unknown},
+            **others,
+        } if not unknown and not others:
+            del inner.left["format"]
+            return Grammar(syntax=syntax, definition=text)
     return None
 
 
@@ -128,7 +136,7 @@ def _decode_named(wire: dict[str, UncheckedJson], name: str, kind: ToolType) -> 
     return ToolChoice(mode="named", tool_name=name, extra=extra)
 
 
-def _allowed_name(tool: UncheckedJson) -> str:
+def _allowed_name(tool: Json) -> str:
     match tool:
         case {"function": {"name": str(name)}}:
             return name
@@ -136,11 +144,11 @@ def _allowed_name(tool: UncheckedJson) -> str:
 
 
 def encode_tools(
-    request: Request, body: dict[str, UncheckedJson], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     """Write `tools`, `tool_choice` and `parallel_tool_calls`, or the deprecated `functions`."""
-    tools: list[UncheckedJson] = []
-    legacy: list[UncheckedJson] = []
+    tools: list[Json] = []
+    legacy: list[Json] = []
     for i, tool in enumerate(request.tools):
         if isinstance(tool, ToolDefinition):
             wire = _encode_tool(tool, quirks, warnings, f"tools[{i}]")
@@ -163,7 +171,7 @@ def encode_tools(
 
 def _encode_tool(
     tool: ToolDefinition, quirks: ChatQuirks, warnings: WarningList, path: str
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
@@ -180,7 +188,7 @@ def _encode_tool(
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 
-def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> UncheckedJson:
+def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> Json:
     form = mark_of(choice, SENT_AS)
     if choice.allowed is not None and choice.mode in ("auto", "required"):
         return _encode_allowed(choice)
@@ -198,6 +206,8 @@ def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> 
     return complete({"type": kind, kind: {"name": choice.tool_name}}, choice)
 
 
-def _encode_allowed(choice: ToolChoice) -> UncheckedJson:
-    tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed or ()]
+def _encode_allowed(choice: ToolChoice) -> Json:
+    tools: list[Json] = [
+        {"type": "function", "function": {"name": name}} for name in choice.allowed or ()
+    ]
     return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}

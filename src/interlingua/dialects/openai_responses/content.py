@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TypedDict, assert_never
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from interlingua.spec.content import (
     Audio,
     Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -39,7 +40,6 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
     ToolType,
-    UncheckedJson,
 )
 from interlingua.spec.contracts import NewId
 from interlingua.spec.errors import DecodeError
@@ -70,7 +70,7 @@ _SUFFIXES = {
 # Content parts.
 
 
-def decode_content(content: UncheckedJson, path: str, text_kind: str) -> tuple[Part, ...]:
+def decode_content(content: Json, path: str, text_kind: str) -> tuple[Part, ...]:
     """A string is one text part, of the type that is usual here."""
     if isinstance(content, str):
         return (Text(text=content),)
@@ -79,7 +79,7 @@ def decode_content(content: UncheckedJson, path: str, text_kind: str) -> tuple[P
     return tuple([decode_part(block, f"{path}[{i}]", text_kind) for i, block in enumerate(content)])
 
 
-def decode_part(block: UncheckedJson, path: str, text_kind: str) -> Part:
+def decode_part(block: Json, path: str, text_kind: str) -> Part:
     """One content part; one of an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content part", block)
@@ -109,9 +109,7 @@ def decode_part(block: UncheckedJson, path: str, text_kind: str) -> Part:
     return part
 
 
-def encode_part(
-    part: Part, text_kind: str, warnings: WarningList
-) -> dict[str, UncheckedJson] | None:
+def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Json] | None:
     """The content part for a part; None, and a warning, if there is none."""
     if type(part) is Text and not part.extra:  # the usual case
         return {"type": text_kind, "text": part.text}
@@ -130,13 +128,15 @@ def encode_part(
             if dialect == NAME and isinstance(data, dict):
                 return data
             warnings.add_here("foreign_block_dropped", owner=dialect)
-        case _:
+        case Thinking() | ToolCall() | ToolResult():
             place = "in a message"
             warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
+        case _:
+            assert_never(part)
     return None
 
 
-def encode_answer_text(part: Text) -> dict[str, UncheckedJson]:
+def encode_answer_text(part: Text) -> dict[str, Json]:
     """The content part for a text in a response, where each has `annotations`."""
     block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
     if NAME not in part.extra:
@@ -147,7 +147,7 @@ def encode_answer_text(part: Text) -> dict[str, UncheckedJson]:
     return block
 
 
-def _restore(block: dict[str, UncheckedJson], part: Part) -> dict[str, UncheckedJson]:
+def _restore(block: dict[str, Json], part: Part) -> dict[str, Json]:
     """The content part with the fields of `extra` that are the API's own."""
     for key, value in extra_of(part, NAME).items():
         if key not in OWN_KEYS:
@@ -158,16 +158,29 @@ def _restore(block: dict[str, UncheckedJson], part: Part) -> dict[str, Unchecked
 # Images, files and audio.
 
 
+class _Source(TypedDict, total=False):
+    """The arguments of a media part that say where its content is."""
+
+    url: str
+    data: bytes
+    file_id: str
+    media_type: str | None
+
+
 def _decode_image(fields: Fields) -> Image | None:
     detail = fields.text("detail")
     source = _decode_source(fields, "image_url", "file_id")
-    return source and Image(**source, detail=detail, extra=extra_for(fields.left))
+    if source is None:
+        return None
+    return Image(**source, detail=detail, extra=extra_for(fields.left))
 
 
 def _decode_document(fields: Fields) -> Document | None:
     name = fields.text("filename")
     source = _decode_source(fields, "file_data", "file_url", "file_id")
-    return source and Document(**source, file_name=name, extra=extra_for(fields.left))
+    if source is None:
+        return None
+    return Document(**source, file_name=name, extra=extra_for(fields.left))
 
 
 def _decode_audio(fields: Fields) -> Audio | None:
@@ -180,7 +193,7 @@ def _decode_audio(fields: Fields) -> Audio | None:
     return None
 
 
-def _decode_source(fields: Fields, *keys: str) -> Any:
+def _decode_source(fields: Fields, *keys: str) -> _Source | None:
     """The source of a part, from the first of these fields; None if it cannot be decoded."""
     key = next((key for key in keys if fields.left.get(key) is not None), None)
     text = fields.text(key) if key else None
@@ -206,7 +219,7 @@ _MEDIA_DECODERS: dict[str, Callable[[Fields], Image | Document | Audio | None]] 
 
 def _encode_input(
     part: Image | Document | Audio, text_kind: str, warnings: WarningList
-) -> dict[str, UncheckedJson] | None:
+) -> dict[str, Json] | None:
     if isinstance(part, Audio) and NAME not in part.extra:
         warnings.media_dropped(part.kind, "audio in a message")
         return None
@@ -222,14 +235,14 @@ def _encode_input(
     return block
 
 
-def _decodes_to(block: UncheckedJson, part: Part) -> bool:
+def _decodes_to(block: Json, part: Part) -> bool:
     try:
         return decode_part(block, "", INPUT_TEXT) == part
     except DecodeError:  # `extra` may come from stored JSON
         return False
 
 
-def _encode_media(part: Image | Document | Audio) -> dict[str, UncheckedJson] | None:
+def _encode_media(part: Image | Document | Audio) -> dict[str, Json] | None:
     """The content part; None if the part has no source that the API accepts."""
     if isinstance(part, Image):
         block = _encode_image(part)
@@ -238,7 +251,7 @@ def _encode_media(part: Image | Document | Audio) -> dict[str, UncheckedJson] | 
     return block and _restore(block, part)
 
 
-def _encode_image(part: Image) -> dict[str, UncheckedJson] | None:
+def _encode_image(part: Image) -> dict[str, Json] | None:
     detail = part.detail or "auto"  # the API's types require it
     if part.url is not None:
         return {"type": "input_image", "image_url": part.url, "detail": detail}
@@ -251,8 +264,8 @@ def _encode_image(part: Image) -> dict[str, UncheckedJson] | None:
     return None
 
 
-def _encode_document(part: Document) -> dict[str, UncheckedJson] | None:
-    block: dict[str, UncheckedJson] = {"type": "input_file"}
+def _encode_document(part: Document) -> dict[str, Json] | None:
+    block: dict[str, Json] = {"type": "input_file"}
     name = part.file_name
     inline = parse_data_url(part.url) if part.url is not None else _inline_source(part)
     if part.file_id is not None:
@@ -279,7 +292,7 @@ def _inline_source(part: Document) -> tuple[bytes, str | None] | None:
     return part.data, part.media_type or media_type_for(part.data, part.file_name)
 
 
-def _encode_audio(part: Audio) -> dict[str, UncheckedJson] | None:
+def _encode_audio(part: Audio) -> dict[str, Json] | None:
     form = _AUDIO_FORMATS.get(part.media_type or "")
     if part.data is None or form is None:
         return None
@@ -290,7 +303,7 @@ def _encode_audio(part: Audio) -> dict[str, UncheckedJson] | None:
 # Images that the model made <-> their items.
 
 
-def decode_made_image(item: dict[str, UncheckedJson]) -> Image | None:
+def decode_made_image(item: dict[str, Json]) -> Image | None:
     """The image of a finished `image_generation_call`; None if its item must stay verbatim."""
     fields = dict(item)
     base64, form = fields.pop("result", None), fields.get("output_format")
@@ -302,7 +315,7 @@ def decode_made_image(item: dict[str, UncheckedJson]) -> Image | None:
     return Image(data=data, media_type=media_type, extra={NAME: {MADE: fields}})
 
 
-def encode_made_image(part: Image, new_id: str | None = None) -> dict[str, UncheckedJson] | None:
+def encode_made_image(part: Image, new_id: str | None = None) -> dict[str, Json] | None:
     """
     The item of an image that the model made; None if the part is no such image.
 
@@ -333,7 +346,7 @@ def decode_thinking(fields: Fields) -> Part:
     return Thinking(text=text, data=data, extra={NAME: extra})
 
 
-def encode_thinking(part: Thinking, new_id: str | None = None) -> dict[str, UncheckedJson]:
+def encode_thinking(part: Thinking, new_id: str | None = None) -> dict[str, Json]:
     """The item, with the lists of `extra` if they still have its text; `new_id` if it has no id."""
     extra = dict(extra_of(part, NAME))
     text = _join(extra.get("summary")) or _join(extra.get("content"))
@@ -342,7 +355,7 @@ def encode_thinking(part: Thinking, new_id: str | None = None) -> dict[str, Unch
             extra.pop(name, None)
     if not extra.get("content"):
         extra.setdefault("summary", _summary(part.text))
-    item: dict[str, UncheckedJson] = {"type": "reasoning"}
+    item: dict[str, Json] = {"type": "reasoning"}
     if new_id is not None:
         item["id"] = new_id
     if part.data is not None and is_native(part):
@@ -355,12 +368,13 @@ def is_native(part: Thinking) -> bool:
     return NAME in part.extra or (not part.extra and part.data is not None and not part.redacted)
 
 
-def _join(parts: UncheckedJson) -> str:
-    texts = [part.get("text") for part in parts or () if isinstance(part, dict)]
+def _join(parts: Json) -> str:
+    items = parts if isinstance(parts, (list, tuple)) else ()
+    texts = [part.get("text") for part in items if isinstance(part, dict)]
     return PARAGRAPH.join(text for text in texts if isinstance(text, str))
 
 
-def _summary(text: str) -> list[UncheckedJson]:
+def _summary(text: str) -> list[Json]:
     return [{"type": SECTIONS["summary"], "text": text}] if text else []
 
 
@@ -389,16 +403,16 @@ def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Pa
     )
 
 
-def call_id_of(item: Mapping[str, UncheckedJson]) -> str | None:
+def call_id_of(item: Mapping[str, Json]) -> str | None:
     """The id of a call, else that of its item."""
     ids = (item.get(key) for key in ("call_id", "id"))
     return next((text for text in ids if isinstance(text, str) and text), None)
 
 
-def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, UncheckedJson]:
+def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, Json]:
     """The item of a call; `new_id` is the id of an item of a response that has no id."""
     raw = call.raw_arguments
-    item: dict[str, UncheckedJson] = {"type": CALLS[call.type], "call_id": call.id}
+    item: dict[str, Json] = {"type": CALLS[call.type], "call_id": call.id}
     if call.type == "search":
         item |= {"arguments": call.arguments, "execution": "client"}
     else:
@@ -411,7 +425,7 @@ def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, Unchecke
     return restore(item, call, NAME)
 
 
-def decode_result(item: dict[str, UncheckedJson], path: str) -> Part:
+def decode_result(item: dict[str, Json], path: str) -> Part:
     """A tool's output: text, or content parts; of a search, the tools that it has found."""
     fields = Fields(item, path)
     if fields.left["type"] == RESULTS["search"]:
@@ -419,9 +433,9 @@ def decode_result(item: dict[str, UncheckedJson], path: str) -> Part:
     if fields.left["type"] == RESULTS["function"]:
         fields.take("type")
     call_id = fields.need("call_id")
-    content: UncheckedJson = fields.take("output")
-    if not isinstance(content, str):
-        content = decode_content(content, fields.at("output"), INPUT_TEXT)
+    output = fields.take("output")
+    is_text = isinstance(output, str)
+    content = output if is_text else decode_content(output, fields.at("output"), INPUT_TEXT)
     name = fields.left.get("name")
     return ToolResult(
         tool_call_id=call_id,
@@ -433,13 +447,13 @@ def decode_result(item: dict[str, UncheckedJson], path: str) -> Part:
 
 
 def _decode_found(fields: Fields) -> Part:
-    tools: UncheckedJson = fields.take("tools")
+    tools: Json = fields.take("tools")
     found = Opaque(dialect=NAME, data=tools, loaded_tools=tuple(_names_of(tools)))
     call_id = fields.need("call_id")
     return ToolResult(tool_call_id=call_id, content=(found,), extra={NAME: fields.left})
 
 
-def _names_of(tools: UncheckedJson, namespace: str | None = None) -> Iterator[str]:
+def _names_of(tools: Json, namespace: str | None = None) -> Iterator[str]:
     """The names of tools, as other dialects get them."""
     for tool in tools if isinstance(tools, list) else ():
         match tool:
@@ -451,7 +465,7 @@ def _names_of(tools: UncheckedJson, namespace: str | None = None) -> Iterator[st
 
 def encode_result(
     result: ToolResult, tool_type: ToolType, warnings: WarningList
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     """
     The output of a call to a tool of this type; a type in `extra` has precedence.
 
@@ -460,15 +474,16 @@ def encode_result(
     match result.parts:
         case (Opaque(dialect=dialect, data=list(tools)),) if dialect == NAME:
             fields = {"execution": "client", "status": "completed", **extra_of(result, NAME)}
-            item = {"type": RESULTS["search"], "call_id": result.tool_call_id, "tools": tools}
-            return {**fields, **item}
-    item = {"call_id": result.tool_call_id, "output": _encode_output(result, warnings)}
+            call_id = result.tool_call_id
+            return {**fields, "type": RESULTS["search"], "call_id": call_id, "tools": tools}
+    output = _encode_output(result, warnings)
+    item: dict[str, Json] = {"call_id": result.tool_call_id, "output": output}
     if result.extra:
         restore(item, result, NAME)
     return {"type": RESULTS[tool_type], **item}
 
 
-def _encode_output(result: ToolResult, warnings: WarningList) -> UncheckedJson:
+def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
     content = result.content
     if type(content) is str and not result.is_error:
         return content

@@ -26,7 +26,7 @@ from interlingua.dialects.openai_responses.facts import (
 )
 from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
-from interlingua.spec.content import Part, Text, Thinking, ToolCall, ToolType, UncheckedJson
+from interlingua.spec.content import Json, Part, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
@@ -40,12 +40,12 @@ from interlingua.spec.events import (
 )
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
-from interlingua.wire.fields import text_of
+from interlingua.wire.fields import text_of, text_or_none
 from interlingua.wire.tool_calls import counting_ids
 
 Place: TypeAlias = int | str | None
 """The position of an item in the output; its id if a server sends no position."""
-Data: TypeAlias = dict[str, UncheckedJson]
+Data: TypeAlias = dict[str, Json]
 _ADDED = "response.output_item.added"
 _DONE = "response.output_item.done"
 _STREAMED = ("content", *ARGUMENTS.values())
@@ -68,11 +68,12 @@ class _Item:
 
     def __init__(self, start: Data) -> None:
         self.start = start
-        self.kind: str | None = start.get("type", "message") if is_turn(start) else None
+        kind = start.get("type", "message")
+        self.kind: str | None = text_or_none(kind) if is_turn(start) else None
         self.segment: ReasoningSegment | ToolCallSegment | None = None
         self.texts: dict[int, TextSegment] = {}
-        self.keys: list[tuple[UncheckedJson, UncheckedJson]] = []  # of `texts` in `Decoder._texts`
-        self.section: tuple[str, UncheckedJson] | None = None  # of the reasoning, in the last delta
+        self.keys: list[tuple[Json, Json]] = []  # of `texts` in `Decoder._texts`
+        self.section: tuple[str, Json] | None = None  # of the reasoning, in the last delta
 
     def so_far(self) -> Data:
         """The item as streamed until now, for one that has no done event."""
@@ -106,9 +107,7 @@ class Decoder:
         self._new_id = new_id
         self._new_ids: list[str] = []  # of calls that came without an id
         self._open: dict[Place, _Item] = {}
-        self._texts: dict[
-            tuple[UncheckedJson, UncheckedJson], TextSegment
-        ] = {}  # by output and content index
+        self._texts: dict[tuple[Json, Json], TextSegment] = {}  # by output and content index
         self._done: list[tuple[Place, Data]] = []
         self._next = 0
         self._start: StreamStart | None = None
@@ -181,7 +180,7 @@ class Decoder:
         finish = Finish(finish_reason=answer.finish_reason, usage=answer.usage, response=answer)
         return [*events, finish]
 
-    def _catch_up(self, output: list[UncheckedJson]) -> list[StreamEvent]:
+    def _catch_up(self, output: list[Json]) -> list[StreamEvent]:
         """The items of the last event that had no done event."""
         if len(self._done) >= len(output):
             return []
@@ -290,7 +289,7 @@ class Decoder:
                 events.append(self._whole(part))
         return events + [segment.end() for segment in texts.values()]
 
-    def _whole(self, part: Part, data: UncheckedJson = None) -> ProviderEvent:
+    def _whole(self, part: Part, data: Json = None) -> ProviderEvent:
         """A part without deltas; `data` identifies its item."""
         self._next += 1
         name = None if data is None else _DONE
@@ -298,7 +297,7 @@ class Decoder:
 
     # Deltas.
 
-    def _find(self, data: Data, **start: str) -> tuple[_Item, list[StreamEvent]]:
+    def _find(self, data: Data, **start: Json) -> tuple[_Item, list[StreamEvent]]:
         """The item of a delta, and the events that start it if it is new."""
         place = _place(data)
         if place in self._open:
@@ -311,7 +310,8 @@ class Decoder:
         delta = _delta(data)
         state, events = self._find(data, type="message", role="assistant")
         if state.kind != "message":
-            return [*events, ProviderEvent(dialect=NAME, name=data.get("type"), data=data)]
+            name = text_or_none(data.get("type"))
+            return [*events, ProviderEvent(dialect=NAME, name=name, data=data)]
         index = data.get("content_index")
         number = index if isinstance(index, int) else 0
         segment = state.texts.get(number)

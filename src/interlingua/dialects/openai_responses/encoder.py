@@ -17,7 +17,7 @@ from interlingua.dialects.openai_responses.content import (
     encode_part,
     encode_thinking,
 )
-from interlingua.dialects.openai_responses.errors import error_body
+from interlingua.dialects.openai_responses.errors import error_fields
 from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
 from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
 from interlingua.dialects.openai_responses.response import (
@@ -25,7 +25,7 @@ from interlingua.dialects.openai_responses.response import (
     encode_response,
     open_envelope,
 )
-from interlingua.spec.content import MEDIA_TYPES, Part, Refusal, Text, UncheckedJson
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
@@ -65,7 +65,7 @@ _SECTIONS = {
     _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
     _THOUGHTS: ("response.content_part", "reasoning_text"),
 }
-_EMPTY: dict[str, UncheckedJson] = {}
+_EMPTY: dict[str, Json] = {}
 
 
 class _Message:
@@ -73,10 +73,10 @@ class _Message:
 
     __slots__ = ("at", "blocks", "fields", "is_closing", "is_open")
 
-    def __init__(self, at: dict[str, UncheckedJson], fields: Mapping[str, UncheckedJson]) -> None:
+    def __init__(self, at: dict[str, Json], fields: Mapping[str, Json]) -> None:
         self.at = at
         self.fields = fields
-        self.blocks: list[UncheckedJson] = []
+        self.blocks: list[Json] = []
         self.is_open = False  # a part has started and not ended
         self.is_closing = False  # the item ends with that part
 
@@ -86,9 +86,7 @@ class _Single:
 
     __slots__ = ("at", "has_text", "new_id", "section")
 
-    def __init__(
-        self, at: dict[str, UncheckedJson], new_id: str | None, section: tuple[str, str]
-    ) -> None:
+    def __init__(self, at: dict[str, Json], new_id: str | None, section: tuple[str, str]) -> None:
         self.at = at
         self.new_id = new_id  # if it has no id of its own
         self.section = section  # the prefix of its events, and the field that only they have
@@ -106,10 +104,10 @@ class Encoder(SequentialEncoder):
         self._id = ""
         self._message: _Message | None = None  # the item to which a part can be added
         self._current = _Message({}, {})  # the item of the part that is being sent
-        self._at: dict[str, UncheckedJson] = {}  # the place of that part
+        self._at: dict[str, Json] = {}  # the place of that part
         self._single = _Single({}, None, _SUMMARY)  # the item that is being sent, if not a message
         self._arguments = ArgumentText()
-        self._added: dict[UncheckedJson, int] = {}  # this API's index of an item -> the index sent
+        self._added: dict[Json, int] = {}  # this API's index of an item -> the index sent
         self._native = False
 
     def _encode(self, event: StreamEvent) -> list[Frame]:
@@ -117,9 +115,7 @@ class Encoder(SequentialEncoder):
         encode = self._ENCODERS.get(type(event))
         return [] if encode is None else encode(self, event)
 
-    def _frame(
-        self, kind: str, at: dict[str, UncheckedJson] = _EMPTY, **fields: UncheckedJson
-    ) -> Frame:
+    def _frame(self, kind: str, at: Mapping[str, Json] = _EMPTY, **fields: Json) -> Frame:
         data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
         self._sequence += 1
         return json_frame(data, kind)
@@ -150,7 +146,7 @@ class Encoder(SequentialEncoder):
         return [*frames, self._frame(kind or "response.completed", response=body)]
 
     def _error(self, event: ErrorEvent) -> list[Frame]:
-        error = error_body(event.error)["error"]
+        error = error_fields(event.error)
         partial = msgspec.structs.replace(
             event.response or self._accumulator.partial(),
             finish_reason=FinishReason(reason="error", raw="failed"),
@@ -161,21 +157,22 @@ class Encoder(SequentialEncoder):
         # SDK's client raises only for the latter.
         fields = {name: error[name] for name in ("code", "message", "param")}
         return [
-            self._frame("error", error=error, **fields),
+            self._frame("error", fields, error=error),
             self._frame("response.failed", response=body),
         ]
 
     # Message items.
 
-    def _start_part(self, mark: UncheckedJson, part: UncheckedJson) -> list[Frame]:
+    def _start_part(self, mark: Json, part: Json) -> list[Frame]:
         """A part of the open message item, or of a new one if there is a mark (see `ITEM`)."""
         frames: list[Frame] = []
         if self._message is None or mark is not None:
             frames = self._close_message()
             index = self._next_index()
             new_id = item_id(self._id, "message", index)
-            fields = {"id": new_id, "status": "completed"} if mark is None else mark
-            at = {"item_id": fields.get("id", new_id), "output_index": index}
+            usual: dict[str, Json] = {"id": new_id, "status": "completed"}
+            fields = mark if isinstance(mark, Mapping) else usual
+            at: dict[str, Json] = {"item_id": fields.get("id", new_id), "output_index": index}
             self._message = _Message(at, fields)
             item = message_item("assistant", {**fields, "status": "in_progress"}, [])
             frames.append(self._frame(_ADDED, output_index=index, item=item))
@@ -185,7 +182,7 @@ class Encoder(SequentialEncoder):
         frames.append(self._frame("response.content_part.added", self._at, part=part))
         return frames
 
-    def _end_part(self, part: Part, block: UncheckedJson) -> list[Frame]:
+    def _end_part(self, part: Part, block: Json) -> list[Frame]:
         message = self._current
         message.blocks.append(block)
         message.is_open = False
@@ -244,14 +241,14 @@ class Encoder(SequentialEncoder):
     # Reasoning and calls.
 
     def _start_single(
-        self, event: ReasoningStart | ToolCallStart, item: UncheckedJson, section: tuple[str, str]
+        self, event: ReasoningStart | ToolCallStart, item: dict[str, Json], section: tuple[str, str]
     ) -> list[Frame]:
         frames = self._close_message()
         index = self._next_index()
-        new_id = item_id(self._id, item["type"], index)
+        new_id = item_id(self._id, str(item["type"]), index)
         extra = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
         whole = {"id": new_id, **item, **extra}
-        at = {"item_id": whole["id"], "output_index": index}
+        at: dict[str, Json] = {"item_id": whole["id"], "output_index": index}
         self._single = _Single(at, None if NAME in event.extra else new_id, section)
         return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
 
@@ -286,7 +283,7 @@ class Encoder(SequentialEncoder):
 
     def _call_start(self, event: ToolCallStart) -> list[Frame]:
         kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
-        item: dict[str, UncheckedJson] = {"type": kind, "call_id": event.tool_call_id}
+        item: dict[str, Json] = {"type": kind, "call_id": event.tool_call_id}
         if event.tool_type == "search":
             item |= {key: {}, "execution": "client"}
         else:
@@ -319,7 +316,7 @@ class Encoder(SequentialEncoder):
         frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
         return [*frames, self._item_done(single, item)]
 
-    def _item_done(self, single: _Single, item: UncheckedJson) -> Frame:
+    def _item_done(self, single: _Single, item: Json) -> Frame:
         return self._frame(_DONE, output_index=single.at["output_index"], item=item)
 
     # Everything else.
@@ -377,7 +374,7 @@ class Encoder(SequentialEncoder):
     }
 
 
-def _empty_text() -> dict[str, UncheckedJson]:
+def _empty_text() -> dict[str, Json]:
     return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}
 
 

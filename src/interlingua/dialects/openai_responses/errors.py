@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlingua.dialects.openai_shared import openai_error_text
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -60,7 +60,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 
 
 def read_error(
-    status: int | None, headers: Mapping[str, str], value: UncheckedJson, text: str = ""
+    status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
 ) -> ProviderError:
     """The error in a body, in an `error` event, or in the `error` field of a failed response."""
     fault = read_fault(value)
@@ -76,14 +76,19 @@ def read_error(
     return make_error(status, headers, fault, raw=value, text=text, error_type=error_type)
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body for this error."""
     # 429 as the vendor does: only the code `insufficient_quota` differs from a rate limit
     return status_of(error, spent=429), retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, UncheckedJson]:
-    """The body; its `error` object is also sent in the error event of a stream."""
+def error_body(error: Exception) -> dict[str, Json]:
+    """The body for this error."""
+    return {"error": error_fields(error)}
+
+
+def error_fields(error: Exception) -> dict[str, str | None]:
+    """The `error` object of a body, and of the error event of a stream."""
     kind, code = "invalid_request_error", getattr(error, "error_code", None)
     if status_of(error) >= 500:
         kind, code = "server_error", code or "server_error"
@@ -92,4 +97,4 @@ def error_body(error: Exception) -> dict[str, UncheckedJson]:
             kind, code = name, word
             break
     message = openai_error_text(error)
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return {"message": message, "type": kind, "param": None, "code": code}

@@ -10,7 +10,7 @@ from interlingua.prepare.hosted_tools import (
     take,
     take_location,
 )
-from interlingua.spec.content import Opaque, UncheckedJson
+from interlingua.spec.content import Json, Opaque
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
 
@@ -45,21 +45,21 @@ _INPUTS = ("action", "actions", "code", "queries", "arguments", "name", "server_
 _OUTPUTS = ("outputs", "results", "output", "tools", "error")
 
 
-def _web_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def _web_search(options: dict[str, Json]) -> dict[str, Json]:
     domains = take(options, allowed_domains="allowed_domains")
     filters = {"filters": domains} if domains else {}
     return {"type": "web_search", **filters, **take_location(options)}
 
 
-def _code_interpreter(_: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def _code_interpreter(_: dict[str, Json]) -> dict[str, Json]:
     return {"type": "code_interpreter", "container": _AUTO}
 
 
-def _file_search(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def _file_search(options: dict[str, Json]) -> dict[str, Json]:
     return {"type": "file_search", **take(options, **_STORES)}
 
 
-def _computer(_: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def _computer(_: dict[str, Json]) -> dict[str, Json]:
     return {"type": "computer"}
 
 
@@ -71,7 +71,7 @@ HOSTED: dict[str, HostedForm] = {
 }
 
 
-def decode_hosted(tool: dict[str, UncheckedJson]) -> BuiltinTool:
+def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it has them."""
     kind = tool.get("type")
     name = _KINDS.get(kind) if isinstance(kind, str) else None
@@ -84,18 +84,19 @@ def decode_hosted(tool: dict[str, UncheckedJson]) -> BuiltinTool:
         del options["container"]
     filters = options.get("filters")
     if isinstance(filters, dict) and name == "web_search":
-        options |= options.pop("filters")
+        del options["filters"]
+        options |= filters
     return BuiltinTool(dialect=NAME, data=tool, name=name, options=options)
 
 
 # Calls and results.
 
 
-def hosted_use(item: UncheckedJson) -> Opaque:
+def hosted_use(item: Json) -> Opaque:
     """An item without a canonical form; the call of a hosted tool is described."""
     kind = item.get("type") if isinstance(item, dict) else None
     tool = _USES.get(kind) if isinstance(kind, str) else None
-    if tool is None:
+    if tool is None or not isinstance(item, dict):
         return Opaque(dialect=NAME, data=item)
     call_id = text_or_none(item.get("call_id")) or text_or_none(item.get("id"))
     return Opaque(
@@ -108,7 +109,7 @@ def hosted_use(item: UncheckedJson) -> Opaque:
     )
 
 
-def _input(item: dict[str, UncheckedJson]) -> UncheckedJson:
+def _input(item: dict[str, Json]) -> Json:
     found = {key: item[key] for key in _INPUTS if item.get(key) is not None}
     action = found.pop("action", None)
     if isinstance(action, dict):
@@ -118,18 +119,19 @@ def _input(item: dict[str, UncheckedJson]) -> UncheckedJson:
     return found or (None if _is_result(item) else {})
 
 
-def _is_result(item: dict[str, UncheckedJson]) -> bool:
+def _is_result(item: dict[str, Json]) -> bool:
     return str(item["type"]).endswith(("_output", "_list_tools"))
 
 
-def _output(item: dict[str, UncheckedJson]) -> UncheckedJson:
+def _output(item: dict[str, Json]) -> Json:
     match item.get("action"):
         case {"sources": list(sources)}:
             return [_source(source) for source in sources]
     value = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
     match item.get("type"), value:
-        case "code_interpreter_call", [*outputs] if all(map(_is_log, outputs)):
-            return "".join(each["logs"] for each in outputs)
+        case "code_interpreter_call", [*outputs]:
+            logs = [_log(output) for output in outputs]
+            return value if None in logs else "".join(filter(None, logs))
         case "file_search_call", [*results]:
             return [_source(result) for result in results]
         case "image_generation_call", _:
@@ -137,11 +139,12 @@ def _output(item: dict[str, UncheckedJson]) -> UncheckedJson:
     return value
 
 
-def _is_log(output: UncheckedJson) -> bool:
-    return isinstance(output, dict) and isinstance(output.get("logs"), str)
+def _log(output: Json) -> str | None:
+    """The text of an output that is a log; None if it is something else, such as an image."""
+    return text_or_none(output.get("logs")) if isinstance(output, dict) else None
 
 
-def _source(source: UncheckedJson) -> UncheckedJson:
+def _source(source: Json) -> Json:
     if not isinstance(source, dict):
         return source
     return {"url": source.get("url"), "title": source.get("title", source.get("filename"))}
@@ -153,7 +156,7 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
         return _search_parts(part)
     called = part.input if isinstance(part.input, dict) else {}
     sources = [each for each in part.output or () if isinstance(each, dict)]
-    fields: dict[str, UncheckedJson]
+    fields: dict[str, Json]
     if part.tool == "web_search":
         urls = [{"type": "url", "url": each.get("url")} for each in sources]
         action = {"type": "search", "query": called.get("query", ""), "sources": urls}

@@ -7,7 +7,6 @@ A chat model is made to call the tool `image_generation`, which has the options 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -24,11 +23,11 @@ from interlingua.dialects.openai_shared.images import (
 )
 from interlingua.prepare.images import ImageLimits, check_image, in_pixels
 from interlingua.prepare.options import merge_options
-from interlingua.spec.content import Image, Text
+from interlingua.spec.content import Image, Json, Text
 from interlingua.spec.contracts import Frame, Profile, WireCall
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent
 from interlingua.spec.messages import Message
-from interlingua.spec.modalities.images import FORMAT_TYPES, ImageInput, ImageResult
+from interlingua.spec.modalities.images import FORMAT_TYPES, ImageInput, ImageResult, PartialImage
 from interlingua.spec.operations import Operation, OperationReply, Script
 from interlingua.spec.request import BuiltinTool, Request
 from interlingua.spec.response import Response
@@ -97,7 +96,7 @@ def wanted_image(request: Request) -> ImageInput | None:
     )
 
 
-def _is_tool(tool: dict[str, Any]) -> bool:
+def _is_tool(tool: dict[str, Json]) -> bool:
     return tool.get("type") == _TOOL
 
 
@@ -119,16 +118,16 @@ class _ChatImages:
         self._value = value
         self._response: Response | None = None
 
-    def feed_frame(self, frame: Frame) -> list[Any]:
+    def feed_frame(self, frame: Frame) -> list[PartialImage | ImageResult]:
         """The images of one event."""
         return [image for event in self._events.feed(frame) for image in self._read(event)]
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[PartialImage | ImageResult]:
         """The result; `StreamError` if the stream is incomplete."""
         items = [image for event in self._events.finish() for image in self._read(event)]
         return items if self._response is None else [*items, _read(self._response, self._value)]
 
-    def _read(self, event: StreamEvent) -> list[Any]:
+    def _read(self, event: StreamEvent) -> list[PartialImage | ImageResult]:
         if isinstance(event, Finish):
             self._response = event.response
         if not isinstance(event, ProviderEvent) or event.name != _PARTIAL:
@@ -149,16 +148,16 @@ class _Images:
         self._decoder: ImageEvents | _ChatImages = ImageEvents(value)
         self._has_begun = False
 
-    def feed(self, chunk: bytes) -> list[Any]:
+    def feed(self, chunk: bytes) -> list[PartialImage | ImageResult]:
         """The images of the events that this chunk completes."""
         return [item for frame in self._frames.feed(chunk) for item in self._feed(frame)]
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[PartialImage | ImageResult]:
         """The last image, and the result; `StreamError` if the stream is incomplete."""
         items = [item for frame in self._frames.finish() for item in self._feed(frame)]
         return [*items, *self._decoder.finish()]
 
-    def _feed(self, frame: Frame) -> Iterable[Any]:
+    def _feed(self, frame: Frame) -> Iterable[PartialImage | ImageResult]:
         if not self._has_begun and frame.data:
             self._has_begun = True
             event = loads(frame.data)

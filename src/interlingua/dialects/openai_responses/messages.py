@@ -10,6 +10,7 @@ A leading system message is `instructions`; a later one stays in place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -44,7 +45,10 @@ from interlingua.dialects.openai_responses.facts import (
 from interlingua.dialects.openai_responses.hosted import hosted_use
 from interlingua.spec.content import (
     MEDIA_TYPES,
+    Audio,
+    Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -52,7 +56,6 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
-    UncheckedJson,
 )
 from interlingua.spec.contracts import NewId
 from interlingua.spec.errors import DecodeError
@@ -68,9 +71,7 @@ _CONTENT = _TEXTS.union(MEDIA_TYPES)
 _DEVELOPER_ITEMS = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
-def encode_messages(
-    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
-) -> None:
+def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`instructions` and `input`."""
     messages = request.messages
     first = 0
@@ -90,10 +91,10 @@ def encode_messages(
             encoder.plain_message(message.role, message.content)
         if message.name is not None:
             warnings.add("name_dropped", f"{warnings.message_path()}.name")
-    for item in encoder.messages:
+    for item, content in encoder.messages:
         if "id" not in item and "status" not in item:  # the API wants a list beside these
             kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
-            item["content"] = shorten(item["content"], kind)
+            item["content"] = shorten(content, kind)
     body["input"] = encoder.items
 
 
@@ -122,11 +123,9 @@ def item_id(response_id: str, kind: str, index: int) -> str:
     return f"{PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
 
 
-def message_item(
-    role: str, fields: Mapping[str, UncheckedJson], content: UncheckedJson
-) -> dict[str, UncheckedJson]:
+def message_item(role: str, fields: Mapping[str, Json], content: Json) -> dict[str, Json]:
     """A message item; some servers require the type of the model's own, though it is optional."""
-    item: dict[str, UncheckedJson] = {"type": "message"} if role == "assistant" else {}
+    item: dict[str, Json] = {"type": "message"} if role == "assistant" else {}
     if fields:
         item |= fields
         item.pop(LIST, None)
@@ -151,10 +150,9 @@ class ItemEncoder:
         custom: Collection[str] = (),
         first: int = 0,
     ) -> None:
-        self.items: list[UncheckedJson] = []
-        self.messages: list[
-            dict[str, UncheckedJson]
-        ] = []  # the message items whose content is a list
+        self.items: list[Json] = []
+        # The message items whose content is a list, with that list.
+        self.messages: list[tuple[dict[str, Json], list[dict[str, Json]]]] = []
         self._first = first  # the number of items of the response before these
         self._warnings = warnings
         self._response_id = response_id
@@ -170,10 +168,10 @@ class ItemEncoder:
             self.message(role, parts)
 
     def message(
-        self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, UncheckedJson] | None = None
+        self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json] | None = None
     ) -> None:
         """One canonical message; `fields` are other fields of its message item."""
-        content: list[UncheckedJson] | None = None  # of the message item that is open
+        content: list[dict[str, Json]] | None = None  # of the message item that is open
         is_whole = False  # whether that item may have several parts
         is_model = role == "assistant"
         text_kind = OUTPUT_TEXT if is_model else INPUT_TEXT
@@ -190,7 +188,7 @@ class ItemEncoder:
             mark = extra_of(part, NAME).get(ITEM) if is_model and part.extra else None
             if mark is not None or content is None:
                 is_whole = not is_model or self._is_response or _is_whole(mark)
-            if not is_whole and kind in _TEXTS:
+            if not is_whole and isinstance(part, (Text, Refusal)):
                 self._foreign_text(part, fields if mark is None else mark)
                 fields = None
                 continue
@@ -204,7 +202,7 @@ class ItemEncoder:
         if not parts and is_input:
             self._open(role, fields)
 
-    def item(self, part: Part) -> UncheckedJson:
+    def item(self, part: Part) -> Json:
         """The item for a part that is not message content; None, and a warning, if none fits."""
         match part:
             case ToolCall():
@@ -225,39 +223,42 @@ class ItemEncoder:
                 return item
             case Opaque():
                 if part.dialect == NAME:
-                    return part.data
+                    data: Json = part.data
+                    return data
                 self._warnings.add_here("foreign_block_dropped", owner=part.dialect)
+            case Text() | Refusal() | Audio() | Document():
+                pass  # content of a message, or no part of an assistant message at all
+            case _:
+                assert_never(part)
         return None
 
     def _is_made(self, part: Part) -> bool:
         """Whether an image has an item: this API's model made it, or it is part of a response."""
         return self._is_response or MADE in extra_of(part, NAME)
 
-    def _open(self, role: Role, fields: Mapping[str, UncheckedJson] | None) -> list[UncheckedJson]:
+    def _open(self, role: Role, fields: Mapping[str, Json] | None) -> list[dict[str, Json]]:
         """The content list of a new message item."""
-        content: list[UncheckedJson] = []
+        content: list[dict[str, Json]] = []
         if fields is None and self._is_response:
             fields = {"id": self._new_id("message"), "status": "completed"}
         item = message_item("user" if role == "tool" else role, fields or {}, content)
-        self.messages.append(item)
+        self.messages.append((item, content))
         self.items.append(item)
         return content
 
-    def _foreign_text(
-        self, part: UncheckedJson, fields: Mapping[str, UncheckedJson] | None
-    ) -> None:
+    def _foreign_text(self, part: Text | Refusal, fields: Mapping[str, Json] | None) -> None:
         """
         The text of another model, as an item with one text.
 
         The API accepts an item with several parts, or with a refusal, only with its own id.
         """
-        if type(part) is Refusal:
+        if isinstance(part, Refusal):
             self._warnings.add_here("refusal_as_text")
         needs_list = fields and ("id" in fields or "status" in fields)
-        content = [{"type": OUTPUT_TEXT, "text": part.text}] if needs_list else part.text
+        content: Json = [{"type": OUTPUT_TEXT, "text": part.text}] if needs_list else part.text
         self.items.append(message_item("assistant", fields or {}, content))
 
-    def _content(self, part: Part, text_kind: str) -> dict[str, UncheckedJson] | None:
+    def _content(self, part: Part, text_kind: str) -> dict[str, Json] | None:
         """The content part, of a response or of a request."""
         if self._is_response and isinstance(part, Text):
             return encode_answer_text(part)
@@ -270,7 +271,7 @@ class ItemEncoder:
         return item_id(self._response_id, kind, self._first + len(self.items))
 
 
-def _is_whole(mark: UncheckedJson) -> bool:
+def _is_whole(mark: Json) -> bool:
     """Whether the item had a list of parts, and still has the fields that go with it."""
     return isinstance(mark, Mapping) and any(name in mark for name in ("id", "status", LIST))
 
@@ -305,9 +306,7 @@ def _end_turn(turn: list[Part], messages: list[Message]) -> None:
         turn.clear()
 
 
-def _decode_item(
-    item: UncheckedJson, path: str, turn: list[Part], *, leading: bool
-) -> Message | None:
+def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> Message | None:
     """The message for an item; None if the item was added to the model's turn."""
     if isinstance(item, str):  # not a valid item, but it must survive the round trip
         return _opaque("user", item)
@@ -329,7 +328,7 @@ def _decode_item(
     return None
 
 
-def _decode_message(item: dict[str, UncheckedJson], path: str, *, leading: bool) -> Message:
+def _decode_message(item: dict[str, Json], path: str, *, leading: bool) -> Message:
     fields = Fields(item, path)
     role = fields.text("role")
     if role is None:
@@ -342,12 +341,12 @@ def _decode_message(item: dict[str, UncheckedJson], path: str, *, leading: bool)
     return Message(role=role, content=content, extra=extra_for(fields.left))  # type: ignore[arg-type]
 
 
-def _opaque(role: Role, item: UncheckedJson) -> Message:
+def _opaque(role: Role, item: Json) -> Message:
     extra = {} if role == "tool" else {NAME: {ITEM: True}}
     return Message(role=role, content=(hosted_use(item),), extra=extra)
 
 
-def _role_of(kind: UncheckedJson, item: dict[str, UncheckedJson]) -> Role:
+def _role_of(kind: Json, item: dict[str, Json]) -> Role:
     """The role of the message for an item that has no canonical form."""
     if not isinstance(kind, str):
         return "user"
@@ -358,7 +357,7 @@ def _role_of(kind: UncheckedJson, item: dict[str, UncheckedJson]) -> Role:
     return "assistant"
 
 
-def is_turn(item: Mapping[str, UncheckedJson]) -> bool:
+def is_turn(item: Mapping[str, Json]) -> bool:
     """Whether it is an item of the model that has a canonical form."""
     kind = item.get("type", "message")
     if kind == "message":
@@ -367,21 +366,23 @@ def is_turn(item: Mapping[str, UncheckedJson]) -> bool:
     return is_segment and not _is_hosted(item)
 
 
-def _is_hosted(item: Mapping[str, UncheckedJson]) -> bool:
+def _is_hosted(item: Mapping[str, Json]) -> bool:
     """Whether it is the call or the result of a search that the provider made itself."""
     is_search = item.get("type") in (CALLS["search"], RESULTS["search"])
     is_ours = item.get("execution") == "client" and isinstance(item.get("call_id"), str)
     return is_search and not is_ours
 
 
-def _whole_part(item: UncheckedJson) -> Part:
+def _whole_part(item: Json) -> Part:
     """The part of an item without segments: an image, or the item verbatim."""
-    is_image = isinstance(item, dict) and item.get("type") == IMAGE_CALL
-    return (decode_made_image(item) if is_image else None) or hosted_use(item)
+    image = None
+    if isinstance(item, dict) and item.get("type") == IMAGE_CALL:
+        image = decode_made_image(item)
+    return image or hosted_use(item)
 
 
 def decode_turn(
-    item: dict[str, UncheckedJson], path: str, *, marked: bool, new_id: NewId | None = None
+    item: dict[str, Json], path: str, *, marked: bool, new_id: NewId | None = None
 ) -> list[Part]:
     """
     The parts of an item of the model.
@@ -413,7 +414,7 @@ def decode_turn(
     return parts
 
 
-def read_item(item: UncheckedJson, new_id: NewId) -> list[Part]:
+def read_item(item: Json, new_id: NewId) -> list[Part]:
     """The parts of an item of a response; an item that does not fit its type stays verbatim."""
     try:
         if isinstance(item, dict) and is_turn(item):

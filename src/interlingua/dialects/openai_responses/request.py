@@ -14,14 +14,14 @@ from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, request_errors, wrong_type
 
 # Our name: the API's name, and the reader of the field.
-_SETTINGS: dict[str, tuple[str, Callable[[Fields, str], UncheckedJson]]] = {
+_SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
     "max_tokens": ("max_output_tokens", Fields.integer),
     "temperature": ("temperature", Fields.number),
     "top_p": ("top_p", Fields.number),
@@ -45,7 +45,7 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
-    body: dict[str, UncheckedJson] = {"model": request.model} if request.model else {}
+    body: dict[str, Json] = {"model": request.model} if request.model else {}
     encode_messages(request, body, warnings)
     if not body["input"] and "prompt" in options:
         del body["input"]  # the stored prompt is the whole input
@@ -66,9 +66,7 @@ def encode_request(
     )
 
 
-def _ask_for_logprobs(
-    alternatives: int, body: dict[str, UncheckedJson], options: dict[str, UncheckedJson]
-) -> None:
+def _ask_for_logprobs(alternatives: int, body: dict[str, Json], options: dict[str, Json]) -> None:
     if alternatives:
         body[_TOP_LOGPROBS] = alternatives
     asked = options.get(_INCLUDE) or []
@@ -86,9 +84,7 @@ def _decode_logprobs(fields: Fields) -> int | None:
     return fields.integer(_TOP_LOGPROBS) if fields.left.get(_TOP_LOGPROBS) else 0
 
 
-def _ask_not_to_store(
-    body: dict[str, UncheckedJson], options: dict[str, UncheckedJson], profile: Profile
-) -> None:
+def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: Profile) -> None:
     """
     Ask for an answer that is not stored, unless the caller stores it or refers to a stored one.
 
@@ -105,7 +101,8 @@ def _ask_not_to_store(
     if profile.thinking is False or (asked and not isinstance(asked, list)):
         return
     options.pop(_INCLUDE, None)
-    body[_INCLUDE] = [*dict.fromkeys((*asked, _ENCRYPTED))] if asked else [_ENCRYPTED]
+    asked = asked if isinstance(asked, list) else []
+    body[_INCLUDE] = [*dict.fromkeys((*asked, _ENCRYPTED))]
 
 
 def decode_request(call: WireCall) -> Request:
@@ -128,24 +125,25 @@ def decode_request(call: WireCall) -> Request:
         )
 
 
-def _decode_path(path: str) -> dict[str, UncheckedJson]:
+def _decode_path(path: str) -> dict[str, Json]:
     """The path as an option if another operation (count, compact, cancel) follows the endpoint."""
     _, endpoint, operation = path.partition("?")[0].rstrip("/").rpartition("/responses")
     return {"path": PATH + operation} if endpoint and operation else {}
 
 
-def _encode_settings(
-    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
-) -> None:
+def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     for name, value in _supported.said(request):
         body[_SETTINGS[name][0]] = value
+    reasoning: dict[str, Json] = {}
     if request.reasoning_effort is not None:
-        body["reasoning"] = {"effort": request.reasoning_effort}
+        reasoning["effort"] = request.reasoning_effort
     if request.include_thinking:  # without a summary, the thoughts are not visible
-        body.setdefault("reasoning", {})["summary"] = "auto"
+        reasoning["summary"] = "auto"
     elif request.include_thinking is not None:
         warnings.setting_implied("include_thinking")
-    text: dict[str, UncheckedJson] = {}
+    if reasoning:
+        body["reasoning"] = reasoning
+    text: dict[str, Json] = {}
     if request.response_format is not None:
         text["format"] = _encode_format(request.response_format, warnings)
     if request.verbosity is not None:
@@ -156,8 +154,8 @@ def _encode_settings(
         warnings.setting_dropped(name)
 
 
-def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, UncheckedJson]:
-    wire: dict[str, UncheckedJson] = {"type": "json_object" if form.type == "json" else form.type}
+def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
+    wire: dict[str, Json] = {"type": "json_object" if form.type == "json" else form.type}
     if form.type == "json_schema":
         wire["name"] = form.name or "response"  # the API requires a name
         schema = {} if form.json_schema is None else form.json_schema

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
-from interlingua.spec.content import Image, Opaque, Part, Refusal, ToolCall, UncheckedJson
+from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
@@ -55,7 +55,7 @@ _INCOMPLETE_OF: dict[Reason, str] = {
 _WAITING = ("computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request")
 
 # The fields that the vendor's types require, for a response of another API.
-_ENVELOPE: dict[str, UncheckedJson] = {
+_ENVELOPE: dict[str, Json] = {
     "object": "response",
     "created_at": 0,
     "error": None,
@@ -71,7 +71,7 @@ _ENVELOPE: dict[str, UncheckedJson] = {
 
 
 def decode_response(
-    body: UncheckedJson,
+    body: Json,
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
@@ -103,14 +103,14 @@ def decode_response(
     )
 
 
-def encode_response(response: Response, request: Request | None = None) -> UncheckedJson:
+def encode_response(response: Response, request: Request | None = None) -> dict[str, Json]:
     """
     The body that a server sends.
 
     With the request that it answers, calls are those of the tools that the request declares.
     """
     carried = carried_body(response, NAME)
-    if carried is not None:
+    if isinstance(carried, dict):
         return carried
     response = declared_response(response, request)
     native = NAME in response.extra
@@ -125,15 +125,15 @@ def encode_response(response: Response, request: Request | None = None) -> Unche
     return close_envelope(body, response, native=native)
 
 
-def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, UncheckedJson]:
+def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Json]:
     """The first fields; empty ones only where the API requires them."""
-    fields = {"id": response_id, "model": model}
+    fields: dict[str, Json] = {"id": response_id, "model": model}
     return {name: value for name, value in fields.items() if value or not native}
 
 
 def close_envelope(
-    body: dict[str, UncheckedJson], holder: Response | StreamStart, *, native: bool
-) -> dict[str, UncheckedJson]:
+    body: dict[str, Json], holder: Response | StreamStart, *, native: bool
+) -> dict[str, Json]:
     """The body with the other fields: those of `extra`, or those that the API requires."""
     return restore(body, holder, NAME) if native else {**_ENVELOPE, **body}
 
@@ -157,7 +157,7 @@ def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
     return FinishReason(reason="content_filter" if Refusal in kinds else "stop", raw=status)
 
 
-def _incomplete_reason(fields: Mapping[str, UncheckedJson]) -> UncheckedJson:
+def _incomplete_reason(fields: Mapping[str, Json]) -> Json:
     details = fields.get("incomplete_details")
     return details.get("reason") if isinstance(details, Mapping) else None
 
@@ -176,7 +176,7 @@ def _waits(content: tuple[Part, ...]) -> bool:
     )
 
 
-def _encode_status(response: Response, *, native: bool) -> dict[str, UncheckedJson]:
+def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
     extra = extra_of(response, NAME)
     finish = response.finish_reason
     if "status" in extra or (native and finish.raw is None and finish.reason == "other"):
@@ -191,7 +191,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, UncheckedJs
     else:
         status = _STATUS_OF.get(finish.reason, "completed")
         reason = _INCOMPLETE_OF.get(finish.reason)
-    fields: dict[str, UncheckedJson] = {"status": status}
+    fields: dict[str, Json] = {"status": status}
     if reason is not None and reason != known:
         fields["incomplete_details"] = {"reason": reason}
     if status == "failed" and not native:
@@ -199,7 +199,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, UncheckedJs
     return fields
 
 
-def _searches(whole: dict[str, UncheckedJson]) -> int | None:
+def _searches(whole: dict[str, Json]) -> int | None:
     """How many web searches the response says that the provider made."""
     if "tool_usage" not in whole:
         return None
@@ -210,9 +210,9 @@ def _searches(whole: dict[str, UncheckedJson]) -> int | None:
 
 
 def decode_usage(
-    wire: UncheckedJson,
+    wire: Json,
     notes: WarningList | None = None,
-    tier: UncheckedJson = None,
+    tier: Json = None,
     searches: int | None = None,
 ) -> Usage:
     """
@@ -250,7 +250,7 @@ def decode_usage(
     )
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The provider's own figures if they still match, else figures made from ours."""
     raw = usage.raw
     tier, searches = usage.service_tier, usage.web_searches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from interlingua.dialects.openai_responses.hosted import HOSTED, decode_hosted
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.hosted_tools import encode_hosted
 from interlingua.prepare.schema import encode_parameters
-from interlingua.spec.content import Opaque, ToolResult, UncheckedJson
+from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
@@ -32,7 +32,7 @@ _DECLARED = ("function", "custom")
 _NAMESPACE = "namespace"
 
 
-def encode_tools(request: Request, body: dict[str, UncheckedJson], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
     if tools := _encode_list(request.tools, warnings):
         body["tools"] = tools
@@ -75,9 +75,9 @@ def found_tools(
     return tuple(found.values())
 
 
-def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[UncheckedJson]:
+def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Json]:
     """The tools; consecutive ones of one namespace are in one object."""
-    wire: list[UncheckedJson] = []
+    wire: list[Json] = []
     open_namespace, group = None, wire
     for i, tool in enumerate(tools):
         own = extra_of(tool, NAME) if isinstance(tool, ToolDefinition) and tool.extra else {}
@@ -97,7 +97,7 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Unc
     return wire
 
 
-def _decode_list(tools: list[UncheckedJson], path: str) -> tuple[ToolSpec, ...]:
+def _decode_list(tools: list[Json], path: str) -> tuple[ToolSpec, ...]:
     """The tools, those of namespaces among them."""
     searches = [tool for tool in tools if isinstance(tool, dict) and tool.get("type") == SEARCH]
     is_client = any(tool.get("execution") == "client" for tool in searches)
@@ -111,7 +111,7 @@ def _decode_list(tools: list[UncheckedJson], path: str) -> tuple[ToolSpec, ...]:
     return tuple(specs)
 
 
-def _is_namespace(tool: UncheckedJson) -> bool:
+def _is_namespace(tool: Json) -> TypeGuard[dict[str, Json]]:
     """Whether it is a namespace all of whose tools have a canonical form."""
     match tool:
         case {"type": "namespace", "name": str(), "tools": [_, *_] as inner}:
@@ -122,7 +122,7 @@ def _is_namespace(tool: UncheckedJson) -> bool:
     return False
 
 
-def _decode_namespace(tool: dict[str, UncheckedJson], path: str, by: DeferredBy) -> list[ToolSpec]:
+def _decode_namespace(tool: dict[str, Json], path: str, by: DeferredBy) -> list[ToolSpec]:
     fields = Fields(tool, path)
     fields.take("type")
     name, inner = fields.need("name"), fields.take("tools")
@@ -136,10 +136,11 @@ def _decode_namespace(tool: dict[str, UncheckedJson], path: str, by: DeferredBy)
     return list(specs)
 
 
-def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> UncheckedJson:
+def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
     if isinstance(tool, BuiltinTool):
-        return encode_hosted(tool, NAME, HOSTED, warnings, path)
-    wire: dict[str, UncheckedJson] = {"type": tool.type, "name": tool.name}
+        hosted: Json = encode_hosted(tool, NAME, HOSTED, warnings, path)
+        return hosted
+    wire: dict[str, Json] = {"type": tool.type, "name": tool.name}
     if tool.type == "search":
         wire = {"type": SEARCH, "execution": "client", "parameters": tool.parameters}
     if tool.description is not None:
@@ -159,7 +160,7 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> UncheckedJ
     return wire
 
 
-def _decode_tool(tool: UncheckedJson, path: str, by: DeferredBy) -> ToolSpec:
+def _decode_tool(tool: Json, path: str, by: DeferredBy) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     kind = tool.get("type")
@@ -218,7 +219,7 @@ def _decode_search(fields: Fields) -> ToolSpec:
     )
 
 
-def _encode_choice(choice: ToolChoice, custom: set[str]) -> UncheckedJson:
+def _encode_choice(choice: ToolChoice, custom: set[str]) -> Json:
     if choice.mode == "named" and choice.tool_name is not None:
         kind = extra_of(choice, NAME).get("type") or _type_of(choice.tool_name, custom)
         return {"type": kind, "name": choice.tool_name}
@@ -234,7 +235,7 @@ def _type_of(name: str, custom: set[str]) -> str:
 
 def _decode_choice(fields: Fields) -> ToolChoice | None:
     """The tool choice; one without a canonical form is left in `fields`."""
-    wire: UncheckedJson = fields.left.get("tool_choice")
+    wire: Json = fields.left.get("tool_choice")
     choice: ToolChoice | None = None
     match wire:
         case "auto" | "none" | "required":
@@ -243,9 +244,14 @@ def _decode_choice(fields: Fields) -> ToolChoice | None:
             choice = ToolChoice(mode="named", tool_name=name)
         case {"type": "custom", "name": str(name), **rest} if not rest:
             choice = ToolChoice(mode="named", tool_name=name, extra={NAME: {"type": "custom"}})
-        case {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list(tools)}:
+        case {
+            "type": "allowed_tools",
+            "mode": "auto" | "required" as mode,
+            "tools": list(tools),
+            **rest,
+        } if not rest:
             names = [_allowed_name(tool) for tool in tools]
-            if len(wire) == 3 and None not in names:
+            if None not in names:
                 choice = ToolChoice(mode=mode, allowed=tuple(map(str, names)))
         case None | str() | dict():
             pass
@@ -256,7 +262,7 @@ def _decode_choice(fields: Fields) -> ToolChoice | None:
     return choice
 
 
-def _allowed_name(tool: UncheckedJson) -> str | None:
+def _allowed_name(tool: Json) -> str | None:
     match tool:
         case {"type": "function", "name": str(name), **rest} if not rest:
             return name

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from interlingua.prepare.cache import ALL
 from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
@@ -152,25 +151,25 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
     return {"object": "list", "data": [describe_model(model) for model in models]}
 
 
-def describe_model(model: ServedModel) -> dict[str, Any]:
+def describe_model(model: ServedModel) -> dict[str, Json]:
     """
     The description of one model; an unknown date is sent as 0.
 
     OpenAI's own list has only the first four fields; the names of the others are those of hosts.
     """
-    known: dict[str, Any] = {
+    known: dict[str, Json] = {
         "name": model.name,
         "description": model.description,
         "context_length": model.context_window,
         "max_completion_tokens": model.max_output_tokens,
         "input_modalities": _listed(model.input_modalities),
         "output_modalities": _listed(model.output_modalities),
-        "capabilities": _without_unknown(
+        "capabilities": without_none(
             function_calling=model.supports_tools,
             reasoning=model.supports_reasoning,
             structured_outputs=model.supports_structured_output,
         ),
-        "pricing": _without_unknown(
+        "pricing": without_none(
             prompt=_price(model.input_cost_per_million),
             completion=_price(model.output_cost_per_million),
         ),
@@ -185,7 +184,8 @@ def describe_model(model: ServedModel) -> dict[str, Any]:
     }
 
 
-def _without_unknown(**fields: Any) -> dict[str, Any]:
+def without_none(**fields: Json) -> dict[str, Json]:
+    """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

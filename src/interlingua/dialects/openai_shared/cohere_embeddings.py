@@ -7,7 +7,6 @@ Its address for clients of OpenAI also has embeddings, but without task types an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.openai_shared.embeddings import (
     OWNER,
@@ -20,13 +19,14 @@ from interlingua.dialects.openai_shared.embeddings import (
     no_tokens,
     served_dimensions,
     served_fields,
+    write_vector,
 )
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Text, UncheckedJson
+from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
-from interlingua.spec.modalities.vectors import decode_vector, encode_vector
+from interlingua.spec.modalities.vectors import decode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.wire.fields import Fields, count, extra_of, restore
@@ -54,7 +54,7 @@ def cohere_embed(name: str) -> Operation:
             warnings.append(dropped(value, "task", f" {value.task!r}"))
         if value.user is not None:
             warnings.append(dropped(value, "user"))
-        body: dict[str, Any] = {
+        body: dict[str, Json] = {
             "model": value.model,
             **_inputs(value),
             "input_type": _TASKS.get(value.task or "document", _DEFAULT_TASK),
@@ -68,13 +68,14 @@ def cohere_embed(name: str) -> Operation:
     return Operation(name="embed", encode=encode, decode=_decode, limits=lambda _value: _LIMITS)
 
 
-def _inputs(value: EmbedInput) -> dict[str, UncheckedJson]:
-    if all(isinstance(content, str) for content in value.inputs):
-        return {"texts": [*value.inputs]}
+def _inputs(value: EmbedInput) -> dict[str, Json]:
+    texts = [content for content in value.inputs if isinstance(content, str)]
+    if len(texts) == len(value.inputs):
+        return {"texts": texts}
     return {"inputs": [{"content": _blocks(content, value)} for content in value.inputs]}
 
 
-def _blocks(content: EmbedContent, value: EmbedInput) -> list[UncheckedJson]:
+def _blocks(content: EmbedContent, value: EmbedInput) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if is_tokens(content):
@@ -82,7 +83,7 @@ def _blocks(content: EmbedContent, value: EmbedInput) -> list[UncheckedJson]:
     return [_block(part, value) for part in content]
 
 
-def _block(part: Any, value: EmbedInput) -> UncheckedJson:
+def _block(part: Part | int, value: EmbedInput) -> Json:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if not isinstance(part, Image):
@@ -142,11 +143,10 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> EmbedInput:
 
 def _encode_served(result: EmbedResult, value: EmbedInput) -> ServedReply:
     name = value.encoding or "float"
-    encode: Any = encode_vector if name == "base64" else lambda vector: vector.tolist()
     units = result.usage.raw or {"input_tokens": result.usage.input_tokens}
     body = {
         "id": "simulated",
-        "embeddings": {name: [encode(vector) for vector in result.embeddings]},
+        "embeddings": {name: [write_vector(vector, name) for vector in result.embeddings]},
         "texts": [content for content in value.inputs if isinstance(content, str)],
         "meta": {"api_version": {"version": "2"}, "billed_units": units},
         "response_type": "embeddings_by_type",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 import msgspec
 
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Part, Text, UncheckedJson
+from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.embeddings import (
@@ -18,7 +18,7 @@ from interlingua.spec.modalities.embeddings import (
     TaskType,
     VectorEncoding,
 )
-from interlingua.spec.modalities.vectors import decode_int8, decode_vector, encode_vector
+from interlingua.spec.modalities.vectors import Vector, decode_int8, decode_vector, encode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
@@ -135,9 +135,9 @@ def _voyage(name: str) -> Operation:
     return msgspec.structs.replace(plain, encode=encode)
 
 
-def settings_of(value: EmbedInput, form: EmbedForm) -> tuple[dict[str, Any], tuple[Warning, ...]]:
+def settings_of(value: EmbedInput, form: EmbedForm) -> tuple[dict[str, Json], tuple[Warning, ...]]:
     """The fields of the settings, and warnings about those that the host does not have."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, Json] = {}
     warnings: list[Warning] = []
     if value.dimensions is not None:
         fields[form.dimensions] = value.dimensions
@@ -160,7 +160,7 @@ def dropped(value: EmbedInput, setting: str, when: str = "") -> Warning:
     return make_warning("setting_dropped", path=setting, target=target, setting=setting, when=when)
 
 
-def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> UncheckedJson:
+def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> Json:
     if isinstance(content, str):
         return content
     if is_tokens(content):
@@ -175,7 +175,7 @@ def _encode_input(content: EmbedContent, value: EmbedInput, form: EmbedForm) -> 
     return {"image": image.url or encode_base64(_data(image, value))}
 
 
-def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[UncheckedJson]:
+def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if is_tokens(content):
@@ -183,7 +183,7 @@ def _voyage_content(content: EmbedContent, value: EmbedInput) -> list[UncheckedJ
     return [_voyage_part(part, value) for part in content]
 
 
-def _voyage_part(part: Any, value: EmbedInput) -> UncheckedJson:
+def _voyage_part(part: Part | int, value: EmbedInput) -> Json:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if not isinstance(part, Image):
@@ -193,7 +193,7 @@ def _voyage_part(part: Any, value: EmbedInput) -> UncheckedJson:
     return {"type": "image_base64", "image_base64": image_url(part, value)}
 
 
-def is_tokens(content: Sequence[Any]) -> bool:
+def is_tokens(content: Sequence[object]) -> TypeGuard[Sequence[int]]:
     """Whether the content is the ids of tokens."""
     return all(type(item) is int for item in content)
 
@@ -214,9 +214,10 @@ def no_tokens(value: EmbedInput) -> UnsupportedError:
     return UnsupportedError(f"{value.model} takes texts, not the ids of tokens. Pass the text.")
 
 
-def no_media(value: EmbedInput, content: Sequence[Any]) -> UnsupportedError:
+def no_media(value: EmbedInput, content: Sequence[Part | int]) -> UnsupportedError:
     """The error for parts that the host does not take."""
-    kinds = " and ".join(dict.fromkeys(part.kind for part in content))
+    parts = [part for part in content if not isinstance(part, int)]
+    kinds = " and ".join(dict.fromkeys(part.kind for part in parts))
     return UnsupportedError(
         f"{value.model} cannot make one embedding of {kinds}. {WHO_TAKES_IMAGES}"
     )
@@ -232,7 +233,7 @@ def decode_integers(_status: int, _headers: Mapping[str, str], body: bytes) -> E
     return _read(body, decode_int8)
 
 
-def _read(body: bytes, decode: Any) -> EmbedResult:
+def _read(body: bytes, decode: Callable[[Json], Vector]) -> EmbedResult:
     fields = reply_fields(loads(body))
     rows = fields.array("data")
     if rows is None:
@@ -253,18 +254,18 @@ def _read(body: bytes, decode: Any) -> EmbedResult:
     )
 
 
-def reply_fields(value: UncheckedJson) -> Fields:
+def reply_fields(value: Json) -> Fields:
     """The fields of a reply; `object` says nothing that the path did not say."""
     fields = Fields(value, strict=False)
     fields.text("object")
     return fields
 
 
-def _rest(row: Mapping[str, Any]) -> dict[str, Any]:
+def _rest(row: Mapping[str, Json]) -> dict[str, Json]:
     return {name: row[name] for name in row.keys() - {"object", "index", "embedding"}}
 
 
-def read_usage(usage: dict[str, Any]) -> Usage:
+def read_usage(usage: dict[str, Json]) -> Usage:
     """The tokens and the cost that a host reports."""
     tokens = count(usage.get("prompt_tokens"))
     tokens = count(usage.get("total_tokens")) if tokens is None else tokens
@@ -334,7 +335,7 @@ def served_dimensions(fields: Fields) -> int | None:
     return dimensions
 
 
-def _decode_content(content: UncheckedJson) -> EmbedContent:
+def _decode_content(content: Json) -> EmbedContent:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and is_tokens(content):
@@ -348,7 +349,7 @@ def _decode_content(content: UncheckedJson) -> EmbedContent:
     raise InvalidRequestError("an input is neither text nor an image", status_code=400)
 
 
-def decode_parts(content: UncheckedJson) -> tuple[Part, ...]:
+def decode_parts(content: Json) -> tuple[Part, ...]:
     """The parts of one multimodal input."""
     parts: list[Part] = []
     for block in content if isinstance(content, list) else []:
@@ -375,12 +376,22 @@ def decode_image(link: str) -> Image:
     return Image(data=data, media_type=media_type)
 
 
+def write_vector(vector: Vector, encoding: VectorEncoding) -> str | list[float]:
+    """A vector in the encoding that a request asked for."""
+    return encode_vector(vector) if encoding == "base64" else vector.tolist()
+
+
 def _encode_served(result: EmbedResult, value: EmbedInput) -> ServedReply:
     extra = dict(extra_of(result, OWNER))
     others = extra.pop("items", None) or [{}] * len(result.embeddings)
-    encode: Any = encode_vector if value.encoding == "base64" else lambda vector: vector.tolist()
+    encoding = value.encoding or "float"
     data = [
-        {"object": "embedding", "index": index, "embedding": encode(vector), **others[index]}
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": write_vector(vector, encoding),
+            **others[index],
+        }
         for index, vector in enumerate(result.embeddings)
     ]
     tokens = result.usage.input_tokens

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -127,9 +126,9 @@ def read_file(value: Json) -> StoredFile:
     )
 
 
-def write_file(file: StoredFile) -> dict[str, Any]:
+def write_file(file: StoredFile) -> dict[str, Json]:
     """A file as the provider describes it."""
-    described: dict[str, Any] = {
+    described: dict[str, Json] = {
         "object": "file",
         "id": file.id,
         "purpose": file.purpose or FileRules().purpose,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from interlingua.dialects.openai_shared.images import OWNER
 from interlingua.spec.content import Image, Json
@@ -53,14 +52,14 @@ def image_served(name: str) -> tuple[ServedOperation, ...]:
 # Requests.
 
 
-def _object(body: Json) -> dict[str, Any]:
+def _object(body: Json) -> dict[str, Json]:
     if not isinstance(body, dict):
         raise InvalidRequestError("We could not parse the JSON body of your request.")
     return dict(body)
 
 
 def _read_input(
-    body: dict[str, Any],
+    body: dict[str, Json],
     name: str,
     images: tuple[Image, ...] | None = None,
     mask: Image | None = None,
@@ -117,7 +116,7 @@ def _choice(fields: Fields, name: str, known: tuple[str, ...]) -> str | None:
     return given
 
 
-def _linked(body: dict[str, Any]) -> tuple[Image, ...]:
+def _linked(body: dict[str, Json]) -> tuple[Image, ...]:
     """The images of a JSON body: `images`, or one as `image`."""
     images, image = body.pop("images", None), body.pop("image", None)
     listed = images if isinstance(images, list) else [image] if image is not None else []
@@ -140,8 +139,8 @@ def _link(link: Json) -> Image:
     raise InvalidRequestError("An image must have an 'image_url' or a 'file_id'.", error_code=None)
 
 
-def _read_form(form: Iterable[FormPart]) -> tuple[dict[str, Any], tuple[Image, ...], Image | None]:
-    fields: dict[str, Any] = {}
+def _read_form(form: Iterable[FormPart]) -> tuple[dict[str, Json], tuple[Image, ...], Image | None]:
+    fields: dict[str, Json] = {}
     images: list[Image] = []
     mask: Image | None = None
     for part in form:
@@ -181,7 +180,7 @@ def _encode_served(
     return ServedReply(content=_events(result, value), content_type="text/event-stream")
 
 
-def write_images(result: ImageResult) -> dict[str, Any]:
+def write_images(result: ImageResult) -> dict[str, Json]:
     """The body of a result."""
     usage = _write_usage(result.usage)
     fields = {
@@ -197,7 +196,7 @@ def write_images(result: ImageResult) -> dict[str, Any]:
     return {**own, **extra_of(result, OWNER)}
 
 
-def _write_item(item: GeneratedImage) -> dict[str, Any]:
+def _write_item(item: GeneratedImage) -> dict[str, Json]:
     data = item.image.data
     wire = {"url": item.image.url} if data is None else {"b64_json": encode_base64(data)}
     if item.revised_prompt is not None:
@@ -237,21 +236,24 @@ def _events(items: Iterable[PartialImage | ImageResult], value: ImageInput) -> I
     for item in items:
         if isinstance(item, PartialImage):
             yield _event(
+                f"{prefix}.partial_image",
                 {
-                    "type": f"{prefix}.partial_image",
                     "b64_json": encode_base64(item.image.data or b""),
                     "created_at": 0,
                     "partial_image_index": item.index,
                     **settings,
-                }
+                },
             )
             continue
         body = write_images(item)
         created = body.pop("created", 0)
-        for image in body.pop("data"):
-            event = {"type": f"{prefix}.completed", "created_at": created, **settings}
-            yield _event({**event, **body, **image})
+        del body["data"]
+        for image in item.items:
+            yield _event(
+                f"{prefix}.completed",
+                {"created_at": created, **settings, **body, **_write_item(image)},
+            )
 
 
-def _event(body: dict[str, Any]) -> bytes:
-    return encode_sse(Frame(event=body["type"], data=dump_text(body)))
+def _event(kind: str, body: dict[str, Json]) -> bytes:
+    return encode_sse(Frame(event=kind, data=dump_text({"type": kind, **body})))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -104,7 +103,7 @@ def encode_image_call(value: ImageInput, name: str, rules: ImageRules) -> WireCa
 
 def _encode_options(
     value: ImageInput, rules: ImageRules
-) -> tuple[dict[str, Any], tuple[Warning, ...]]:
+) -> tuple[dict[str, Json], tuple[Warning, ...]]:
     limits = rules.limits(value.model)
     warnings = check_image(value, limits)
     form = in_ratio(value, limits) if rules.sizing == "ratio" else in_pixels(value, limits)
@@ -117,11 +116,11 @@ def _encode_options(
         "response_format": rules.response_format,
         "user": value.user,
     }
-    body = {field: given for field, given in fields.items() if given is not None}
+    body: dict[str, Json] = {field: given for field, given in fields.items() if given is not None}
     return body, (*warnings, *form.warnings)
 
 
-def _size_fields(form: Form, rules: ImageRules) -> dict[str, Any]:
+def _size_fields(form: Form, rules: ImageRules) -> dict[str, Json]:
     if rules.sizing == "ratio":
         return {"aspect_ratio": form.ratio, "resolution": form.size and form.size.lower()}
     if rules.sizing == "size":
@@ -130,7 +129,7 @@ def _size_fields(form: Form, rules: ImageRules) -> dict[str, Any]:
     return {} if size is None else {"width": size.width, "height": size.height}
 
 
-def _format_fields(value: ImageInput, limits: ImageLimits) -> dict[str, Any]:
+def _format_fields(value: ImageInput, limits: ImageLimits) -> dict[str, Json]:
     return {
         "quality": sent_value(value.quality, limits.qualities),
         "background": sent_value(value.background, limits.backgrounds),
@@ -139,7 +138,7 @@ def _format_fields(value: ImageInput, limits: ImageLimits) -> dict[str, Any]:
     }
 
 
-def _linked_images(value: ImageInput) -> dict[str, Any]:
+def _linked_images(value: ImageInput) -> dict[str, Json]:
     """One image as `image`, several as `images`, each by its URL or as a data URL."""
     links = [{"type": "image_url", "url": _url(part)} for part in value.images]
     return {"image": links[0]} if len(links) == 1 else {"images": links}
@@ -160,7 +159,7 @@ def _url(part: Image) -> str:
     return part.url
 
 
-def _form_fields(body: Mapping[str, Any]) -> Iterator[FormPart]:
+def _form_fields(body: Mapping[str, Json]) -> Iterator[FormPart]:
     for name, given in body.items():
         text = given if isinstance(given, str) else dump_text(given)
         yield FormPart(name=name, content=text)
@@ -219,7 +218,7 @@ def read_images(body: Json, value: ImageInput) -> ImageResult:
     )
 
 
-def _read_item(item: dict[str, Any], form: str | None, size: str | None) -> GeneratedImage:
+def _read_item(item: dict[str, Json], form: str | None, size: str | None) -> GeneratedImage:
     fields = Fields(item, strict=False)
     text, url, named = fields.text("b64_json"), fields.text("url"), fields.text("mime_type")
     prompt = fields.text("revised_prompt")
@@ -274,7 +273,7 @@ def read_image_usage(wire: Json, made: Usage) -> Usage:
     )
 
 
-class ImageEvents(EventItems):
+class ImageEvents(EventItems[PartialImage | ImageResult]):
     """A stream of unfinished images; its last item is the result with the finished ones."""
 
     def __init__(self, value: ImageInput) -> None:
@@ -283,7 +282,7 @@ class ImageEvents(EventItems):
         self._value = value
         self._finished: list[ImageResult] = []
 
-    def _item(self, event: dict[str, Any]) -> Iterator[PartialImage]:
+    def _item(self, event: dict[str, Json]) -> Iterator[PartialImage]:
         kind, text = str(event.get("type")).rpartition(".")[2], event.get("b64_json")
         if kind == _PARTIAL and isinstance(text, str):
             image = read_image(text, FORMAT_TYPES.get(str(event.get("output_format"))))
@@ -294,7 +293,7 @@ class ImageEvents(EventItems):
             body = {**fields, "data": [{"b64_json": text}]}
             self._finished.append(read_images(body, self._value))
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[PartialImage | ImageResult]:
         """The last items, and the result; `StreamError` if the stream is incomplete."""
         items = super().finish()
         first, *others = self._finished

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import TokenLogprob, UncheckedJson
+from interlingua.spec.content import Json, TokenLogprob
 from interlingua.wire.fields import is_number
 
 _TOP = "top_logprobs"
 
 
-def read_tokens(items: UncheckedJson) -> tuple[TokenLogprob, ...]:
+def read_tokens(items: Json) -> tuple[TokenLogprob, ...]:
     """The tokens of a list; none of them if an item is something else."""
     return _read_all(items, _read_with_top)
 
 
-def write_tokens(tokens: Sequence[TokenLogprob], *, with_bytes: bool) -> list[UncheckedJson]:
+def write_tokens(tokens: Sequence[TokenLogprob], *, with_bytes: bool) -> list[Json]:
     """The list of these tokens; `with_bytes` also where the bytes of a token are not known."""
     return [
         {
@@ -28,23 +28,21 @@ def write_tokens(tokens: Sequence[TokenLogprob], *, with_bytes: bool) -> list[Un
     ]
 
 
-def _read_all(
-    items: UncheckedJson, read: Callable[[UncheckedJson], TokenLogprob | None]
-) -> tuple[TokenLogprob, ...]:
+def _read_all(items: Json, read: Callable[[Json], TokenLogprob | None]) -> tuple[TokenLogprob, ...]:
     tokens = [read(item) for item in items] if isinstance(items, list) else []
     return tuple([token for token in tokens if token]) if all(tokens) else ()
 
 
-def _read_with_top(item: UncheckedJson) -> TokenLogprob | None:
+def _read_with_top(item: Json) -> TokenLogprob | None:
     token = _read(item)
-    top = item.get(_TOP) if token is not None else None
+    top = item.get(_TOP) if isinstance(item, dict) else None
     if token is None or not top:
         return token
     alternatives = _read_all(top, _read)
     return replace(token, top=alternatives) if alternatives else None
 
 
-def _read(item: UncheckedJson) -> TokenLogprob | None:
+def _read(item: Json) -> TokenLogprob | None:
     if not isinstance(item, dict):
         return None
     token, logprob = item.get("token"), item.get("logprob")
@@ -53,14 +51,14 @@ def _read(item: UncheckedJson) -> TokenLogprob | None:
     return TokenLogprob(token=token, logprob=logprob, bytes=_read_bytes(item.get("bytes")))
 
 
-def _read_bytes(numbers: UncheckedJson) -> bytes | None:
+def _read_bytes(numbers: Json) -> bytes | None:
     try:
         return bytes(numbers) if isinstance(numbers, list) else None
     except (TypeError, ValueError):
         return None
 
 
-def _write(token: TokenLogprob, *, with_bytes: bool) -> dict[str, UncheckedJson]:
+def _write(token: TokenLogprob, *, with_bytes: bool) -> dict[str, Json]:
     data = token.bytes
     if data is None and with_bytes:
         data = token.token.encode("utf-8", "replace")

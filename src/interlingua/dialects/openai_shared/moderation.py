@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.openai_shared.embeddings import (
     OWNER,
@@ -12,7 +11,7 @@ from interlingua.dialects.openai_shared.embeddings import (
     served_fields,
 )
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Text, UncheckedJson
+from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.moderation import (
@@ -51,21 +50,22 @@ def moderate_operations(name: str) -> dict[str, Operation]:
     return {"moderate": operation, "moderate.mistral": mistral}
 
 
-def _call(inputs: UncheckedJson, value: ModerateInput, name: str) -> WireCall:
+def _call(inputs: Json, value: ModerateInput, name: str) -> WireCall:
     body = {"model": value.model, "input": inputs}
     return WireCall(path=_PATH, body=body_with_options(body, value, name))
 
 
-def _inputs(value: ModerateInput) -> list[UncheckedJson]:
+def _inputs(value: ModerateInput) -> list[Json]:
     """Texts are judged one by one; parts are judged as one, so they fill a call."""
-    if all(isinstance(content, str) for content in value.inputs):
-        return [*value.inputs]
+    texts = [content for content in value.inputs if isinstance(content, str)]
+    if len(texts) == len(value.inputs):
+        return [*texts]
     if len(value.inputs) != 1:
         raise UnsupportedError(f"{value.model} judges images in one input of a call.")
-    return [_block(part, value) for part in value.inputs[0]]
+    return [_block(part, value) for part in value.inputs[0] if not isinstance(part, str)]
 
 
-def _block(part: Any, value: ModerateInput) -> UncheckedJson:
+def _block(part: Part, value: ModerateInput) -> Json:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Image) and (part.url or part.data is not None):
@@ -100,7 +100,7 @@ def _decode(_status: int, _headers: Mapping[str, str], body: bytes) -> Moderatio
     )
 
 
-def _judgement(row: dict[str, Any]) -> Moderation:
+def _judgement(row: dict[str, Json]) -> Moderation:
     fields = Fields(row, strict=False)
     given, scores = fields.object("categories") or {}, fields.object("category_scores") or {}
     categories = {name: is_in for name, is_in in given.items() if isinstance(is_in, bool)}

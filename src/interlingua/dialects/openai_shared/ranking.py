@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.openai_shared.embeddings import (
     OWNER,
@@ -12,6 +11,7 @@ from interlingua.dialects.openai_shared.embeddings import (
     served_fields,
 )
 from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.modalities.ranking import RankedDocument, RerankInput, RerankResult
@@ -41,7 +41,7 @@ def rerank_operations(name: str) -> dict[str, Operation]:
 
 def _operation(name: str, path: str, top_n: str) -> Operation:
     def encode(value: RerankInput, _profile: Profile) -> WireCall:
-        body: dict[str, Any] = {
+        body: dict[str, Json] = {
             "model": value.model,
             "query": value.query,
             "documents": list(value.documents),
@@ -74,9 +74,9 @@ def decode_ranking(_status: int, _headers: Mapping[str, str], body: bytes) -> Re
     )
 
 
-def _document(row: Any) -> RankedDocument:
-    index = row.get("index") if isinstance(row, dict) else None
-    score = row.get("relevance_score", row.get("score")) if isinstance(row, dict) else None
+def _document(row: Json) -> RankedDocument:
+    row = row if isinstance(row, dict) else {}
+    index, score = row.get("index"), row.get("relevance_score", row.get("score"))
     if type(index) is not int or not is_number(score):
         raise DecodeError("an entry of the ranking has no index or no score")
     document = row.get("document")
@@ -106,7 +106,7 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> RerankInput:
     )
 
 
-def _encode_rows(result: RerankResult, value: RerankInput) -> list[dict[str, Any]]:
+def _encode_rows(result: RerankResult, value: RerankInput) -> list[dict[str, Json]]:
     with_text = value.provider_options.get(OWNER, {}).get("return_documents") is True
     return [
         {"index": each.index, "relevance_score": each.score}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
-from interlingua.dialects.openai_shared.events import EventItems, encode_event, whole_items
+from interlingua.dialects.openai_shared.events import EventItems, encode_event
 from interlingua.dialects.openai_shared.transcription import read_tokens, usage_body
 from interlingua.prepare.options import body_with_options
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.speech import MEDIA_TYPES, SpeakInput, Speech
 from interlingua.spec.operations import (
-    ItemDecoder,
     Operation,
     OperationReply,
     Script,
@@ -77,7 +76,7 @@ def _encode(value: SpeakInput, name: str, rules: SpeechRules, *, stream: bool) -
             f"{value.model} speaks at most {_MAX_CHARACTERS} characters at once, and the text has "
             f"{len(value.text)}. Split it."
         )
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": value.model,
         "input": value.text,
         "response_format": value.format,
@@ -116,8 +115,9 @@ def _decode(reply: OperationReply, value: SpeakInput) -> Speech:
     content_type = reply.headers.get("content-type", "").partition(";")[0].strip()
     if content_type == "application/json":
         return _decode_json(reply.body, value)
-    items = whole_items(_SpeechItems(value), reply.body)
-    end = items[-1]
+    decoder = _SpeechItems(value)
+    items = [*decoder.feed(reply.body), *decoder.finish()]
+    end = next(item for item in reversed(items) if isinstance(item, Speech))
     data = b"".join(item for item in items if isinstance(item, bytes))
     is_audio = content_type.startswith("audio/")
     return Speech(
@@ -154,10 +154,10 @@ class _SpeechItems:
 
     def __init__(self, value: SpeakInput) -> None:
         self._value = value
-        self._decoder: ItemDecoder | None = None
+        self._decoder: _EventSpeech | _RawSpeech | None = None
         self._first = b""
 
-    def feed(self, chunk: bytes) -> list[Any]:
+    def feed(self, chunk: bytes) -> list[bytes | Speech]:
         """The audio that this chunk completes."""
         if self._decoder is None:
             self._first += chunk
@@ -171,21 +171,21 @@ class _SpeechItems:
             chunk, self._first = self._first, b""
         return self._decoder.feed(chunk)
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[bytes | Speech]:
         """The end of the audio; `StreamError` if it is incomplete."""
         if self._decoder is None:
             raise DecodeError("the reply has no audio")
         return self._decoder.finish()
 
 
-class _EventSpeech(EventItems):
+class _EventSpeech(EventItems[bytes | Speech]):
     """Audio in events; the last one has the usage."""
 
     def __init__(self, value: SpeakInput) -> None:
         super().__init__(self._item, "speech.audio.done")
         self._value = value
 
-    def _item(self, event: dict[str, Any]) -> Iterator[Any]:
+    def _item(self, event: dict[str, Json]) -> Iterator[bytes | Speech]:
         match event.get("type"):
             case "speech.audio.delta" | "audio.delta":
                 text = event.get("audio", event.get("audio_data"))
@@ -196,7 +196,7 @@ class _EventSpeech(EventItems):
             case "speech.audio.done":
                 yield Speech(media_type=_media_type(self._value), usage=self._usage(event))
 
-    def _usage(self, event: dict[str, Any]) -> Usage:
+    def _usage(self, event: dict[str, Json]) -> Usage:
         """Tokens of OpenAI's models, whose output is all audio; others are paid by character."""
         wire = event.get("usage")
         if not isinstance(wire, dict) or "input_tokens" not in wire:
@@ -211,11 +211,11 @@ class _RawSpeech:
     def __init__(self, value: SpeakInput) -> None:
         self._value = value
 
-    def feed(self, chunk: bytes) -> list[Any]:
+    def feed(self, chunk: bytes) -> list[bytes | Speech]:
         """The chunk itself."""
         return [chunk]
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[bytes | Speech]:
         """The end of the audio."""
         return [Speech(media_type=_media_type(self._value), usage=_spoken(self._value))]
 

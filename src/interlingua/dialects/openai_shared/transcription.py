@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 from interlingua.dialects.openai_shared.events import EventItems, encode_event
 from interlingua.prepare.options import form_fields, form_with_options
-from interlingua.spec.content import Audio, UncheckedJson
+from interlingua.spec.content import Audio, Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.modalities.speech import (
@@ -28,7 +28,7 @@ from interlingua.spec.operations import (
 )
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
-from interlingua.wire.fields import count
+from interlingua.wire.fields import count, text_of
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import media_type_for
 from interlingua.wire.resources import serve
@@ -36,6 +36,7 @@ from interlingua.wire.wav import wav_seconds
 
 _TRANSCRIPTIONS = "/v1/audio/transcriptions"
 _TRANSLATIONS = "/v1/audio/translations"
+_STAMPS: tuple[Literal["segment", "word"], ...] = ("segment", "word")
 _ANY = {"accept": "*/*"}
 _SUFFIXES = {
     "audio/mpeg": "mp3",
@@ -85,7 +86,7 @@ def transcription_operations(
     streamed = Operation(
         name="stream_transcription",
         encode=lambda value, _profile: _encode(value, name, rules, stream=True),
-        stream_decoder=lambda value: EventItems(_items_of(value), last),
+        stream_decoder=lambda value: _TranscriptItems(value, last),
     )
     return {
         "transcribe": Operation(name="transcribe", script=run),
@@ -101,7 +102,7 @@ def _encode(
 ) -> WireCall:
     _check(value, rules, stream=stream)
     warnings: list[Warning] = []
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": value.model,
         "language": value.language,
         "prompt": value.prompt,
@@ -153,20 +154,20 @@ def _unknown_settings(value: TranscribeInput, rules: TranscriptionRules) -> tupl
     return ("language",) if value.translate else ()
 
 
-def _format_fields(value: TranscribeInput, rules: TranscriptionRules) -> dict[str, Any]:
+def _format_fields(value: TranscribeInput, rules: TranscriptionRules) -> dict[str, Json]:
     """The format with what was asked for."""
     if value.speakers or value.model.startswith(_DIARIZING):
         return {"response_format": "diarized_json", "chunking_strategy": "auto"}
     if not value.timestamps:
         return {"response_format": "verbose_json"} if rules.asks_for_length else {}
-    fields: dict[str, Any] = {"response_format": "verbose_json"}
+    fields: dict[str, Json] = {"response_format": "verbose_json"}
     if not value.translate:
         fields["timestamp_granularities"] = list(value.timestamps)
     return fields
 
 
-def _mistral_fields(value: TranscribeInput) -> dict[str, Any]:
-    fields: dict[str, Any] = {"diarize": True if value.speakers else None}
+def _mistral_fields(value: TranscribeInput) -> dict[str, Json]:
+    fields: dict[str, Json] = {"diarize": True if value.speakers else None}
     # Speakers are named per segment, so segments are needed for them.
     stamps = value.timestamps or (("segment",) if value.speakers else ())
     if stamps:
@@ -207,14 +208,14 @@ def _with_length(transcript: Transcript, value: TranscribeInput) -> Transcript:
     return msgspec.structs.replace(transcript, usage=usage, seconds=transcript.seconds or seconds)
 
 
-def read_transcript(body: dict[str, Any]) -> Transcript:
+def read_transcript(body: dict[str, Json]) -> Transcript:
     """The transcript in a body with `text`, and with segments and words if they were asked for."""
     seconds = _number(body.get("duration"))
     segments = list(_objects(body.get("segments")))
     words = list(_objects(body.get("words")))
     model = body.get("model")
     return Transcript(
-        text=body["text"],
+        text=text_of(body.get("text")),
         language=_language(body),
         model=model if isinstance(model, str) else "",
         seconds=seconds,
@@ -225,7 +226,7 @@ def read_transcript(body: dict[str, Any]) -> Transcript:
     )
 
 
-def _language(body: dict[str, Any]) -> str | None:
+def _language(body: dict[str, Json]) -> str | None:
     """The language; `gpt-transcribe` lists all that it has heard."""
     for each in _objects(body.get("languages")):
         if isinstance(each.get("code"), str):
@@ -234,7 +235,7 @@ def _language(body: dict[str, Any]) -> str | None:
     return language if isinstance(language, str) else None
 
 
-def _read_segment(wire: dict[str, Any]) -> TranscriptSegment:
+def _read_segment(wire: dict[str, Json]) -> TranscriptSegment:
     speaker = wire.get("speaker", wire.get("speaker_id"))
     return TranscriptSegment(
         text=str(wire.get("text", "")),
@@ -244,7 +245,7 @@ def _read_segment(wire: dict[str, Any]) -> TranscriptSegment:
     )
 
 
-def _read_word(wire: dict[str, Any]) -> TranscriptWord:
+def _read_word(wire: dict[str, Json]) -> TranscriptWord:
     return TranscriptWord(
         text=str(wire.get("word", wire.get("text", ""))),
         start=_number(wire.get("start")) or 0.0,
@@ -252,7 +253,7 @@ def _read_word(wire: dict[str, Any]) -> TranscriptWord:
     )
 
 
-def _read_usage(wire: UncheckedJson, seconds: float | None) -> Usage:
+def _read_usage(wire: Json, seconds: float | None) -> Usage:
     """
     Tokens, or the seconds of audio where those are billed.
 
@@ -266,7 +267,7 @@ def _read_usage(wire: UncheckedJson, seconds: float | None) -> Usage:
     return read_tokens(wire)
 
 
-def read_tokens(wire: dict[str, Any]) -> Usage:
+def read_tokens(wire: dict[str, Json]) -> Usage:
     """The tokens of a usage object."""
     details = wire.get("input_token_details")
     details = details if isinstance(details, dict) else {}
@@ -278,30 +279,38 @@ def read_tokens(wire: dict[str, Any]) -> Usage:
     )
 
 
-def _items_of(value: TranscribeInput) -> Any:
-    def read(event: dict[str, Any]) -> Iterator[Any]:
+class _TranscriptItems(EventItems[TranscriptDelta | TranscriptSegment | Transcript]):
+    """The text of a stream as it comes, segments with speakers, and the whole transcript."""
+
+    def __init__(self, value: TranscribeInput, last: str) -> None:
+        super().__init__(self._items, last)
+        self._value = value
+
+    def _items(
+        self, event: dict[str, Json]
+    ) -> Iterator[TranscriptDelta | TranscriptSegment | Transcript]:
+        delta, text = event.get("delta"), event.get("text")
         match event.get("type"):
-            case "transcript.text.delta" if isinstance(event.get("delta"), str):
-                yield TranscriptDelta(text=event["delta"])
-            case "transcription.text.delta" if isinstance(event.get("text"), str):
-                yield TranscriptDelta(text=event["text"])
+            case "transcript.text.delta" if isinstance(delta, str):
+                yield TranscriptDelta(text=delta)
+            case "transcription.text.delta" if isinstance(text, str):
+                yield TranscriptDelta(text=text)
             case "transcript.text.segment" | "transcription.segment":
                 yield _read_segment(event)
             case "transcript.text.done" | "transcription.done":
-                yield _with_length(read_transcript({"text": "", **event}), value)
-
-    return read
+                yield _with_length(read_transcript(event), self._value)
 
 
-def _objects(value: UncheckedJson) -> Iterable[dict[str, Any]]:
+def _objects(value: Json) -> Iterable[dict[str, Json]]:
     return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
 
 
-def _number(value: UncheckedJson) -> float | None:
+def _number(value: Json) -> float | None:
     if isinstance(value, str):  # the vendor has written durations as text
         value = float(value) if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,12})?", value) else None
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 1e12 else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value < 1e12 else None
 
 
 # The server side.
@@ -323,11 +332,10 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> TranscribeInpu
     if not fields.get("model"):
         raise InvalidRequestError("Missing required parameter: 'model'.", status_code=400)
     response_format = fields.get("response_format", "json")
-    kinds = ("segment", "word")
-    stamps: tuple[Any, ...] = tuple(kind for kind in kinds if kind in granularities)
+    stamps = tuple(kind for kind in _STAMPS if kind in granularities)
     if response_format == "verbose_json" and not stamps:
         stamps = ("segment",)
-    options: dict[str, Any] = {"response_format": response_format}
+    options: dict[str, Json] = {"response_format": response_format}
     if fields.get("stream", "").lower() == "true":
         options["stream"] = True
     temperature = fields.get("temperature")
@@ -362,8 +370,8 @@ def _text_reply(text: str) -> ServedReply:
     return ServedReply(content=text.encode(), content_type="text/plain; charset=utf-8")
 
 
-def _body(result: Transcript, value: TranscribeInput) -> dict[str, Any]:
-    body: dict[str, Any] = {"text": result.text, "usage": usage_body(result.usage)}
+def _body(result: Transcript, value: TranscribeInput) -> dict[str, Json]:
+    body: dict[str, Json] = {"text": result.text, "usage": usage_body(result.usage)}
     if value.timestamps or value.speakers:
         task = "translate" if value.translate else "transcribe"
         body |= {"task": task, "duration": result.seconds or 0.0}
@@ -380,7 +388,7 @@ def _body(result: Transcript, value: TranscribeInput) -> dict[str, Any]:
     return body
 
 
-def _spoken_segment(number: int, segment: TranscriptSegment) -> dict[str, Any]:
+def _spoken_segment(number: int, segment: TranscriptSegment) -> dict[str, Json]:
     return {
         "type": "transcript.text.segment",
         "id": f"seg_{number}",
@@ -391,7 +399,7 @@ def _spoken_segment(number: int, segment: TranscriptSegment) -> dict[str, Any]:
     }
 
 
-def _plain_segment(number: int, segment: TranscriptSegment) -> dict[str, Any]:
+def _plain_segment(number: int, segment: TranscriptSegment) -> dict[str, Json]:
     return {
         "id": number,
         "seek": 0,
@@ -406,7 +414,7 @@ def _plain_segment(number: int, segment: TranscriptSegment) -> dict[str, Any]:
     }
 
 
-def usage_body(usage: Usage) -> dict[str, Any]:
+def usage_body(usage: Usage) -> dict[str, Json]:
     """A usage object: seconds where those are billed, else tokens."""
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}

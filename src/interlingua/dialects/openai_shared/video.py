@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -140,7 +139,7 @@ def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
         "size": shape.size or shape.resolution,
         "n": value.count if value.count not in {None, 1} else None,
     }
-    body: dict[str, Any] = {field: given for field, given in fields.items() if given is not None}
+    body: dict[str, Json] = {field: given for field, given in fields.items() if given is not None}
     image = value.image
     if image is not None and image.data is not None:
         return _encode_form(body, value, image.data, name)
@@ -149,7 +148,9 @@ def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
     return WireCall(path=PATH, body=body_with_options(body, value, name), starts_job=True)
 
 
-def _encode_form(body: dict[str, Any], value: CreateVideoInput, data: bytes, name: str) -> WireCall:
+def _encode_form(
+    body: dict[str, Json], value: CreateVideoInput, data: bytes, name: str
+) -> WireCall:
     declared = None if value.image is None else value.image.media_type
     media_type = declared or media_type_for(data) or "application/octet-stream"
     file_name = f"image.{_SUFFIXES.get(media_type, 'bin')}"
@@ -161,7 +162,7 @@ def _encode_form(body: dict[str, Any], value: CreateVideoInput, data: bytes, nam
     return WireCall(path=PATH, form=form, starts_job=True)
 
 
-def _reference(image: Image) -> dict[str, Any]:
+def _reference(image: Image) -> dict[str, Json]:
     return {"file_id": image.file_id} if image.file_id is not None else {"image_url": image.url}
 
 
@@ -267,7 +268,7 @@ def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
 # The server side.
 
 
-def write_job(job: VideoJob) -> dict[str, Any]:
+def write_job(job: VideoJob) -> dict[str, Json]:
     """A job as the provider describes it."""
     times = {
         name: None if seconds is None else int(seconds)
@@ -293,7 +294,7 @@ def write_job(job: VideoJob) -> dict[str, Any]:
     return restore(body, job, OWNER)
 
 
-def _write_error(error: SDKError) -> dict[str, Any]:
+def _write_error(error: SDKError) -> dict[str, Json]:
     return {"code": error.error_code or "video_generation_failed", "message": error.message}
 
 

@@ -7,7 +7,6 @@ https://docs.x.ai/developers/model-capabilities/video/generation
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -183,9 +182,9 @@ def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
 # The server side.
 
 
-def write_job(job: VideoJob, address: str) -> dict[str, Any]:
+def write_job(job: VideoJob, address: str) -> dict[str, Json]:
     """A job as the provider describes it."""
-    body: dict[str, Any] = {"status": _WORDS[job.state], "model": job.model}
+    body: dict[str, Json] = {"status": _WORDS[job.state], "model": job.model}
     if isinstance(job.error, ContentFilterError):
         return {**body, "status": "done", "video": {"url": "", "respect_moderation": False}}
     if job.error is not None:
