@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.dialects.openai_responses.content import decode_result
+from interlingua.dialects.openai_responses.calls import decode_result
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+from interlingua.dialects.openai_chat.annotations import LOGPROBS, read_citations, read_logprobs
 from interlingua.dialects.openai_chat.calls import (
     CallAssembler,
     MakeId,
@@ -12,7 +13,6 @@ from interlingua.dialects.openai_chat.calls import (
     opaque_call,
     unnumber_call,
 )
-from interlingua.dialects.openai_chat.citations import read_citations
 from interlingua.dialects.openai_chat.content import (
     TagSplitter,
     decode_parsed,
@@ -36,7 +36,6 @@ from interlingua.dialects.openai_chat.facts import (
     extra_for,
     quirks_of,
 )
-from interlingua.dialects.openai_chat.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from itertools import count
 from typing import assert_never
 
+from interlingua.dialects.openai_chat.annotations import (
+    ANNOTATIONS,
+    set_logprobs,
+    write_annotations,
+)
 from interlingua.dialects.openai_chat.calls import number_call
-from interlingua.dialects.openai_chat.citations import ANNOTATIONS, write_annotations
 from interlingua.dialects.openai_chat.content import (
     encode_image,
     encode_thinking_part,
@@ -30,7 +34,6 @@ from interlingua.dialects.openai_chat.facts import (
     TAGS,
     fields_of,
 )
-from interlingua.dialects.openai_chat.logprobs import set_logprobs
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
     encode_finish,

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_chat.citations import (
+from interlingua.dialects.openai_chat.annotations import (
     ANNOTATIONS,
+    LOGPROBS,
     read_citations,
+    set_logprobs,
     with_citations,
+    with_logprobs,
     write_annotations,
 )
 from interlingua.dialects.openai_chat.content import encode_image, split_tags
@@ -30,7 +33,6 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
     take_usual,
 )
-from interlingua.dialects.openai_chat.logprobs import LOGPROBS, set_logprobs, with_logprobs
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
 from interlingua.dialects.openai_shared import without_none
 from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall

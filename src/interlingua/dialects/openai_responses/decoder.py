@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
-from interlingua.dialects.openai_responses.content import call_id_of
+from interlingua.dialects.openai_responses.calls import call_id_of
 from interlingua.dialects.openai_responses.errors import read_error
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from interlingua.dialects.openai_responses.calls import encode_call
 from interlingua.dialects.openai_responses.content import (
     encode_answer_text,
-    encode_call,
     encode_part,
     encode_thinking,
 )

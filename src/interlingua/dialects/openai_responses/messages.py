@@ -14,17 +14,19 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.content import (
+from interlingua.dialects.openai_responses.calls import (
     decode_call,
+    decode_result,
+    encode_call,
+    encode_result,
+)
+from interlingua.dialects.openai_responses.content import (
     decode_content,
     decode_made_image,
-    decode_result,
     decode_thinking,
     encode_answer_text,
-    encode_call,
     encode_made_image,
     encode_part,
-    encode_result,
     encode_thinking,
     is_native,
 )

@@ -200,3 +200,9 @@ def _price(price: float | None) -> str | None:
 def decode_models(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     """The models of one page."""
     return read_models(body, MODEL_FIELDS, "openai", describe_model)
+
+
+def list_body(rows: Sequence[Mapping[str, Json]], *, has_more: bool) -> dict[str, Json]:
+    """One page of a list with these rows, each of which has an `id`."""
+    ids = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
+    return {"object": "list", "data": list(rows), "has_more": has_more, **ids}

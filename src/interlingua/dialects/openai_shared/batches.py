@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_shared import list_body
 from interlingua.dialects.openai_shared.files import PATH as FILES
 from interlingua.dialects.openai_shared.files import read_file
-from interlingua.dialects.openai_shared.lists import list_body
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
