@@ -6,13 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from interlingua.dialects.openai_chat.annotations import LOGPROBS, read_citations, read_logprobs
-from interlingua.dialects.openai_chat.calls import (
-    CallAssembler,
-    MakeId,
-    is_call,
-    opaque_call,
-    unnumber_call,
-)
 from interlingua.dialects.openai_chat.content import (
     TagSplitter,
     decode_parsed,
@@ -37,6 +30,13 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
 )
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
+from interlingua.dialects.openai_chat.tool_calls import (
+    MakeId,
+    ToolCallAssembler,
+    is_tool_call,
+    opaque_tool_call,
+    unnumber_tool_call,
+)
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
@@ -192,9 +192,12 @@ class Decoder:
                 "finish_reason": str(),
             } if index not in self._others_open:
                 rest = {name: value for name, value in choice.items() if name != "delta"}
-                calls = message.get("tool_calls")
-                if isinstance(calls, list):
-                    message = {**message, "tool_calls": [unnumber_call(call) for call in calls]}
+                tool_calls = message.get("tool_calls")
+                if isinstance(tool_calls, list):
+                    message = {
+                        **message,
+                        "tool_calls": [unnumber_tool_call(tool_call) for tool_call in tool_calls],
+                    }
                 self._others.append({**rest, "message": message})
                 return True
             case {"index": int(index)}:
@@ -214,7 +217,7 @@ class Decoder:
         finish = Finish(
             finish_reason=decode_finish(
                 self._finish,
-                has_calls=parts.has_calls,
+                has_tool_calls=parts.has_tool_calls,
                 has_refusal=parts.has_refusal,
                 failed=failed,
             ),
@@ -247,8 +250,8 @@ class PartAssembler:
     """
     Assembles parts from the deltas of one choice; the wire does not mark where a part ends.
 
-    Text ends where thinking or a call begins, thinking where text or a call begins. Calls
-    stay open to the end, since their fragments may interleave.
+    Text ends where thinking or a tool call begins, thinking where text or a tool call begins.
+    Tool calls stay open to the end, since their fragments may interleave.
     """
 
     def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
@@ -262,7 +265,7 @@ class PartAssembler:
         self.last: dict[type[Part], int] = {}
         """The index of the last text, thinking and refusal."""
         self._thinking: _Thinking | None = None
-        self._calls = CallAssembler(make_id, self._next_index)
+        self._tool_calls = ToolCallAssembler(make_id, self._next_index)
         self._tags = TagSplitter() if think_tags else None
         self._tagged: _Thinking | None = None  # the thinking that came in tags
         self._refusal: list[str] = []
@@ -271,16 +274,16 @@ class PartAssembler:
         self._filled: set[str] = set()  # fields that had a value
 
     @property
-    def has_calls(self) -> bool:
-        """Whether a call has begun."""
-        return bool(self._calls.calls)
+    def has_tool_calls(self) -> bool:
+        """Whether a tool call has begun."""
+        return bool(self._tool_calls.tool_calls)
 
     def feed_plain(self, delta: dict[str, UncheckedJson]) -> list[StreamEvent]:
-        """Fast path: a fragment of a call that has started; empty if it is anything else."""
+        """Fast path: a fragment of a tool call that has started; empty if it is anything else."""
         items = delta.get("tool_calls") if len(delta) == 1 else None
         if type(items) is not list or self.text is not None or self._thinking is not None:
             return []
-        event = self._calls.feed_plain(items)
+        event = self._tool_calls.feed_plain(items)
         return [] if event is None else [event]
 
     def feed(self, delta: dict[str, UncheckedJson]) -> list[StreamEvent]:
@@ -292,10 +295,10 @@ class PartAssembler:
         if "refusal" in delta and self._is_filled("refusal", delta["refusal"], str):
             self._refusal.append(delta["refusal"])
         if "tool_calls" in delta and self._is_filled("tool_calls", delta["tool_calls"], list):
-            events += self._feed_calls(delta["tool_calls"])
+            events += self._feed_tool_calls(delta["tool_calls"])
         if LEGACY in delta and self._is_filled(LEGACY, delta[LEGACY], dict):
-            events += [] if self.has_calls else self._end_content()
-            events += self._calls.feed_legacy(delta[LEGACY])
+            events += [] if self.has_tool_calls else self._end_content()
+            events += self._tool_calls.feed_legacy(delta[LEGACY])
         self._feed_others(delta)
         if delta.get("role") not in (None, "", "assistant"):
             self.extra["role"] = delta["role"]
@@ -312,7 +315,7 @@ class PartAssembler:
     def finish(self) -> list[StreamEvent]:
         """End every part."""
         events = [] if self._tags is None else self._add_split(self._tags.finish(), self._tags)
-        events += [*self._end_content(), *self._calls.finish()]
+        events += [*self._end_content(), *self._tool_calls.finish()]
         for name in self._filled:
             self.extra.pop(name, None)
         return events
@@ -352,7 +355,7 @@ class PartAssembler:
         return events
 
     def _end_content(self) -> list[StreamEvent]:
-        """End all that precedes calls in a whole message."""
+        """End all that precedes tool calls in a whole message."""
         events = self._close()
         if self._is_empty_text and "content" not in self._filled:
             segment = TextSegment(self._next_index())
@@ -370,7 +373,7 @@ class PartAssembler:
 
     def _feed_content(self, content: Json) -> list[StreamEvent]:
         if content == "":
-            self._is_empty_text = self._is_empty_text or not self.has_calls
+            self._is_empty_text = self._is_empty_text or not self.has_tool_calls
         elif isinstance(content, str):
             tags = self._tags
             if tags is not None and self.count and not tags.has_begun:
@@ -441,13 +444,13 @@ class PartAssembler:
             events.append(self._thinking.segment.delta(text))
         return events
 
-    def _feed_calls(self, items: list[Json]) -> list[StreamEvent]:
-        events = self._close() if self.has_calls else self._end_content()
+    def _feed_tool_calls(self, items: list[Json]) -> list[StreamEvent]:
+        events = self._close() if self.has_tool_calls else self._end_content()
         for i, item in enumerate(items):
-            if is_call(item):
-                events += self._calls.feed(item, is_first=i == 0)
+            if is_tool_call(item):
+                events += self._tool_calls.feed(item, is_first=i == 0)
             else:
-                events += self._add_whole(opaque_call(unnumber_call(item)))
+                events += self._add_whole(opaque_tool_call(unnumber_tool_call(item)))
         return events
 
 

@@ -11,7 +11,6 @@ from interlingua.dialects.openai_chat.annotations import (
     set_logprobs,
     write_annotations,
 )
-from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.content import (
     encode_image,
     encode_thinking_part,
@@ -39,6 +38,7 @@ from interlingua.dialects.openai_chat.response import (
     encode_finish,
     encode_usage,
 )
+from interlingua.dialects.openai_chat.tool_calls import number_tool_call
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
 from interlingua.spec.content import (
@@ -68,7 +68,7 @@ _CHUNK_FIELDS = ("index", "delta", "message", "finish_reason")
 
 class Encoder:
     """
-    Numbers the calls as they start, since the indexes of events count all parts.
+    Numbers the tool calls as they start, since the indexes of events count all parts.
 
     Usage has a chunk of its own, which only a request with `stream_options.include_usage` gets:
     other clients may not expect a chunk without choices.
@@ -85,7 +85,7 @@ class Encoder:
         self._spoken: dict[int, Part] = {}  # what the model said, by index
         self._plain: set[str] = set()  # open texts without `extra`
         self._thinking: dict[str, _Thinking] = {}
-        self._calls: dict[str, _Call] = {}
+        self._tool_calls: dict[str, _ToolCall] = {}
         self._numbers = count()
 
     def feed(self, event: events.StreamEvent) -> list[Frame]:
@@ -124,7 +124,7 @@ class Encoder:
             return {"content": event.delta} if is_sent else None
         if isinstance(event, events.ReasoningDelta):
             return self._thinking[event.id].text(event.delta)
-        return self._calls[event.id].arguments(event.delta)
+        return self._tool_calls[event.id].arguments(event.delta)
 
     def _open(
         self, event: events.TextStart | events.ReasoningStart | events.ToolCallStart
@@ -133,8 +133,10 @@ class Encoder:
             self._thinking[event.id] = thinking = _Thinking(event)
             return thinking.start()
         if isinstance(event, events.ToolCallStart):
-            self._calls[event.id] = call = _Call(event, next(self._numbers), native=self._native)
-            return call.start()
+            self._tool_calls[event.id] = tool_call = _ToolCall(
+                event, next(self._numbers), native=self._native
+            )
+            return tool_call.start()
         if NAME not in event.extra:  # others are sent whole, as a content part, at their end
             self._plain.add(event.id)
         return None
@@ -143,7 +145,7 @@ class Encoder:
         self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
     ) -> dict[str, Json] | None:
         if isinstance(event, events.ToolCallEnd):
-            return self._calls.pop(event.id).end(event.tool_call)
+            return self._tool_calls.pop(event.id).end(event.tool_call)
         self._spoken[event.index] = event.part
         if isinstance(event, events.ReasoningEnd):
             return self._thinking.pop(event.id).end(event.part)
@@ -190,8 +192,8 @@ class Encoder:
                 return self._delta(None if image is None else {IMAGES: [image]})
             delta = _whole(event.part)
             match delta:
-                case {"tool_calls": [dict(call)]}:
-                    delta = {"tool_calls": [number_call(call, next(self._numbers))]}
+                case {"tool_calls": [dict(tool_call)]}:
+                    delta = {"tool_calls": [number_tool_call(tool_call, next(self._numbers))]}
             return self._delta(delta)
         if event.dialect == NAME and event.data is not None:
             return [json_frame(event.data, None if event.name == CHOICE else event.name)]
@@ -230,8 +232,10 @@ class Encoder:
     def _other(self, choice: UncheckedJson) -> Frame:
         """Another choice, whole in one chunk."""
         match choice:
-            case {"message": {"tool_calls": list(calls), **message}, **rest}:
-                numbered = [number_call(call, i) for i, call in enumerate(calls)]
+            case {"message": {"tool_calls": list(tool_calls), **message}, **rest}:
+                numbered = [
+                    number_tool_call(tool_call, i) for i, tool_call in enumerate(tool_calls)
+                ]
                 choice = {**rest, "delta": {**message, "tool_calls": numbered}}
             case {**rest}:
                 choice = {"delta": rest.pop("message", None), **rest}
@@ -253,8 +257,8 @@ def _whole(part: Part) -> dict[str, Json] | None:
     return {name: wire[name] for name in wire if wire[name] is not None} or None
 
 
-class _Call:
-    """Encodes one call."""
+class _ToolCall:
+    """Encodes one tool call."""
 
     def __init__(self, event: events.ToolCallStart, number: int, *, native: bool) -> None:
         # clients parse the arguments, and may not expect the empty text of other dialects
@@ -290,13 +294,13 @@ class _Call:
             return {LEGACY: inner}
         return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
 
-    def end(self, call: ToolCall) -> dict[str, Json] | None:
+    def end(self, tool_call: ToolCall) -> dict[str, Json] | None:
         """The rest of the text, and fields that were not known at the start."""
-        rest = "" if self._text is None else self._text.end(call)
+        rest = "" if self._text is None else self._text.end(tool_call)
         if rest:
             self._text = None
             return self.arguments(rest)
-        extra = fields_of(extra_of(call, NAME))
+        extra = fields_of(extra_of(tool_call, NAME))
         late = {name: extra[name] for name in extra if self._extra.get(name, self) != extra[name]}
         if not late or self._is_legacy:
             return None

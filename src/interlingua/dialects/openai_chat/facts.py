@@ -27,8 +27,8 @@ PATH = "/chat/completions"  # the version is part of a server's base URL
 
 WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
-LEGACY = "function_call"  # the deprecated field for one call, and for the tool choice
-ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a call
+LEGACY = "function_call"  # the deprecated field for one tool call, and for the tool choice
+ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a tool call
 # Thinking as text; OpenAI has none of them, and the last one is that of GitHub Copilot.
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 DETAILS = "reasoning_details"  # OpenRouter's list of thinking of any form
@@ -64,7 +64,7 @@ class ChatQuirks(
     tool_result_media: bool = False
     """It accepts media in tool messages; if not, they follow in a user message."""
     json_arguments: bool = False
-    """It parses the arguments of calls in the history, for its chat template; OpenAI does not."""
+    """It parses the arguments of tool calls in the history, for its chat template."""
     any_schema: bool = False
     """It accepts any JSON Schema as strict, as most hosts behind OpenRouter do."""
     document_url: bool = False
@@ -247,8 +247,10 @@ WITHOUT = "~without"  # usual fields that were absent; `function.name` is a nest
 FIELDS = "~fields"  # the fields that held the text of a thinking part
 TAGS = "~tags"  # <think> tags: the white space before them, and whether they were closed
 IN_PLACE = "~in_place"  # media where OpenAI accepts none, but the server did
-POSITION = "~position"  # the `index` of a call in a whole response; streams use the field itself
-RECEIVED = "~received"  # the id field of a call in a response, where an id had to be made
+POSITION = (
+    "~position"  # the `index` of a tool call in a whole response; streams use the field itself
+)
+RECEIVED = "~received"  # the id field of a tool call in a response, where an id had to be made
 SENT = "~sent"  # the same in a request: restored when the request is encoded again
 MADE = "~made"  # an image of `images`
 _MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT, MADE))

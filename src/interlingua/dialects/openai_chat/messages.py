@@ -6,14 +6,6 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_chat.calls import (
-    LEGACY_RESULT,
-    MakeId,
-    decode_calls,
-    decode_result,
-    encode_call,
-    encode_result,
-)
 from interlingua.dialects.openai_chat.content import (
     decode_content,
     decode_images,
@@ -43,6 +35,14 @@ from interlingua.dialects.openai_chat.facts import (
     extra_for,
     mark_of,
 )
+from interlingua.dialects.openai_chat.tool_calls import (
+    LEGACY_RESULT,
+    MakeId,
+    decode_result,
+    decode_tool_calls,
+    encode_result,
+    encode_tool_call,
+)
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
@@ -63,18 +63,18 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
-_CALL_FIELDS = frozenset(("tool_calls", LEGACY))
+_TOOL_CALL_FIELDS = frozenset(("tool_calls", LEGACY))
 _NO_CONTENT = frozenset(("role", "name", "content"))
 
 
 class _Ids:
-    """Ids for calls without one; results without an id refer to these calls in order."""
+    """Ids for tool calls without one; results without an id refer to these tool calls in order."""
 
     def __init__(self) -> None:
         self._count = 0
         self._unanswered: list[str] = []
 
-    def for_call(self) -> str:
+    def for_tool_call(self) -> str:
         self._count += 1
         self._unanswered.append(f"call_{self._count}")
         return self._unanswered[-1]
@@ -102,7 +102,7 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
     name = fields.text("name")
     missing = absent(fields.left, "content")
     if role == "assistant":
-        content = decode_assistant(fields, ids.for_call, SENT)
+        content = decode_assistant(fields, ids.for_tool_call, SENT)
     else:
         content = decode_content(fields, user=role == "user")
     extra = extra_for(fields.left, missing)
@@ -110,7 +110,7 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
 
 
 def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, ...]:
-    """The parts: thinking, content, refusal, images, calls. Null content is no part."""
+    """The parts: thinking, content, refusal, images, tool calls. Null content is no part."""
     unread = fields.left
     parts: list[Part] = []
     thinking = None if THINKING_FIELDS.isdisjoint(unread) else decode_thinking(fields)
@@ -125,8 +125,8 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
         parts.append(Refusal(text=refusal))
     if IMAGES in unread:
         parts += decode_images(fields)
-    if not _CALL_FIELDS.isdisjoint(unread):
-        parts += decode_calls(fields, make_id, mark)
+    if not _TOOL_CALL_FIELDS.isdisjoint(unread):
+        parts += decode_tool_calls(fields, make_id, mark)
     return tuple(parts)
 
 
@@ -188,7 +188,7 @@ def _encode_parts(
         if type(part) is Text:
             items.append(encode_text(part))
         elif type(part) is ToolCall and not part.extra:
-            append_items(wire, "tool_calls", encode_call(part, answer=answer))
+            append_items(wire, "tool_calls", encode_tool_call(part, answer=answer))
         elif type(part) is Thinking:
             if NAME in part.extra or (answer and part.text):
                 items += encode_thinking(part, wire)
@@ -215,9 +215,9 @@ def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
     form = mark_of(part, SENT_AS)
     match part:
         case ToolCall() if form == LEGACY:
-            wire[LEGACY] = encode_call(part, answer=False).get(part.type)
+            wire[LEGACY] = encode_tool_call(part, answer=False).get(part.type)
         case ToolCall():
-            append_items(wire, "tool_calls", encode_call(part, answer=answer))
+            append_items(wire, "tool_calls", encode_tool_call(part, answer=answer))
         case Opaque() if part.dialect == NAME and form == "tool_call":
             append_items(wire, "tool_calls", part.data)
         case Refusal() if form != "part":

@@ -111,7 +111,7 @@ def decode_response(
     missing_in_choice = take_usual(choice.left, index=0, finish_reason=None)
     finish_reason = decode_finish(
         choice.text("finish_reason"),
-        has_calls=ToolCall in kinds,
+        has_tool_calls=ToolCall in kinds,
         has_refusal=Refusal in kinds,
         failed=bool(unread.get("error")),
     )
@@ -149,7 +149,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
-    With the request that it answers, calls are those of the tools that the request declares.
+    With the request that it answers, tool calls are those of the tools that the request declares.
     """
     carried = carried_body(response, NAME)
     if carried is not None:
@@ -204,18 +204,18 @@ def _separate_images(message: Message) -> tuple[Message, list[Json]]:
 
 
 def decode_finish(
-    raw: str | None, *, has_calls: bool, has_refusal: bool = False, failed: bool = False
+    raw: str | None, *, has_tool_calls: bool, has_refusal: bool = False, failed: bool = False
 ) -> FinishReason:
     """
     The finish reason; an unknown one is `other`, with the server's word in `raw`.
 
-    Some servers send `stop`, or nothing, with calls, and `stop` with a refusal: there the
+    Some servers send `stop`, or nothing, with tool calls, and `stop` with a refusal: there the
     parts decide.
     """
     reason = _REASONS.get(raw or "", "other")
     if failed and reason == "other":
         reason = "error"
-    if has_calls and reason in ("stop", "other"):
+    if has_tool_calls and reason in ("stop", "other"):
         reason = "tool_calls"
     if has_refusal and reason == "stop":
         reason = "content_filter"

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
-from interlingua.dialects.openai_responses.calls import call_id_of
 from interlingua.dialects.openai_responses.errors import read_error
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
@@ -26,6 +25,7 @@ from interlingua.dialects.openai_responses.facts import (
 )
 from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
+from interlingua.dialects.openai_responses.tool_calls import tool_call_id_of
 from interlingua.spec.content import Json, Part, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
@@ -105,7 +105,7 @@ class Decoder:
 
     def __init__(self, new_id: NewId) -> None:
         self._new_id = new_id
-        self._new_ids: list[str] = []  # of calls that came without an id
+        self._new_ids: list[str] = []  # of tool calls that came without an id
         self._open: dict[Place, _Item] = {}
         self._texts: dict[tuple[Json, Json], TextSegment] = {}  # by output and content index
         self._done: list[tuple[Place, Data]] = []
@@ -219,19 +219,19 @@ class Decoder:
         return events + self._start_segment(state)
 
     def _start_segment(self, state: _Item) -> list[StreamEvent]:
-        """The start of reasoning or of a call; a message starts with its first text."""
+        """The start of reasoning or of a tool call; a message starts with its first text."""
         if state.kind in (None, "message"):
             return []
         unread = {name: value for name, value in state.start.items() if name not in _LATER}
         if state.kind == "reasoning":
             state.segment = ReasoningSegment(self._next, {NAME: unread})
         else:
-            state.segment = self._start_call(unread, TOOL_TYPES[state.kind])
+            state.segment = self._start_tool_call(unread, TOOL_TYPES[state.kind])
         self._next += 1
         return [state.segment.start()]
 
-    def _start_call(self, unread: Data, tool_type: ToolType) -> ToolCallSegment:
-        call_id = call_id_of(unread)
+    def _start_tool_call(self, unread: Data, tool_type: ToolType) -> ToolCallSegment:
+        call_id = tool_call_id_of(unread)
         if call_id is None:
             self._new_ids.append(self._new_id())
             call_id = f"call_{self._new_ids[-1]}"
@@ -340,20 +340,20 @@ class Decoder:
         state.section = section
         return [*events, state.segment.delta(delta)]
 
-    def _call_delta(self, data: Data) -> list[StreamEvent]:
+    def _tool_call_delta(self, data: Data) -> list[StreamEvent]:
         delta = _delta(data)
-        segment = self._call_at(data)
+        segment = self._tool_call_at(data)
         return self._begin() if segment is None else [segment.delta(delta)]
 
-    def _call_done(self, data: Data) -> list[StreamEvent]:
-        segment = self._call_at(data)
+    def _tool_call_done(self, data: Data) -> list[StreamEvent]:
+        segment = self._tool_call_at(data)
         whole = data.get("arguments", data.get("input"))
         if segment is None:
             return self._begin()
         return _rest(segment, whole) if isinstance(whole, str) else []
 
-    def _call_at(self, data: Data) -> ToolCallSegment | None:
-        """The call of an event; None if it has not started: its done item has it whole."""
+    def _tool_call_at(self, data: Data) -> ToolCallSegment | None:
+        """The tool call of an event; None if it has not started: its done item has it whole."""
         state = self._open.get(_place(data))
         segment = None if state is None else state.segment
         return segment if isinstance(segment, ToolCallSegment) else None
@@ -363,10 +363,10 @@ class Decoder:
         "response.in_progress": _begin,
         _ADDED: _added,
         _DONE: _item_done,
-        "response.function_call_arguments.delta": _call_delta,
-        "response.function_call_arguments.done": _call_done,
-        "response.custom_tool_call_input.delta": _call_delta,
-        "response.custom_tool_call_input.done": _call_done,
+        "response.function_call_arguments.delta": _tool_call_delta,
+        "response.function_call_arguments.done": _tool_call_done,
+        "response.custom_tool_call_input.delta": _tool_call_delta,
+        "response.custom_tool_call_input.done": _tool_call_done,
         "response.reasoning_summary_text.delta": _reasoning_delta,
         "response.reasoning_text.delta": _reasoning_delta,
         **dict.fromkeys(_REPEATED, _ignore),

@@ -11,20 +11,26 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from interlingua.dialects.openai_responses.calls import encode_call
 from interlingua.dialects.openai_responses.content import (
     encode_answer_text,
     encode_part,
     encode_thinking,
 )
 from interlingua.dialects.openai_responses.errors import error_fields
-from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
+from interlingua.dialects.openai_responses.facts import (
+    ARGUMENTS,
+    ITEM,
+    NAME,
+    OUTPUT_TEXT,
+    TOOL_CALLS,
+)
 from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
     open_envelope,
 )
+from interlingua.dialects.openai_responses.tool_calls import encode_tool_call
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
@@ -82,7 +88,7 @@ class _Message:
 
 
 class _Single:
-    """An item that is one part: reasoning or a call."""
+    """An item that is one part: reasoning or a tool call."""
 
     __slots__ = ("at", "has_text", "new_id", "section")
 
@@ -238,7 +244,7 @@ class Encoder(SequentialEncoder):
         frames.append(self._frame("response.refusal.done", self._at, refusal=part.text))
         return frames + self._end_part(part, encode_part(part, OUTPUT_TEXT, WarningList()))
 
-    # Reasoning and calls.
+    # Reasoning and tool calls.
 
     def _start_single(
         self, event: ReasoningStart | ToolCallStart, item: dict[str, Json], section: tuple[str, str]
@@ -281,8 +287,8 @@ class Encoder(SequentialEncoder):
         new_id = None if NAME in event.part.extra else single.new_id
         return [*frames, self._item_done(single, encode_thinking(event.part, new_id))]
 
-    def _call_start(self, event: ToolCallStart) -> list[Frame]:
-        kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
+    def _tool_call_start(self, event: ToolCallStart) -> list[Frame]:
+        kind, key = TOOL_CALLS[event.tool_type], ARGUMENTS[event.tool_type]
         item: dict[str, Json] = {"type": kind, "call_id": event.tool_call_id}
         if event.tool_type == "search":
             item |= {key: {}, "execution": "client"}
@@ -296,7 +302,7 @@ class Encoder(SequentialEncoder):
         prefix = "" if event.tool_type == "search" else f"response.{kind}_{key}"
         return self._start_single(event, item, (prefix, key))
 
-    def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
+    def _tool_call_delta(self, event: ToolCallDelta) -> list[Frame]:
         text = self._arguments.feed(event.delta)
         has_deltas = bool(self._single.section[0])  # a search has none
         return [self._arguments_frame(text)] if has_deltas and (text or self._native) else []
@@ -304,12 +310,12 @@ class Encoder(SequentialEncoder):
     def _arguments_frame(self, text: str) -> Frame:
         return self._frame(f"{self._single.section[0]}.delta", self._single.at, delta=text)
 
-    def _call_end(self, event: ToolCallEnd) -> list[Frame]:
+    def _tool_call_end(self, event: ToolCallEnd) -> list[Frame]:
         single = self._single
-        call = event.tool_call if self._native else plain_call(event.tool_call)
-        text = self._arguments.end(call)
+        tool_call = event.tool_call if self._native else plain_call(event.tool_call)
+        text = self._arguments.end(tool_call)
         kind, key = single.section
-        item = encode_call(call, None if NAME in call.extra else single.new_id)
+        item = encode_tool_call(tool_call, None if NAME in tool_call.extra else single.new_id)
         if not kind:
             return [self._item_done(single, item)]
         frames = [self._arguments_frame(text)] if text else []
@@ -365,9 +371,9 @@ class Encoder(SequentialEncoder):
         ReasoningStart: _reasoning_start,
         ReasoningDelta: _reasoning_delta,
         ReasoningEnd: _reasoning_end,
-        ToolCallStart: _call_start,
-        ToolCallDelta: _call_delta,
-        ToolCallEnd: _call_end,
+        ToolCallStart: _tool_call_start,
+        ToolCallDelta: _tool_call_delta,
+        ToolCallEnd: _tool_call_end,
         ProviderEvent: _provider_event,
         ErrorEvent: _error,
         Finish: _finish,

@@ -16,13 +16,13 @@ NAME = "openai_responses"
 PATH = "/v1/responses"
 INPUT_TEXT = "input_text"
 OUTPUT_TEXT = "output_text"
-CALLS: dict[ToolType, str] = {
+TOOL_CALLS: dict[ToolType, str] = {
     "function": "function_call",
     "custom": "custom_tool_call",
     "search": "tool_search_call",
 }
 SEARCH = "tool_search"
-"""The type of a tool that searches for tools, and its name in calls."""
+"""The type of a tool that searches for tools, and its name in tool calls."""
 RESULTS: dict[ToolType, str] = {
     "function": "function_call_output",
     "custom": "custom_tool_call_output",
@@ -33,8 +33,8 @@ ARGUMENTS: dict[ToolType, str] = {
     "custom": "input",
     "search": "arguments",
 }
-"""The field of a call that holds its argument text; that of a search holds an object."""
-TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in CALLS.items()}
+"""The field of a tool call that holds its argument text; that of a search holds an object."""
+TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in TOOL_CALLS.items()}
 SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""
 PARAGRAPH = "\n\n"
@@ -130,7 +130,7 @@ HISTORY = HistoryRules(
     stored_options=("previous_response_id", "conversation", "prompt"),
     call_id=r"[\s\S]{1,64}",
     call_name=r"[A-Za-z0-9_-]{1,128}",
-    unique_call_ids="history",  # a result refers to its call by id alone
+    unique_call_ids="history",  # a result refers to its tool call by id alone
     least="message",
     empty_messages=False,
     empty_prompt=False,

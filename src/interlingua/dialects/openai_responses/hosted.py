@@ -1,4 +1,4 @@
-"""Tools that OpenAI runs, and the items of their calls, which have the results too."""
+"""Tools that OpenAI runs, and the items of their tool calls, which have the results too."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
 
 
 def hosted_use(item: Json) -> Opaque:
-    """An item without a canonical form; the call of a hosted tool is described."""
+    """An item without a canonical form; the tool call of a hosted tool is described."""
     kind = item.get("type") if isinstance(item, dict) else None
     tool = _USES.get(kind) if isinstance(kind, str) else None
     if tool is None or not isinstance(item, dict):
@@ -151,7 +151,7 @@ def _source(source: Json) -> Json:
 
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
-    """The items of a call and its result that a script describes."""
+    """The items of a tool call and its result that a script describes."""
     if part.tool == SEARCH:
         return _search_parts(part)
     called = part.input if isinstance(part.input, dict) else {}

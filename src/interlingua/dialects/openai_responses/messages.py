@@ -1,7 +1,7 @@
 """
 Messages <-> `instructions` and `input`.
 
-`input` is a flat list of items: calls, results and reasoning are items beside the messages,
+`input` is a flat list of items: tool calls, results and reasoning are items beside the messages,
 not parts of them. All items of the model between two messages of others are one canonical
 message; the first part of each of its message items has the item's own fields in `extra`.
 A leading system message is `instructions`; a later one stays in place.
@@ -14,12 +14,6 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.calls import (
-    decode_call,
-    decode_result,
-    encode_call,
-    encode_result,
-)
 from interlingua.dialects.openai_responses.content import (
     decode_content,
     decode_made_image,
@@ -31,7 +25,6 @@ from interlingua.dialects.openai_responses.content import (
     is_native,
 )
 from interlingua.dialects.openai_responses.facts import (
-    CALLS,
     IMAGE_CALL,
     INPUT_TEXT,
     ITEM,
@@ -41,10 +34,17 @@ from interlingua.dialects.openai_responses.facts import (
     OUTPUT_TEXT,
     PREFIXES,
     RESULTS,
+    TOOL_CALLS,
     TOOL_TYPES,
     extra_for,
 )
 from interlingua.dialects.openai_responses.hosted import hosted_use
+from interlingua.dialects.openai_responses.tool_calls import (
+    decode_result,
+    decode_tool_call,
+    encode_result,
+    encode_tool_call,
+)
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,
@@ -82,8 +82,14 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
         first = 1
         if messages[0].name is not None:
             warnings.add("name_dropped", "messages[0].name")
-    calls = [part for message in messages for part in message.content if type(part) is ToolCall]
-    custom = {call.id for call in calls if call.type == "custom"} if calls else ()
+    tool_calls = [
+        part for message in messages for part in message.content if type(part) is ToolCall
+    ]
+    custom = (
+        {tool_call.id for tool_call in tool_calls if tool_call.type == "custom"}
+        if tool_calls
+        else ()
+    )
     encoder = ItemEncoder(warnings, custom=custom)
     for warnings.message in range(first, len(messages)):
         message = messages[warnings.message]
@@ -159,7 +165,7 @@ class ItemEncoder:
         self._warnings = warnings
         self._response_id = response_id
         self._is_response = response_id is not None
-        self._custom = custom  # the ids of calls of free-text tools
+        self._custom = custom  # the ids of tool calls of free-text tools
 
     def plain_message(self, role: Role, parts: tuple[Part, ...]) -> None:
         """A message without fields of this API; a single text is encoded as a string."""
@@ -208,7 +214,7 @@ class ItemEncoder:
         """The item for a part that is not message content; None, and a warning, if none fits."""
         match part:
             case ToolCall():
-                return encode_call(part, self._new_id(CALLS[part.type], part))
+                return encode_tool_call(part, self._new_id(TOOL_CALLS[part.type], part))
             case ToolResult():
                 is_custom = part.tool_call_id in self._custom
                 return encode_result(part, "custom" if is_custom else "function", self._warnings)
@@ -369,8 +375,8 @@ def is_turn(item: Mapping[str, Json]) -> bool:
 
 
 def _is_hosted(item: Mapping[str, Json]) -> bool:
-    """Whether it is the call or the result of a search that the provider made itself."""
-    is_search = item.get("type") in (CALLS["search"], RESULTS["search"])
+    """Whether it is the tool call or the result of a search that the provider made itself."""
+    is_search = item.get("type") in (TOOL_CALLS["search"], RESULTS["search"])
     is_ours = item.get("execution") == "client" and isinstance(item.get("call_id"), str)
     return is_search and not is_ours
 
@@ -398,7 +404,7 @@ def decode_turn(
     if kind == "reasoning":
         return [decode_thinking(fields)]
     if kind in TOOL_TYPES:
-        return [decode_call(fields, TOOL_TYPES[kind], new_id)]
+        return [decode_tool_call(fields, TOOL_TYPES[kind], new_id)]
     unread.pop("role", None)
     parts = list(decode_content(unread.pop("content", None), fields.at("content"), OUTPUT_TEXT))
     if not parts or not _TEXTS.issuperset(map(type, parts)):

@@ -107,7 +107,7 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
     """
     The body that a server sends.
 
-    With the request that it answers, calls are those of the tools that the request declares.
+    With the request that it answers, tool calls are those of the tools that the request declares.
     """
     carried = carried_body(response, NAME)
     if isinstance(carried, dict):

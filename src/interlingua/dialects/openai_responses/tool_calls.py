@@ -8,11 +8,11 @@ from functools import partial
 from interlingua.dialects.openai_responses.content import decode_content, encode_part
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
-    CALLS,
     INPUT_TEXT,
     NAME,
     RESULTS,
     SEARCH,
+    TOOL_CALLS,
     extra_for,
 )
 from interlingua.prepare.media import encode_result_parts
@@ -31,13 +31,17 @@ from interlingua.wire.json_text import dump_text, loads_object
 from interlingua.wire.tool_names import flat_name
 
 
-def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Part:
-    """A call; with `new_id`, a call of a response, which may lack an id and always has `extra`."""
+def decode_tool_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Part:
+    """
+    A tool call.
+
+    With `new_id`, the tool call of a response, which may lack an id and always has `extra`.
+    """
     key = ARGUMENTS[tool_type]
     if new_id is None and tool_type != "search":
         call_id, raw = fields.need("call_id"), fields.need(key)
     else:
-        call_id = call_id_of(fields.left) or (new_id() if new_id else "")
+        call_id = tool_call_id_of(fields.left) or (new_id() if new_id else "")
         value = fields.take(key)
         raw = value if isinstance(value, str) else dump_text({} if value is None else value)
         if fields.left.get("call_id", "") in (call_id, ""):
@@ -53,26 +57,26 @@ def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Pa
     )
 
 
-def call_id_of(item: Mapping[str, Json]) -> str | None:
-    """The id of a call, else that of its item."""
+def tool_call_id_of(item: Mapping[str, Json]) -> str | None:
+    """The id of a tool call, else that of its item."""
     ids = (item.get(key) for key in ("call_id", "id"))
     return next((text for text in ids if isinstance(text, str) and text), None)
 
 
-def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, Json]:
-    """The item of a call; `new_id` is the id of an item of a response that has no id."""
-    raw = call.raw_arguments
-    item: dict[str, Json] = {"type": CALLS[call.type], "call_id": call.id}
-    if call.type == "search":
-        item |= {"arguments": call.arguments, "execution": "client"}
+def encode_tool_call(tool_call: ToolCall, new_id: str | None = None) -> dict[str, Json]:
+    """The item of a tool call; `new_id` is the id of an item of a response that has no id."""
+    raw = tool_call.raw_arguments
+    item: dict[str, Json] = {"type": TOOL_CALLS[tool_call.type], "call_id": tool_call.id}
+    if tool_call.type == "search":
+        item |= {"arguments": tool_call.arguments, "execution": "client"}
     else:
-        item["name"] = call.name
-        item[ARGUMENTS[call.type]] = dump_text(call.arguments) if raw is None else raw
-    if call.namespace is not None:
-        item["namespace"] = call.namespace
+        item["name"] = tool_call.name
+        item[ARGUMENTS[tool_call.type]] = dump_text(tool_call.arguments) if raw is None else raw
+    if tool_call.namespace is not None:
+        item["namespace"] = tool_call.namespace
     if new_id is not None:
         item |= {"id": new_id, "status": "completed"}
-    return restore(item, call, NAME)
+    return restore(item, tool_call, NAME)
 
 
 def decode_result(item: dict[str, Json], path: str) -> Part:
@@ -117,7 +121,7 @@ def encode_result(
     result: ToolResult, tool_type: ToolType, warnings: WarningList
 ) -> dict[str, Json]:
     """
-    The output of a call to a tool of this type; a type in `extra` has precedence.
+    The output of a tool call to a tool of this type; a type in `extra` has precedence.
 
     The tools that a search has found are its output; any other is that of a function.
     """

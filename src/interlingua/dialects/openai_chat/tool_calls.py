@@ -1,7 +1,7 @@
 """
 Tool calls <-> `tool_calls` and the deprecated `function_call`; results <-> their messages.
 
-In a stream, calls are assembled from fragments.
+In a stream, tool calls are assembled from fragments.
 """
 
 from __future__ import annotations
@@ -49,38 +49,38 @@ _brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
+def decode_tool_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
     """
-    The calls of an assistant message.
+    The tool calls of an assistant message.
 
-    A call without an id gets one from `make_id`; `mark` is the mark for that.
+    A tool call without an id gets one from `make_id`; `mark` is the mark for that.
     """
     parts: list[Part] = []
     items = fields.left.get("tool_calls")
     if isinstance(items, list) and items:
         for i, item in enumerate(fields.take("tool_calls")):
             path = f"{fields.at('tool_calls')}[{i}]"
-            parts.append(_decode_call(item, path, make_id, mark, strict=fields.strict))
+            parts.append(_decode_tool_call(item, path, make_id, mark, strict=fields.strict))
     elif items and fields.strict:
         raise wrong_type(fields.at("tool_calls"), "an array", items)
     function = fields.left.get(LEGACY)
     if isinstance(function, dict) and text_of(function.get("name")):
         item = {"type": "function", "function": fields.take(LEGACY), SENT_AS: LEGACY}
-        parts.append(_decode_call(item, "", make_id, mark, strict=False))
+        parts.append(_decode_tool_call(item, "", make_id, mark, strict=False))
     return parts
 
 
-def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: bool) -> Part:
+def _decode_tool_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: bool) -> Part:
     if strict and not isinstance(item, dict):
         raise wrong_type(path, "an object", item)
     if not isinstance(item, dict) or item.get("type") not in _TYPES:
-        return opaque_call(item)
+        return opaque_tool_call(item)
     kind: ToolType = "custom" if item.get("type") == "custom" else "function"
     fields = Fields(item, path, strict=strict)
     inner = fields.fields(kind)
     name = inner.text("name") if inner else None
     if inner is None or name is None:
-        return opaque_call(item)
+        return opaque_tool_call(item)
     unread = fields.left
     missing = take_usual(unread, type=kind)
     call_id = _take_id(unread, "id", mark) or make_id()
@@ -105,8 +105,8 @@ def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: b
     )
 
 
-def opaque_call(item: Json) -> Opaque:
-    """An item of `tool_calls` that is not a call we can decode."""
+def opaque_tool_call(item: Json) -> Opaque:
+    """An item of `tool_calls` that is not a tool call we can decode."""
     return Opaque(dialect=NAME, data=item, extra={NAME: {SENT_AS: "tool_call"}})
 
 
@@ -119,25 +119,25 @@ def _take_id(unread: dict[str, Json], field: str, mark: str) -> str:
     return text_of(value)
 
 
-def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Json]:
+def encode_tool_call(tool_call: ToolCall, *, answer: bool) -> dict[str, Json]:
     """
     One item of `tool_calls`.
 
-    An id that was made for a call in a response is sent back to the server, since the result
-    refers to it. A call without an id in a request is encoded without one.
+    An id that was made for a tool call in a response is sent back to the server, since the result
+    refers to it. A tool call without an id in a request is encoded without one.
     """
-    extra = extra_of(call, NAME)
+    extra = extra_of(tool_call, NAME)
     if not extra:
-        raw = call.raw_arguments
-        text = dump_text(call.arguments) if raw is None else raw
+        raw = tool_call.raw_arguments
+        text = dump_text(tool_call.arguments) if raw is None else raw
         return {
-            "id": call.id,
-            "type": call.type,
-            call.type: {"name": call.name, ARGUMENTS[call.type]: text},
+            "id": tool_call.id,
+            "type": tool_call.type,
+            tool_call.type: {"name": tool_call.name, ARGUMENTS[tool_call.type]: text},
         }
-    inner: dict[str, Json] = {"name": call.name, **_encode_arguments(call, extra)}
-    kind = {} if "type" in extra else {"type": call.type}
-    wire = complete({"id": call.id, **kind, call.type: inner}, call)
+    inner: dict[str, Json] = {"name": tool_call.name, **_encode_arguments(tool_call, extra)}
+    kind = {} if "type" in extra else {"type": tool_call.type}
+    wire = complete({"id": tool_call.id, **kind, tool_call.type: inner}, tool_call)
     if POSITION in extra:
         wire["index"] = extra[POSITION]
     id_field = extra.get(RECEIVED, extra.get(SENT)) if answer else extra.get(SENT)
@@ -147,16 +147,16 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Json]:
     return wire
 
 
-def _encode_arguments(call: ToolCall, extra: Mapping[str, Json]) -> dict[str, Json]:
-    field = ARGUMENTS[call.type]
-    raw = call.raw_arguments
-    inner = extra.get(call.type)
-    if raw is None and not call.arguments and isinstance(inner, dict) and field in inner:
+def _encode_arguments(tool_call: ToolCall, extra: Mapping[str, Json]) -> dict[str, Json]:
+    field = ARGUMENTS[tool_call.type]
+    raw = tool_call.raw_arguments
+    inner = extra.get(tool_call.type)
+    if raw is None and not tool_call.arguments and isinstance(inner, dict) and field in inner:
         return {}  # an unread value, e.g. null, which `complete` restores
-    is_object = extra.get(SENT_AS) == "object" and (call.arguments or raw is None)
-    if is_object and call.type == "function":
-        return {field: call.arguments}
-    return {field: dump_text(call.arguments) if raw is None else raw}
+    is_object = extra.get(SENT_AS) == "object" and (tool_call.arguments or raw is None)
+    if is_object and tool_call.type == "function":
+        return {field: tool_call.arguments}
+    return {field: dump_text(tool_call.arguments) if raw is None else raw}
 
 
 def decode_result(fields: Fields, next_id: MakeId, *, legacy: bool) -> ToolResult:
@@ -198,98 +198,100 @@ def encode_result(result: ToolResult, content: Json) -> dict[str, Json]:
     return wire
 
 
-def number_call(call: Json, index: int) -> Json:
-    """A call of a whole message as one of a delta, where `index` says which call it is."""
-    return {**call, "index": index} if isinstance(call, dict) else call
+def number_tool_call(tool_call: Json, index: int) -> Json:
+    """A tool call of a whole message as one of a delta, where `index` says which one it is."""
+    return {**tool_call, "index": index} if isinstance(tool_call, dict) else tool_call
 
 
-def unnumber_call(call: Json) -> Json:
-    """The reverse of `number_call`."""
-    if not isinstance(call, dict):
-        return call
-    return {name: call[name] for name in call if name != "index"}
+def unnumber_tool_call(tool_call: Json) -> Json:
+    """The reverse of `number_tool_call`."""
+    if not isinstance(tool_call, dict):
+        return tool_call
+    return {name: tool_call[name] for name in tool_call if name != "index"}
 
 
-def is_call(item: UncheckedJson) -> TypeGuard[dict[str, Json]]:
-    """Whether an item of a delta's `tool_calls` can be a fragment of a call."""
+def is_tool_call(item: UncheckedJson) -> TypeGuard[dict[str, Json]]:
+    """Whether an item of a delta's `tool_calls` can be a fragment of a tool call."""
     if not isinstance(item, dict) or item.get("type") not in _TYPES:
         return False
     return item.get("index") is not None or any(isinstance(item.get(k), dict) for k in ARGUMENTS)
 
 
-class CallAssembler:
+class ToolCallAssembler:
     """
-    Finds the call that each fragment belongs to.
+    Finds the tool call that each fragment belongs to.
 
     `index` decides, if there is one; but another id, or a new object after a complete one, is
-    another call even with the same index. Without an index the id decides, and without
-    either a fragment continues the last call.
+    another tool call even with the same index. Without an index the id decides, and without
+    either a fragment continues the last tool call.
     """
 
     def __init__(self, make_id: MakeId, next_index: NextIndex) -> None:
         self._make_id = make_id
         self._next_index = next_index
-        self._by_key: dict[int | str, _Call] = {}  # by index and by id
-        self._last: _Call | None = None
-        self.calls: list[_Call] = []
+        self._by_key: dict[int | str, _ToolCall] = {}  # by index and by id
+        self._last: _ToolCall | None = None
+        self.tool_calls: list[_ToolCall] = []
 
     def feed(self, item: dict[str, Json], *, is_first: bool) -> list[StreamEvent]:
         """Add one item of `tool_calls`; `is_first` says that it is the first in its chunk."""
         fragment = _Fragment(item)
-        call = self._find(fragment, is_first=is_first)
-        self._last = call = call or self._open(fragment)
-        return call.feed(fragment)
+        tool_call = self._find(fragment, is_first=is_first)
+        self._last = tool_call = tool_call or self._open(fragment)
+        return tool_call.feed(fragment)
 
     def feed_plain(self, items: list[Json]) -> StreamEvent | None:
-        """Fast path: one fragment of the arguments of a call that has started; otherwise None."""
+        """Fast path: one fragment of the arguments of a started tool call; otherwise None."""
         item = items[0] if len(items) == 1 else None
         if type(item) is not dict or len(item) != 2 or type(item.get("index")) is not int:
             return None
-        call, function = self._by_key.get(item["index"]), item.get("function")
-        if call is None or call.segment is None or type(function) is not dict:
+        tool_call, function = self._by_key.get(item["index"]), item.get("function")
+        if tool_call is None or tool_call.segment is None or type(function) is not dict:
             return None
         text = function.get("arguments")
         if len(function) != 1 or type(text) is not str or not text or "{" in text:
-            return None  # an opening brace may begin another call
-        self._last = call
-        return call.segment.delta(text)
+            return None  # an opening brace may begin another tool call
+        self._last = tool_call
+        return tool_call.segment.delta(text)
 
     def feed_legacy(self, function: dict[str, Json]) -> list[StreamEvent]:
         """Add a fragment of `function_call`; a message has only one."""
         fragment = _Fragment({"function": function, SENT_AS: LEGACY})
         fragment.index = LEGACY
-        call = self._by_key.get(LEGACY) or self._open(fragment)
-        return call.feed(fragment)
+        tool_call = self._by_key.get(LEGACY) or self._open(fragment)
+        return tool_call.feed(fragment)
 
     def finish(self) -> list[StreamEvent]:
-        """End every call."""
-        return [event for call in self.calls for event in call.finish()]
+        """End every tool call."""
+        return [event for tool_call in self.tool_calls for event in tool_call.finish()]
 
-    def _find(self, fragment: _Fragment, *, is_first: bool) -> _Call | None:
+    def _find(self, fragment: _Fragment, *, is_first: bool) -> _ToolCall | None:
         if fragment.index is None:
             if fragment.id:
                 return self._by_key.get(fragment.id)
             last = self._last
             is_next = fragment.name and last and (not is_first or last.is_complete())
             return None if is_next else last
-        call = self._by_key.get(fragment.index)
-        if call is None:
-            # some servers increase the index with each fragment of one call
+        tool_call = self._by_key.get(fragment.index)
+        if tool_call is None:
+            # some servers increase the index with each fragment of one tool call
             return self._by_key.get(fragment.id) if fragment.id and not fragment.name else None
         if fragment.id:
-            return call if call.id in ("", fragment.id) else None
-        return None if call.is_followed_by(fragment) else call
+            return tool_call if tool_call.id in ("", fragment.id) else None
+        return None if tool_call.is_followed_by(fragment) else tool_call
 
-    def _open(self, fragment: _Fragment) -> _Call:
-        call = _Call(fragment, self._make_id, self._next_index)
+    def _open(self, fragment: _Fragment) -> _ToolCall:
+        tool_call = _ToolCall(fragment, self._make_id, self._next_index)
         if self._last is not None and not fragment.name:
-            call.name = self._last.name  # some servers send the name only with the first call
+            tool_call.name = (
+                self._last.name
+            )  # some servers send the name only with the first tool call
         if fragment.index is not None:
-            self._by_key[fragment.index] = call
+            self._by_key[fragment.index] = tool_call
         if fragment.id:
-            self._by_key[fragment.id] = call
-        self.calls.append(call)
-        return call
+            self._by_key[fragment.id] = tool_call
+        self.tool_calls.append(tool_call)
+        return tool_call
 
 
 class _Fragment:
@@ -317,8 +319,8 @@ class _Fragment:
         self.arguments = text_of(arguments)
 
 
-class _Call:
-    """A call in a stream; it starts when its name, and its id or some arguments, are known."""
+class _ToolCall:
+    """A tool call in a stream; it starts when its name, and its id or some arguments, are known."""
 
     def __init__(self, fragment: _Fragment, make_id: MakeId, next_index: NextIndex) -> None:
         self.id = fragment.id
@@ -352,7 +354,7 @@ class _Call:
         return [*events, segment.end()]
 
     def is_followed_by(self, fragment: _Fragment) -> bool:
-        """Whether a fragment without an id belongs to the next call, not to this one."""
+        """Whether a fragment without an id belongs to the next tool call, not to this one."""
         begins = fragment.arguments.lstrip().startswith("{")
         is_renamed = bool(fragment.name) and fragment.name != self.name
         return (begins or is_renamed) and self.is_complete()

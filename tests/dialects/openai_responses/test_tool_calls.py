@@ -2,8 +2,8 @@
 
 import pytest
 
-from interlingua.dialects.openai_responses.calls import decode_result
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
+from interlingua.dialects.openai_responses.tool_calls import decode_result
 from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from interlingua.dialects.openai_chat.calls import (
-    CallAssembler,
-    decode_calls,
-    encode_call,
-    number_call,
-    unnumber_call,
+from interlingua.dialects.openai_chat.tool_calls import (
+    ToolCallAssembler,
+    decode_tool_calls,
+    encode_tool_call,
+    number_tool_call,
+    unnumber_tool_call,
 )
 from interlingua.spec.content import Opaque, ToolCall
 from interlingua.spec.errors import DecodeError
@@ -21,7 +21,9 @@ NAME = "openai_chat"
 
 
 def decode(*calls, strict=True, mark="~sent"):
-    return decode_calls(Fields({"tool_calls": list(calls)}, strict=strict), counting_ids(), mark)
+    return decode_tool_calls(
+        Fields({"tool_calls": list(calls)}, strict=strict), counting_ids(), mark
+    )
 
 
 def call(arguments="{}", **more):
@@ -59,7 +61,7 @@ def test_every_form_comes_back(wire):
 
     assert isinstance(part, ToolCall)
     assert part.name == "f"
-    assert encode_call(part, answer=False) == wire
+    assert encode_tool_call(part, answer=False) == wire
 
 
 def test_arguments_are_read_and_kept():
@@ -102,8 +104,8 @@ def test_a_call_without_an_id_gets_one_that_goes_with_its_result():
     (received,) = decode(wire, strict=False, mark="~received")
 
     assert received.id == "1"
-    assert encode_call(received, answer=False)["id"] == "1"
-    assert encode_call(received, answer=True) == wire
+    assert encode_tool_call(received, answer=False)["id"] == "1"
+    assert encode_tool_call(received, answer=True) == wire
 
 
 def test_unknown_calls_are_kept():
@@ -127,31 +129,31 @@ def test_legacy_call_both_ways():
     """The older form of one call has no id; it is given one."""
     wire = {"name": "f", "arguments": '{"a": 1}'}
     fields = Fields({"function_call": wire})
-    (part,) = decode_calls(fields, counting_ids(), "~sent")
+    (part,) = decode_tool_calls(fields, counting_ids(), "~sent")
 
     assert (part.id, part.arguments) == ("1", {"a": 1})
     assert fields.left == {}
-    assert encode_call(part, answer=False)["function"] == wire
+    assert encode_tool_call(part, answer=False)["function"] == wire
 
 
 def test_foreign_call():
     """Arguments that came as an object are written as text; free text stays text."""
-    assert encode_call(ToolCall(id="c", name="f", arguments={"a": 1}), answer=False) == {
+    assert encode_tool_call(ToolCall(id="c", name="f", arguments={"a": 1}), answer=False) == {
         "id": "c",
         "type": "function",
         "function": {"name": "f", "arguments": '{"a":1}'},
     }
     custom = ToolCall(id="c", name="f", type="custom", raw_arguments="x")
-    assert encode_call(custom, answer=False)["custom"] == {"name": "f", "input": "x"}
+    assert encode_tool_call(custom, answer=False)["custom"] == {"name": "f", "input": "x"}
 
 
 def test_numbers_of_calls_come_and_go():
     """A whole message said as a delta has numbered calls, and loses only the numbers."""
     calls = [{"id": "a"}, {"id": "b", "type": "x"}, "odd"]
-    delta = [number_call(item, i) for i, item in enumerate(calls)]
+    delta = [number_tool_call(item, i) for i, item in enumerate(calls)]
 
     assert [item["index"] for item in delta[:2]] == [0, 1]
-    assert [unnumber_call(item) for item in delta] == calls
+    assert [unnumber_tool_call(item) for item in delta] == calls
 
 
 # Fragments.
@@ -161,7 +163,7 @@ def assemble(*chunks, legacy=False):
     """The calls that lists of `tool_calls` items add up to."""
     made = iter(range(1, 99))
     places = iter(range(99))
-    assembler = CallAssembler(lambda: f"made_{next(made)}", lambda: next(places))
+    assembler = ToolCallAssembler(lambda: f"made_{next(made)}", lambda: next(places))
     events = []
     for items in chunks:
         for i, item in enumerate(items):
