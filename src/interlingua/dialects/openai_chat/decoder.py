@@ -106,7 +106,7 @@ class Decoder:
         is_whole = self._has_finish and (self._has_last_usage or not self._done_sentinel)
         if is_whole and not any(self._others_open.values()):
             return self._end()
-        raise StreamError("the stream ended before [DONE]")
+        raise StreamError("The stream ended before [DONE]: the answer may be cut off.")
 
     def _feed_chunk(
         self, frame: Frame, data: dict[str, Json], choices: UncheckedJson

@@ -75,9 +75,9 @@ SERVED: tuple[ServedOperation, ...] = (
 
 def counted_call(call: WireCall) -> WireCall:  # noqa: ARG001
     """Chat Completions has no endpoint that counts tokens."""
-    raise UnsupportedError("Chat Completions has no call that counts tokens")
+    raise UnsupportedError("Chat Completions has no endpoint that counts tokens.")
 
 
 def count_tokens(tokens: int) -> Json:  # noqa: ARG001
     """Chat Completions has no endpoint that counts tokens."""
-    raise UnsupportedError("Chat Completions has no call that counts tokens")
+    raise UnsupportedError("Chat Completions has no endpoint that counts tokens.")

@@ -123,7 +123,7 @@ class Decoder:
             try:
                 segment = self._texts.get((data.get("output_index"), data.get("content_index")))
             except TypeError as error:
-                raise StreamError("the index of a stream event is not a number") from error
+                raise StreamError("The index of a stream event is not a number.") from error
             if segment is not None and type(data.get("delta")) is str:
                 return [segment.delta(data["delta"])]
             return self._text_delta(data)
@@ -137,7 +137,9 @@ class Decoder:
     def finish(self) -> list[StreamEvent]:
         """End of body: raises `StreamError` if there was no terminal event."""
         if not self._ended:
-            raise StreamError("the stream ended before response.completed")
+            raise StreamError(
+                "The stream ended before response.completed: the answer may be cut off."
+            )
         return []
 
     # The start and the end.
@@ -209,7 +211,7 @@ class Decoder:
         events = self._begin()
         item = data.get("item")
         if not isinstance(item, dict):
-            raise StreamError(f"{_ADDED} without an item")
+            raise StreamError(f"The event {_ADDED} has no item.")
         place = _place(data, item)
         if place in self._open:  # a server that reuses a position: the item before has ended
             events += self._end(place, self._open[place].so_far())
@@ -249,7 +251,7 @@ class Decoder:
     def _item_done(self, data: Data) -> list[StreamEvent]:
         item = data.get("item")
         if not isinstance(item, dict):
-            raise StreamError(f"{_DONE} without an item")
+            raise StreamError(f"The event {_DONE} has no item.")
         return self._begin() + self._end(_place(data, item), item)
 
     def _end(self, place: Place, item: Data) -> list[StreamEvent]:
@@ -399,7 +401,7 @@ def _rest(segment: Segment, whole: str) -> list[StreamEvent]:
 def _delta(data: Data) -> str:
     delta = data.get("delta")
     if not isinstance(delta, str):
-        raise StreamError(f"{data.get('type')} without its delta")
+        raise StreamError(f"The event {data.get('type')} has no delta.")
     return delta
 
 

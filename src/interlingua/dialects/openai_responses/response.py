@@ -195,7 +195,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
     if reason is not None and reason != known:
         fields["incomplete_details"] = {"reason": reason}
     if status == "failed" and not native:
-        fields["error"] = {"code": "server_error", "message": "the model failed to answer"}
+        fields["error"] = {"code": "server_error", "message": "The model failed to answer."}
     return fields
 
 

@@ -96,7 +96,7 @@ def _decode(_status: int, _headers: Mapping[str, str], body: bytes) -> EmbedResu
     given = fields.object("embeddings") or {}
     rows = given.get("base64") or given.get("float")
     if not isinstance(rows, list):
-        raise DecodeError("the reply has no embeddings of 32-bit numbers")
+        raise DecodeError("The reply has no embeddings of 32-bit numbers.")
     fields.take("texts")  # the inputs again
     meta = fields.left.get("meta")
     billed = meta.get("billed_units") if isinstance(meta, dict) else None
@@ -126,10 +126,10 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> EmbedInput:
     elif images:
         given = tuple((decode_image(str(image)),) for image in images)
     else:
-        raise InvalidRequestError("valid texts, images or inputs are required", status_code=400)
+        raise InvalidRequestError("Valid texts, images or inputs are required.", status_code=400)
     task = fields.text("input_type")
     if task is None:
-        raise InvalidRequestError("input_type is required", status_code=400)
+        raise InvalidRequestError("'input_type' is required.", status_code=400)
     types = fields.take("embedding_types")
     return EmbedInput(
         model=fields.text("model") or "",

@@ -237,9 +237,9 @@ def _read(body: bytes, decode: Callable[[Json], Vector]) -> EmbedResult:
     fields = reply_fields(loads(body))
     rows = fields.array("data")
     if rows is None:
-        raise DecodeError("the reply has no embeddings")
+        raise DecodeError("The reply has no embeddings.")
     if not all(isinstance(row, dict) for row in rows):
-        raise DecodeError("an embedding in the reply is not an object")
+        raise DecodeError("An embedding in the reply is not an object.")
     indexes = [row.get("index") for row in rows]
     if indexes != [*range(len(rows))] and all(type(index) is int for index in indexes):
         rows = sorted(rows, key=lambda row: row["index"])
@@ -287,7 +287,7 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> EmbedInput:
     fields = served_fields(call)
     given = fields.take("input")
     if not isinstance(given, (str, list)) or given == []:
-        message = "'input' must be a text or a list that is not empty"
+        message = "'input' must be a text or a list that is not empty."
         raise InvalidRequestError(message, error_code="invalid_type", status_code=400)
     # A list of integers is one text as tokens; a list of texts or of such lists is several.
     is_one = isinstance(given, str) or all(type(item) is int for item in given)
@@ -299,7 +299,7 @@ def _decode_multimodal(call: WireCall, _params: Mapping[str, str]) -> EmbedInput
     fields = served_fields(call)
     inputs = fields.array("inputs")
     if not inputs or not all(isinstance(each, dict) for each in inputs):
-        raise InvalidRequestError("'inputs' must be a list of objects", status_code=400)
+        raise InvalidRequestError("'inputs' must be a list of objects.", status_code=400)
     return served_input(fields, tuple(decode_parts(each.get("content")) for each in inputs))
 
 
@@ -331,7 +331,8 @@ def served_dimensions(fields: Fields) -> int | None:
     """The number of dimensions that a request asks for, by either of its names."""
     dimensions = fields.integer("dimensions") or fields.integer("output_dimension")
     if dimensions is not None and not 0 < dimensions <= _MAX_DIMENSIONS:
-        raise InvalidRequestError("'dimensions' is out of range", status_code=400)
+        message = f"'dimensions' must be between 1 and {_MAX_DIMENSIONS}."
+        raise InvalidRequestError(message, status_code=400)
     return dimensions
 
 
@@ -346,7 +347,7 @@ def _decode_content(content: Json) -> EmbedContent:
         return text
     if isinstance(image, str):
         return (decode_image(image),)
-    raise InvalidRequestError("an input is neither text nor an image", status_code=400)
+    raise InvalidRequestError("An input is neither text nor an image.", status_code=400)
 
 
 def decode_parts(content: Json) -> tuple[Part, ...]:
@@ -361,7 +362,7 @@ def decode_parts(content: Json) -> tuple[Part, ...]:
             link = link.get("url") if isinstance(link, dict) else link
             parts.append(decode_image(str(link)))
     if not parts:
-        raise InvalidRequestError("an input has no content", status_code=400)
+        raise InvalidRequestError("An input has no content.", status_code=400)
     return tuple(parts)
 
 
@@ -371,7 +372,7 @@ def decode_image(link: str) -> Image:
         return Image(url=link)
     content = parse_data_url(link if link.startswith("data:") else f"data:;base64,{link}")
     if content is None or not content[0]:
-        raise InvalidRequestError("an image is neither a URL nor base64", status_code=400)
+        raise InvalidRequestError("An image is neither a URL nor base64.", status_code=400)
     data, media_type = content
     return Image(data=data, media_type=media_type)
 

@@ -147,11 +147,11 @@ def write_file(file: StoredFile) -> dict[str, Json]:
 def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
     file, fields = uploaded_file(call)
     if not fields.get("purpose"):
-        raise InvalidRequestError("'purpose' is a required property", status_code=400)
+        raise InvalidRequestError("'purpose' is a required property.", status_code=400)
     hours, seconds = fields.get("expiry"), fields.get("expires_after[seconds]")
     given = hours or seconds or ""
     if given and not given.isdecimal():
-        raise InvalidRequestError("the expiry must be an integer", status_code=400)
+        raise InvalidRequestError("The expiry must be an integer.", status_code=400)
     return UploadInput(
         content=file.content if isinstance(file.content, bytes) else b"",
         file_name=file.file_name or "",

@@ -190,11 +190,11 @@ def _media_type(data: bytes, named: str | None) -> str:
 def read_images(body: Json, value: ImageInput) -> ImageResult:
     """The images in a body."""
     if not isinstance(body, dict) or not isinstance(body.get("data"), list):
-        raise DecodeError("the reply has no images")
+        raise DecodeError("The reply has no images.")
     fields = Fields(body, strict=False)
     data = [item for item in fields.take("data") if isinstance(item, dict)]
     if not data:
-        raise DecodeError("the reply has no images")
+        raise DecodeError("The reply has no images.")
     form, size = fields.text("output_format"), fields.text("size")
     items = tuple(_read_item(item, form, size) for item in data)
     created = fields.left.get("created")
@@ -236,7 +236,7 @@ def _read_item(item: dict[str, Json], form: str | None, size: str | None) -> Gen
             revised_prompt=prompt,
         )
     else:
-        raise DecodeError("an image of the reply has neither bytes nor a URL")
+        raise DecodeError("An image of the reply has neither bytes nor a URL.")
     if named is not None:
         fields.left["mime_type"] = named
     return replace(made, extra={OWNER: fields.left}) if fields.left else made

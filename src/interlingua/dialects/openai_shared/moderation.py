@@ -89,7 +89,7 @@ def _decode(_status: int, _headers: Mapping[str, str], body: bytes) -> Moderatio
     fields = Fields(value, strict=False)
     rows = fields.array("results")
     if rows is None or not all(isinstance(row, dict) for row in rows):
-        raise DecodeError("the reply has no results of a moderation")
+        raise DecodeError("The reply has no results of a moderation.")
     usage = fields.object("usage")
     return ModerationResult(
         model=fields.text("model") or "",
@@ -106,7 +106,7 @@ def _judgement(row: dict[str, Json]) -> Moderation:
     categories = {name: is_in for name, is_in in given.items() if isinstance(is_in, bool)}
     flagged = fields.flag("flagged")
     if flagged is None and not categories:
-        raise DecodeError("a result of a moderation has no verdict and no categories")
+        raise DecodeError("A result of a moderation has no verdict and no categories.")
     return Moderation(
         flagged=any(categories.values()) if flagged is None else flagged,  # Mistral has no field
         categories=categories,
@@ -126,7 +126,7 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> ModerateInput:
     elif isinstance(given, list) and given:
         inputs = (decode_parts(given),)
     else:
-        raise InvalidRequestError("'input' must be a text or a list", status_code=400)
+        raise InvalidRequestError("'input' must be a text or a list.", status_code=400)
     return ModerateInput(model=fields.text("model") or "", inputs=inputs)
 
 

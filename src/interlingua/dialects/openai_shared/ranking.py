@@ -60,7 +60,7 @@ def decode_ranking(_status: int, _headers: Mapping[str, str], body: bytes) -> Re
     rows = fields.array("results")
     rows = fields.array("data") if rows is None else rows
     if rows is None:
-        raise DecodeError("the reply has no ranking")
+        raise DecodeError("The reply has no ranking.")
     ranked = sorted(map(_document, rows), key=lambda document: -document.score)
     meta = fields.left.get("meta")
     units = meta.get("billed_units") if isinstance(meta, dict) else None
@@ -78,7 +78,7 @@ def _document(row: Json) -> RankedDocument:
     row = row if isinstance(row, dict) else {}
     index, score = row.get("index"), row.get("relevance_score", row.get("score"))
     if type(index) is not int or not is_number(score):
-        raise DecodeError("an entry of the ranking has no index or no score")
+        raise DecodeError("An entry of the ranking has no index or no score.")
     document = row.get("document")
     text = document.get("text") if isinstance(document, dict) else document
     return RankedDocument(
@@ -91,11 +91,11 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> RerankInput:
     documents = fields.array("documents")
     query = fields.text("query")
     if not query or not documents:
-        raise InvalidRequestError("'query' and 'documents' are required", status_code=400)
+        raise InvalidRequestError("'query' and 'documents' are required.", status_code=400)
     given = [each.get("text") if isinstance(each, dict) else each for each in documents]
     texts = tuple(text for text in given if isinstance(text, str))
     if len(texts) < len(given):
-        raise InvalidRequestError("each of 'documents' must be a text", status_code=400)
+        raise InvalidRequestError("Each of 'documents' must be a text.", status_code=400)
     top_k = fields.integer("top_k")
     return RerankInput(
         model=fields.text("model") or "",

@@ -133,7 +133,7 @@ def _decode_json(body: bytes, value: SpeakInput) -> Speech:
     text = reply.get("audio_data") if isinstance(reply, dict) else None
     data = decode_base64(text) if isinstance(text, str) else None
     if not data:
-        raise DecodeError("the reply has no audio")
+        raise DecodeError("The reply has no audio.")
     return Speech(data=with_sizes(data), media_type=_media_type(value), usage=_spoken(value))
 
 
@@ -174,7 +174,7 @@ class _SpeechItems:
     def finish(self) -> list[bytes | Speech]:
         """The end of the audio; `StreamError` if it is incomplete."""
         if self._decoder is None:
-            raise DecodeError("the reply has no audio")
+            raise DecodeError("The reply has no audio.")
         return self._decoder.finish()
 
 
@@ -191,7 +191,7 @@ class _EventSpeech(EventItems[bytes | Speech]):
                 text = event.get("audio", event.get("audio_data"))
                 data = decode_base64(text) if isinstance(text, str) else None
                 if data is None:
-                    raise DecodeError("a piece of the audio is not valid base64")
+                    raise DecodeError("A piece of the audio is not valid base64.")
                 yield data
             case "speech.audio.done":
                 yield Speech(media_type=_media_type(self._value), usage=self._usage(event))

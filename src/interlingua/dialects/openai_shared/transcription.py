@@ -195,7 +195,7 @@ def _decode(reply: OperationReply, value: TranscribeInput) -> Transcript:
         return _with_length(Transcript(text=text.removesuffix("\n"), model=value.model), value)
     body = loads(reply.body)
     if not isinstance(body, dict) or not isinstance(body.get("text"), str):
-        raise DecodeError("the reply has no transcript")
+        raise DecodeError("The reply has no transcript.")
     return _with_length(read_transcript(body), value)
 
 

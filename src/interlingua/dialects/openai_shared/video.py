@@ -222,7 +222,7 @@ def _read_error(fault: Json, state: str) -> ProviderError:
         return make_error(None, {}, Fault(fault), raw=fault)
     fields = fault if isinstance(fault, dict) else {}
     code, message, headers = (fields.get(name) for name in ("code", "message", "headers"))
-    text = message if isinstance(message, str) and message else f"the job has {state or 'failed'}"
+    text = message if isinstance(message, str) and message else f"The job has {state or 'failed'}."
     return make_error(
         None,
         headers if isinstance(headers, dict) else {},

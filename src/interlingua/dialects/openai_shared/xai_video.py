@@ -120,7 +120,9 @@ def _image_url(image: Image) -> str:
     if image.data is not None:
         return make_data_url(image.data, image.media_type or media_type_for(image.data))
     if image.url is None:
-        raise UnsupportedError("xAI takes an image as bytes or by its URL.", setting="image")
+        raise UnsupportedError(
+            "An image for xAI must be given as bytes or by its URL.", setting="image"
+        )
     return image.url
 
 
@@ -153,7 +155,7 @@ def read_job(value: Json, job_id: str) -> VideoJob:
         error = _read_error(fault, raw_state, is_blocked=state == "completed")
         job = replace(job, state="failed", error=error, files=())
     elif state == "completed" and not has_video:
-        raise DecodeError("the job is done, but it has no video")
+        raise DecodeError("The job is done, but it has no video.")
     extra = {**fields.left, **({"video": video} if video else {})}
     return replace(job, extra={OWNER: extra} if extra else {})
 
@@ -163,7 +165,7 @@ def _read_error(fault: Json, state: str, *, is_blocked: bool) -> SDKError:
         return ContentFilterError("The video was withheld by moderation.", raw=fault)
     fields = fault if isinstance(fault, dict) else {"message": fault}
     code, message = fields.get("code"), fields.get("message")
-    text = message if isinstance(message, str) and message else f"the job has {state or 'failed'}"
+    text = message if isinstance(message, str) and message else f"The job has {state or 'failed'}."
     return make_error(None, {}, Fault(text, None, None if code is None else str(code)), raw=fault)
 
 
@@ -204,7 +206,7 @@ def _served_create(call: WireCall, _params: Mapping[str, str]) -> CreateVideoInp
     fields = Fields(call.body if isinstance(call.body, dict) else {}, strict=False)
     prompt, image = fields.text("prompt"), fields.object("image")
     if not prompt:
-        raise InvalidRequestError("prompt: this field is required", status_code=400)
+        raise InvalidRequestError("'prompt' is required.", status_code=400)
     return CreateVideoInput(
         model=fields.text("model") or "",
         prompt=prompt,
@@ -221,7 +223,7 @@ def _served_image(url: Json) -> Image:
     if parsed is not None:
         return Image(data=parsed[0], media_type=parsed[1])
     if not isinstance(url, str):
-        raise InvalidRequestError("image.url: this field is required", status_code=400)
+        raise InvalidRequestError("'image.url' is required.", status_code=400)
     return Image(url=url)
 
 
