@@ -55,6 +55,7 @@ from interlingua.wire.media import (
 
 _ADDRESS = ("http:", "https:")
 _AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+# Names of media types that are in use for the two formats.
 _AUDIO_FORMATS = {"audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3"}
 _OPEN_TAG, _CLOSE_TAG = "<think>", "</think>"
 
@@ -107,6 +108,7 @@ def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Pa
 
 def decode_parsed(content: dict[str, Json]) -> Text:
     """Structured output that a server sent as an object instead of as text."""
+    # Cloudflare, for a `json_schema` format (recorded).
     return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
 
 
@@ -151,7 +153,7 @@ def _decode_refusal(fields: Fields) -> Part:
 
 def _decode_image(fields: Fields) -> Part | None:
     match fields.take("image_url"):
-        case str(url):
+        case str(url):  # Mistral documents both forms, and OpenAI accepted this one (recorded)
             return Image(**_source(url), extra=extra_for(fields.left, sent_as="text"))
         case {"url": str(url), **rest}:
             inner = Fields(rest, strict=False)
@@ -162,7 +164,7 @@ def _decode_image(fields: Fields) -> Part | None:
 
 def _decode_audio(fields: Fields) -> Part | None:
     match fields.take("input_audio"):
-        case str(text):
+        case str(text):  # Mistral: base64 or an address, without a format
             extra = extra_for(fields.left, sent_as="text")
             if text.startswith(_ADDRESS):
                 return Audio(url=text, extra=extra)
@@ -184,6 +186,7 @@ def _decode_file(fields: Fields) -> Part | None:
     if not isinstance(file, dict):
         return None
     inner = Fields(file, strict=False)
+    # `file_data` is a data URL at OpenAI; OpenRouter takes an address there too.
     file_id, url, name = inner.text("file_id"), inner.text("file_data"), inner.text("filename")
     if url is None and file_id is not None:
         extra = extra_for(fields.left, file=inner.left)
@@ -198,6 +201,7 @@ def _decode_file(fields: Fields) -> Part | None:
 
 
 def _decode_video(fields: Fields) -> Part | None:
+    # Accepted by OpenRouter, refused by DeepSeek (recorded). There is no canonical part for video: a document holds any file.
     match fields.take("video_url"):
         case {"url": str(url), **rest}:
             source: _Source = {"media_type": media_type_for(b"", url, "video/mp4"), **_source(url)}
@@ -354,8 +358,9 @@ def _encode_document(
         return "a document without a source" if url is None else "documents by URL"
     block = complete({"type": "file", "file": {"file_data": url, **file}}, part)
     inner = block["file"]
+    # 15 of 16 recorded parts with data have a name: OpenAI requires one, other hosts may not.
     if isinstance(inner, dict) and not mark_of(part, WITHOUT):
-        inner.setdefault("filename", "document.pdf")  # required beside `file_data`
+        inner.setdefault("filename", "document.pdf")
     return block
 
 

@@ -48,7 +48,9 @@ from interlingua.wire.fields import extra_of, merge, text_of
 from interlingua.wire.tool_calls import call_ids, counting_ids
 
 _KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THINKING_FIELDS))
-_PADDING = ("obfuscation", "p")  # random text that hides the length of a chunk
+# Random text that hides the length of a chunk: OpenAI's (the SDK's `include_obfuscation`) and
+# Mistral's (recorded).
+_PADDING = ("obfuscation", "p")
 _FIXED = ("id", "model", "object", "usage", *_PADDING)
 
 
@@ -103,6 +105,7 @@ class Decoder:
     def finish(self) -> list[StreamEvent]:
         if self._ended:
             return []
+        # Recorded streams of Perplexity and of Hugging Face's router end so, after their usage.
         is_whole = self._has_finish and (self._has_last_usage or not self._done_sentinel)
         if is_whole and not any(self._others_open.values()):
             return self._end()
@@ -112,6 +115,7 @@ class Decoder:
         self, frame: Frame, data: dict[str, Json], choices: UncheckedJson
     ) -> list[StreamEvent]:
         """A chunk whose envelope or choice is not equal to the last one."""
+        # OpenAI's SDK raises for `error`; the errors of Mistral and vLLM are objects «error».
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
             raise read_error(None, {}, data)
         if frame.event and choices is None and frame.event != "message":
@@ -119,6 +123,7 @@ class Decoder:
             return self._begin() if self._started else []
         self._last_envelope = data
         self._last_choice = None
+        # The last usage counts: Databricks, Perplexity and Nvidia repeat it, grown, in chunks.
         usage = find_usage({**data, "choices": choices})
         self._usage = self._usage if usage is None else usage
         self._feed_envelope(data)
@@ -152,6 +157,7 @@ class Decoder:
 
     def _begin(self) -> list[StreamEvent]:
         """The start event, with the first choice: chunks before it may lack fields."""
+        # Azure and GitHub Copilot send the results of their filter first, with an empty id.
         early, self._early = self._early, []
         if self._started:
             return early
@@ -162,7 +168,7 @@ class Decoder:
 
     def _feed_choice(self, choice: dict[str, UncheckedJson]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)
-        message = choice.pop("message", None)  # some servers send the whole message instead
+        message = choice.pop("message", None)  # Perplexity sends the whole message beside the delta
         if not isinstance(delta, dict):
             delta = message if isinstance(message, dict) and not self._parts.count else {}
         finish = choice.get("finish_reason")
@@ -238,6 +244,7 @@ def _grow(known: dict[str, Json], name: str, value: Json) -> None:
         before.extend(value)
     elif isinstance(before, dict) and isinstance(value, dict):
         merged = merge(before, value)
+        # The audio of a message, https://developers.openai.com/api/docs/guides/audio
         for field in ("data", "transcript") if name == "audio" else ():  # sent in fragments
             if field in before and field in value:
                 merged[field] = text_of(before[field]) + text_of(value[field])
@@ -381,9 +388,9 @@ class PartAssembler:
             if tags is None or tags.is_past:
                 return self._add_text(content)
             return self._add_split(tags.feed(content), tags)
-        elif isinstance(content, dict):
+        elif isinstance(content, dict):  # as in whole responses, see `decode_parsed`
             return self._feed_part(decode_parsed(content))
-        elif isinstance(content, list) and content:
+        elif isinstance(content, list) and content:  # Mistral's models that think
             return [event for item in content for event in self._feed_part(read_part(item))]
         elif content is not None:
             self._keep_empty("content", content)
@@ -496,6 +503,7 @@ def _field_names(marks: Mapping[str, Json]) -> list[str]:
 
 def _detail_key(detail: Json) -> tuple[str, int] | None:
     """The key of a detail that is sent in fragments."""
+    # Encrypted ones are sent whole, and several of them may have the same index.
     match detail:
         case {"type": "reasoning.text" | "reasoning.summary" as kind, "index": int(index)}:
             return kind, index

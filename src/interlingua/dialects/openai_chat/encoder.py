@@ -159,7 +159,7 @@ class Encoder:
         extra = fields_of(extra_of(event, NAME))
         self._envelope = {"id": event.id, "object": CHUNK, "model": event.model}
         if not self._native:
-            self._envelope["created"] = 0
+            self._envelope["created"] = 0  # required by the SDK's `ChatCompletionChunk`
         elif "created" in extra:
             self._envelope["created"] = extra.pop("created")
         choice, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)

@@ -22,6 +22,7 @@ _WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
     (errors.RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
     (errors.RequestTimeoutError, "timeout_error", None),
 )
+# Groq's, recorded: «Tool call validation failed: … did not match schema», with status 400.
 _MODEL_FAULTS = ("tool_use_failed",)
 """Reported as bad requests, but caused by the model's output: a retry may succeed."""
 _POLICY_CODES = ("content_policy_violation", "moderation_blocked")
@@ -42,6 +43,7 @@ def read_error(
     match value:
         case {"error": {"metadata": {"error_type": str(code)}}}:
             fault = fault._replace(code=code)  # OpenRouter: the upstream provider's error
+    # In a stream, OpenRouter and llama.cpp have the HTTP status as the code.
     if status is None and fault.code and re.fullmatch("[45][0-9][0-9]", fault.code):
         status = int(fault.code)
     retryable = True if fault.code in _MODEL_FAULTS else None

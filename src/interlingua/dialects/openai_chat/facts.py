@@ -29,7 +29,11 @@ WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
 LEGACY = "function_call"  # the deprecated field for one tool call, and for the tool choice
 ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a tool call
-# Thinking as text; OpenAI has none of them, and the last one is that of GitHub Copilot.
+# Thinking as text, of which OpenAI's own API returns none. Seen in recordings:
+# `reasoning_content` of DeepSeek, Z.ai, xAI, Venice, llama.cpp, Mistral.rs and GPUStack,
+# `reasoning` of OpenRouter, Ollama, Groq, Crusoe and Hugging Face; Doubleword has both names,
+# and vLLM changed from the first to the second
+# (https://docs.vllm.ai/en/latest/features/reasoning_outputs/). GitHub Copilot has the last one.
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 DETAILS = "reasoning_details"  # OpenRouter's list of thinking of any form
 THINKING_FIELDS = frozenset((*REASONING_FIELDS, DETAILS))
@@ -43,54 +47,93 @@ class ChatQuirks(
 ):
     """How a compatible server differs from OpenAI's own, which the defaults describe."""
 
+    # OpenAI deprecated `max_tokens`, and its o-series refuses it (the SDK's docstring of
+    # `max_tokens`). Most other hosts document only `max_tokens`: in recordings Mistral, DeepSeek,
+    # llama.cpp, Doubleword, Venice and eleven more were never sent the newer name.
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
-    """The field for the output limit: many servers only know the older `max_tokens`."""
+    """The field for the output limit."""
+    # https://docs.mistral.ai/api: `random_seed`, as in recorded requests to Mistral. DeepSeek,
+    # OpenRouter, Cloudflare and llama.cpp take OpenAI's `seed`.
     seed_field: Literal["seed", "random_seed"] = "seed"
-    """The field for the seed: Mistral's is `random_seed`."""
+    """The field for the seed."""
+    # OpenAI's request type has no `top_k`; vLLM lists it among its extra parameters:
+    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     top_k: bool = False
-    """It accepts `top_k`, which OpenAI does not know."""
+    """Whether the server accepts `top_k`."""
+    # OpenAI: `logprobs: true` with `top_logprobs`. In the request type of Together's SDK,
+    # `logprobs` itself is an integer.
     logprobs_number: bool = False
-    """Its `logprobs` is the number of alternatives, as at Together."""
+    """Whether `logprobs` is the number of alternatives."""
+    # https://openrouter.ai/docs/use-cases/reasoning-tokens. Recorded requests to OpenRouter and to
+    # Snowflake have this object.
     reasoning_object: bool = False
-    """It takes effort and budget as `reasoning: {effort, max_tokens}`, as OpenRouter does."""
+    """Whether effort and budget are sent as `reasoning: {effort, max_tokens}`."""
+    # DeepSeek: `thinking: {"type": "disabled"}`, https://api-docs.deepseek.com/guides/thinking_mode;
+    # Z.ai and Moonshot have the same switch. Qwen 3 on vLLM is switched by a variable of its chat
+    # template: https://docs.vllm.ai/en/latest/features/reasoning_outputs/
     thinking_off: Mapping[str, Json] = {}
-    """Fields that turn thinking off where effort `none` does not: DeepSeek's `thinking` switch."""
+    """The fields that turn thinking off, where the effort `none` does not."""
+    # Mistral's SDK has both words for the same choice; 29 recorded requests to it say `any`, the
+    # only word that earlier versions of its API had. One to OpenRouter was accepted with it too.
     required_word: Literal["required", "any"] = "required"
-    """The `tool_choice` that makes the model call some tool: older Mistral models use `any`."""
+    """The `tool_choice` that makes the model call some tool."""
+    # Seen in recordings: «'messages[0].role' does not support 'developer' with this model», of
+    # OpenAI's o1-mini. OpenAI's newer models, Azure, OpenRouter and Ollama accept the role.
     developer_role: bool = True
-    """It knows the developer role; if not, such messages are sent as system messages."""
+    """Whether the server knows the developer role; if not, it gets system messages."""
+    # Servers whose chat template expects a string fail on a list, or print its Python form into
+    # the prompt. No row needs it today: it is for servers that a caller describes.
     flat_content: bool = False
-    """It wants content that is all text as one string, never as a list of parts."""
+    """Whether content that is all text must be one string, never a list of parts."""
+    # The SDK's `ChatCompletionToolMessageParam` takes text only. llama.cpp accepted an image in a
+    # tool message (recorded).
     tool_result_media: bool = False
-    """It accepts media in tool messages; if not, they follow in a user message."""
+    """Whether tool messages may contain media; if not, the media follow in a user message."""
+    # OpenAI keeps the arguments as the text that the model wrote, valid or not (the SDK's docstring
+    # of `arguments`). Servers that render a chat template, such as vLLM, load them as JSON for it
+    # and fail if they are none; so the quirk is on for every host but OpenAI and Azure.
     json_arguments: bool = False
-    """It parses the arguments of tool calls in the history, for its chat template."""
+    """Whether the server parses the arguments of tool calls in the history."""
+    # OpenRouter passes a schema on to the host of the model, whose rules may be wider than
+    # OpenAI's; models of OpenAI behind it keep OpenAI's rules.
     any_schema: bool = False
-    """It accepts any JSON Schema as strict, as most hosts behind OpenRouter do."""
+    """Whether any JSON Schema is accepted as strict."""
+    # https://docs.mistral.ai/api; recorded requests to Mistral were accepted with `document_url`.
+    # OpenAI's parts for documents have data or a file id, never an address.
     document_url: bool = False
-    """It accepts `document_url` parts, as Mistral does."""
+    """Whether `document_url` parts are accepted."""
+    # The SDK's `InputAudio.format`: «Currently supports "wav" and "mp3"».
     audio_formats: tuple[str, ...] = ("wav", "mp3")
-    """The audio formats it accepts."""
+    """The accepted formats of audio."""
+    # The SDK's `stream_options.include_usage`. In recordings, 50 of 52 streams of OpenAI without it
+    # had no usage; Mistral, Databricks and Perplexity report usage without being asked.
     stream_usage: bool = False
-    """It reports the usage of a stream only if `stream_options.include_usage` asks for it."""
+    """Whether the usage of a stream must be asked for with `stream_options.include_usage`."""
+    # Perplexity and Hugging Face's router ended recorded streams without it.
     done_sentinel: bool = True
-    """It ends a stream with `[DONE]`; if not, a finish reason is enough."""
+    """Whether a stream ends with `[DONE]`; if not, a finish reason is enough."""
+    # Seen in recordings of Doubleword: 2,298 completion tokens, of which 2,948 for reasoning, and a
+    # total that is prompt and completion. At other servers such figures mean that reasoning is
+    # counted beside the output, as at xAI.
     reasoning_in_output: bool = False
     """
-    Its completion tokens include those of reasoning, of which it reports only an estimate.
+    Whether completion tokens include those of reasoning, which are only an estimate.
 
-    Where the estimate is larger than the output, the output stands. Of other servers such figures
-    mean that reasoning is counted beside the output.
+    Where the estimate is larger than the output, the output stands.
     """
+    # `images` is the field of OpenRouter and of Vercel's gateway; other hosts do not know it.
     message_images: bool = True
     """
-    It takes back the images that its models made, in `images` of their messages.
+    Whether the images that a model made are sent back, in `images` of its message.
 
-    If not, they are sent in a user message after them.
+    If not, they are sent in a user message after it.
     """
+    # Seen in recordings of vLLM, Hugging Face's router and Groq (with `reasoning_format: raw`).
+    # Hosts that split thinking themselves (OpenAI, OpenRouter, xAI, Mistral, DeepSeek, Moonshot,
+    # Z.ai) may have such a tag in an answer about tags.
     think_tags: bool = True
     """
-    Thinking may be in the text, between `<think>` and `</think>` at its start.
+    Whether thinking may be in the text, between `<think>` and `</think>` at its start.
 
     False for a server that sends thinking only in a field of its own.
     """
@@ -107,11 +150,12 @@ def quirks_of(profile: Profile) -> ChatQuirks:
 def history_quirks(quirks: ChatQuirks) -> dict[str, Json]:
     """The history rules that the quirks change."""
     rules: dict[str, Json] = {}
+    # Each is a rule of `HISTORY` that holds for OpenAI and not for such a server.
     if quirks.tool_result_media:
         rules["result_media"] = True
     if quirks.json_arguments:
         rules["valid_arguments"] = True
-    if quirks.document_url:
+    if quirks.document_url:  # then every source of a document can be sent
         rules["media"] = {"image": ("url", "data"), "audio": ("data",)}
     return rules
 
@@ -162,27 +206,56 @@ def _details_of(part: Part) -> tuple[str, ...]:
 
 HISTORY = HistoryRules(
     dialect=NAME,
+    # The SDK's `ChatCompletionToolUnionParam`: functions and custom tools. Namespaces and the
+    # search for tools exist in Responses only.
     tool_types=("function", "custom"),
     namespaces=False,
+    # OpenAI's error: «An assistant message with 'tool_calls' must be followed by tool messages
+    # responding to each 'tool_call_id'».
     paired_calls=True,
-    call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
+    # No limit is documented. OpenAI has refused ids above 40 characters («string too long. Expected
+    # a string with maximum length 40», https://github.com/vercel/ai/issues/8132) and later accepted
+    # 51 (https://github.com/vercel/ai/pull/17233); Responses refuses those above 64. The longest
+    # accepted in recordings, of OpenRouter, has 47.
+    call_id=r"[\s\S]{1,64}",
+    # OpenAI: «Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of
+    # 64» (the SDK's `FunctionDefinition.name`). Other hosts document no limit, and what they accept
+    # is left as it is; no name in recordings has one of the further characters.
     call_name=r"[A-Za-z0-9_.:/-]{1,128}",
+    # Results follow their tool calls at once, so an id has to be unique only within its turn.
     unique_call_ids="turn",
-    calls_last=True,  # a field beside the content
-    results="next",
-    result_media=False,
-    least="message",
+    calls_last=True,  # `tool_calls` is a field beside the content
+    results="next",  # the error above: before any other message
+    result_media=False,  # the SDK's `ChatCompletionToolMessageParam`: text only
+    least="message",  # `messages` is required
+    # Content is required in the SDK's types; of an assistant message «unless `tool_calls` or
+    # `function_call` is specified».
     empty_messages=False,
     empty_prompt=False,
+    # JSON is exchanged in UTF-8, in which a lone surrogate cannot be written:
+    # https://www.rfc-editor.org/rfc/rfc8259#section-8.1
     lone_surrogates=False,
+    # «Content blocks are expected to be either text or image_url type» (recorded): a part of
+    # another API's type fails the whole request.
     foreign_blocks=False,
+    # The SDK's content parts: `image_url` (an address or a data URL), `input_audio` (base64) and
+    # `file` (data or an id). A document that is text is sent as a text part.
     media={"image": ("url", "data"), "audio": ("data",), "document": ("data", "file_id", "text")},
+    # By the SDK, messages of the system and of the assistant have text (and refusals) only. Media
+    # in tool messages are decided by `result_media`.
     media_roles=("user", "tool"),
+    # DeepSeek, Doubleword, llama.cpp, Ollama, OpenRouter and Z.ai got their own thinking back in
+    # recordings, DeepSeek even requires it after tool calls
+    # (https://api-docs.deepseek.com/guides/thinking_mode). None documents that it takes another's.
     thinking="native",
-    unmarked_thinking=(),
-    thinking_only=False,
+    unmarked_thinking=(),  # the text alone does not say whose field it belongs to
+    thinking_only=False,  # without content or tool calls, the message is empty for the server
 )
 
+# https://developers.openai.com/api/docs/guides/prompt-caching: the cache holds the exact prefix, in
+# which tools and the schema of the output come before the messages, and the key leads the calls of
+# one conversation to one cache. The other steps are the reasons for a miss that the SDK's
+# `PromptCacheDiagnosticsCacheMiss` lists.
 CACHE = CacheRules(
     key="prompt_cache_key",
     fields=("prompt_cache_key",),
@@ -196,11 +269,13 @@ CACHE = CacheRules(
             code="reasoning_effort_changed",
             cost=ALL,
         ),
+        # the switch of DeepSeek and others, see `thinking_off`
         CacheStep(fields=("thinking",), code="thinking_changed", cost=ALL),
         CacheStep(fields=("verbosity",), code="verbosity_changed", cost=ALL),
     ),
 )
 
+# `CompletionCreateParams` of the SDK. `path` and `field_names` are ours.
 _OPENAI = words(
     "path field_names model messages max_completion_tokens max_tokens temperature top_p "
     "frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed n stop tools "
@@ -209,6 +284,8 @@ _OPENAI = words(
     "prompt_cache_options prompt_cache_retention service_tier moderation prediction modalities "
     "audio web_search_options"
 )
+# What other hosts document besides: an option in this list is sent without a warning, any other one
+# with a warning, since a typing error would have no effect.
 _COMPATIBLE = words(
     "top_k min_p top_a typical_p repetition_penalty repeat_penalty length_penalty thinking "
     "image_config reasoning include_reasoning reasoning_format enable_thinking thinking_budget "
@@ -233,6 +310,9 @@ FACTS = Facts(
     cache=CACHE,
     quirks=ChatQuirks,
     history_quirks=history_quirks,
+    # OpenRouter wants the list back unmodified, so clients return entries that they do not know:
+    # https://openrouter.ai/docs/use-cases/reasoning-tokens. A message has one list, beside its
+    # content, so that the place of thinking among the parts is lost.
     sealed_field=SealedField(name=DETAILS, make=_detail, read=_details_of, is_placed=False),
     normal_request=normal_request,
     normal_response=normal_response,

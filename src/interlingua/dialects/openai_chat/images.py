@@ -21,6 +21,8 @@ from interlingua.wire.fields import text_or_none
 from interlingua.wire.images import images_of_chat
 from interlingua.wire.json_text import loads
 
+# `image_config` of OpenRouter has the ratio and the size; what else can be asked for is decided by
+# the model behind it.
 _LIMITS = ImageLimits(qualities=(), formats=(), backgrounds=(), max_count=1, masks=False)
 
 

@@ -197,6 +197,8 @@ def _encode_parts(
                 warnings.add_here("foreign_thinking_dropped", reason=reason)
         elif not _encode_field(part, wire, answer=answer):
             items += encode_item(part, warnings, quirks, media=answer)
+    # Null beside `tool_calls`, as OpenAI itself sends it; in recordings Groq, OpenRouter, DeepSeek,
+    # llama.cpp and others accepted it.
     wire["content"] = _join_items(items, marked, flat=quirks.flat_content) if items else None
 
 
@@ -249,6 +251,7 @@ class _Writer:
             if type(part) is ToolResult:
                 others -= self._results(message)
                 break
+        # A user message without parts is kept: OpenAI accepts `content: ""`.
         if not is_model and (others or (not message.content and message.role != "tool")):
             self._other(message)
 
@@ -333,7 +336,7 @@ class _Writer:
         return items
 
     def _role(self, message: Message) -> str:
-        if message.role == "tool":
+        if message.role == "tool":  # text beside results: a tool message needs a `tool_call_id`
             self._warn_of_message("tool_text_as_user")
             return "user"
         if message.role == "developer" and not self._quirks.developer_role:
@@ -350,7 +353,7 @@ class _Writer:
             items = self._result_items(result, result.parts)
         else:
             items = [_text(content if isinstance(content, str) else dump_text(content))]
-        if result.is_error:
+        if result.is_error:  # the API has no flag for errors, so the text says it
             self._warnings.add_here("tool_error_as_text")
             first = items[0] if items else None
             text = first.get("text") if isinstance(first, dict) else None

@@ -34,6 +34,8 @@ from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, request_errors, wrong_type
 
+# Azure's older addresses name the model, as a deployment, in the path and not in the body:
+# https://learn.microsoft.com/azure/ai-services/openai/reference
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
 _FIELD_NAMES = "field_names"  # an option beside the body's fields: the names in `_RENAMED`
 _NUMBERS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
@@ -120,7 +122,8 @@ def _encode_settings(
     if request.response_format is not None:
         body["response_format"] = _encode_format(request.response_format, quirks, warnings)
     if request.include_thinking is not None:
-        warnings.setting_dropped("include_thinking")  # each server decides
+        # No field for it is common to the servers: those that can show thinking do so.
+        warnings.setting_dropped("include_thinking")
     effort, budget = request.reasoning_effort, request.thinking_budget
     if quirks.reasoning_object:
         reasoning = without_none(effort=effort, max_tokens=budget)
@@ -137,7 +140,7 @@ def _encode_settings(
 
 def _encode_logprobs(alternatives: int, quirks: ChatQuirks) -> dict[str, Json]:
     if quirks.logprobs_number:
-        return {_LOGPROBS: max(1, alternatives)}
+        return {_LOGPROBS: max(1, alternatives)}  # 0 would mean none at all
     return {_LOGPROBS: True, _TOP: alternatives} if alternatives else {_LOGPROBS: True}
 
 
@@ -185,7 +188,7 @@ def _encode_format(
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
     written = wire["json_schema"]
     if isinstance(written, dict) and not mark_of(form, WITHOUT):
-        written.setdefault("name", "response")  # required
+        written.setdefault("name", "response")  # required by the SDK's `JSONSchema`
     return wire
 
 
@@ -194,7 +197,8 @@ def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Any]
     settings |= {name: fields.text(name) for name in _TEXTS}
     settings["metadata"] = fields.object("metadata")
     settings["logprobs"] = _decode_logprobs(fields)
-    if isinstance(fields.left.get("reasoning_effort"), str):  # some servers take other types
+    # Fireworks takes a number (a budget) and a boolean too; they stay options.
+    if isinstance(fields.left.get("reasoning_effort"), str):
         settings["reasoning_effort"] = fields.take("reasoning_effort")
     if isinstance(fields.left.get("stop"), str):
         settings["stop_sequences"] = (fields.take("stop"),)

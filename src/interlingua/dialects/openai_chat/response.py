@@ -61,18 +61,19 @@ _REASONS: dict[str, Reason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
-    # of compatible servers
-    "eos": "stop",
-    "end_turn": "stop",
+    "eos": "stop",  # Together, and servers of open models
+    "end_turn": "stop",  # Anthropic's words, which proxies to its models pass on
     "stop_sequence": "stop",
-    "model_length": "length",
     "max_tokens": "length",
-    "error": "error",
+    "model_length": "length",  # Mistral, where the context is full
+    "error": "error",  # Mistral and OpenRouter
 }
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
 _ENVELOPE = frozenset(("id", "object", "model"))
-# Names of other servers for `prompt_tokens_details.cached_tokens`.
+# Names of other servers for `prompt_tokens_details.cached_tokens`, in this order of DeepSeek,
+# Mistral, Together and Hugging Face, and those that count as Anthropic does (Databricks, Venice,
+# Doubleword), all seen in recordings.
 _READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
 
@@ -96,7 +97,7 @@ def decode_response(
     if unread.get("object") == WHOLE:
         del unread["object"]
     usage = find_usage(whole)
-    if isinstance(unread.get("usage"), dict):
+    if isinstance(unread.get("usage"), dict):  # null, which some servers send, is kept
         del unread["usage"]
     elif usage is not None:
         missing += absent(unread, "usage")
@@ -165,6 +166,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     usage = encode_usage(response.usage, native=native)
     if "usage" in extra and usage is response.usage.raw:
         usage = None  # it was decoded from another place, which `extra` restores
+    # The SDK's `ChatCompletion` requires `created`; the time is not known here.
     usual = {"id": "", "object": WHOLE, "model": ""} | ({} if native else {"created": 0})
     own = without_none(id=response.id or None, model=response.model or None, usage=usage)
     return drop_absent({**usual, **extra, **own, "choices": choices}, extra)
@@ -212,6 +214,8 @@ def decode_finish(
     Some servers send `stop`, or nothing, with tool calls, and `stop` with a refusal: there the
     parts decide.
     """
+    # Seen in recordings: `stop` with tool calls of OpenAI, where the tool choice named the tool,
+    # and an empty finish reason of Snowflake.
     reason = _REASONS.get(raw or "", "other")
     if failed and reason == "other":
         reason = "error"
@@ -234,6 +238,7 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | None:
 
 def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     """The usage in a response or chunk: at the top, in the first choice, or in Groq's field."""
+    # Four of twelve recorded streams of Groq have it only in `x_groq`, the others in both places.
     usage = body.get("usage")
     if isinstance(usage, dict):  # the usual place first: a match statement takes longer
         return usage
@@ -266,7 +271,8 @@ def decode_usage(
     sums = counts(wire, "prompt_tokens", "completion_tokens", "total_tokens")
     prompt, completion, total = sums[0] or 0, sums[1] or 0, sums[2] or 0
     # What the total shows to be counted beside a figure is added to it, and nothing else is:
-    # reasoning at xAI, audio at Mistral, cached tokens at hosts that count as Anthropic does.
+    # reasoning at xAI (165 + 2 + 125 of reasoning = 292), audio at Mistral (11 + 15 + 375 of audio
+    # = 401), both recorded, and cached tokens at hosts that count as Anthropic does.
     beside = total - prompt - completion
     if reasoning and beside == reasoning:
         completion += reasoning

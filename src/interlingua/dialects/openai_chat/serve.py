@@ -48,7 +48,7 @@ SERVER = ServerFacts(
         ServerRoute(method="POST", pattern=re.compile(r".*/chat/completions"), kind="answer"),
         *MODEL_ROUTES,
     ),
-    is_common=True,
+    is_common=True,  # a path that no other dialect knows may be that of a compatible server
     key_headers=KEY_HEADERS,
     required_fields=("model", "messages"),
     request_id_header="x-request-id",

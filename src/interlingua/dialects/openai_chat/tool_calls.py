@@ -44,7 +44,7 @@ MakeId: TypeAlias = Callable[[], str]
 NextIndex: TypeAlias = Callable[[], int]  # the index of the next part of the message
 
 LEGACY_RESULT = "function"  # the role of a message with the result of a `function_call`
-_TYPES = (None, "", *ARGUMENTS)  # some servers leave the type out
+_TYPES = (None, "", *ARGUMENTS)  # half of Mistral's recorded tool calls have no type
 _brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
@@ -84,14 +84,14 @@ def _decode_tool_call(item: Json, path: str, make_id: MakeId, mark: str, *, stri
     unread = fields.left
     missing = take_usual(unread, type=kind)
     call_id = _take_id(unread, "id", mark) or make_id()
-    if "index" in unread:
+    if "index" in unread:  # OpenRouter, DeepSeek, Mistral and Ollama number whole ones too
         unread[POSITION] = unread.pop("index")
     field = ARGUMENTS[kind]
     arguments, raw = inner.left.get(field), None
     if isinstance(arguments, str):
         raw = inner.take(field)
         arguments = None if kind == "custom" else loads_object(raw)
-    elif isinstance(arguments, dict) and kind == "function":
+    elif isinstance(arguments, dict) and kind == "function":  # as in Ollama's own API
         arguments = inner.take(field)
         unread.setdefault(SENT_AS, "object")
     else:

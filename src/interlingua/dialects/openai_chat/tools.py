@@ -38,7 +38,7 @@ _MODES: dict[str, ToolChoiceMode] = {
     "auto": "auto",
     "none": "none",
     "required": "required",
-    "any": "required",
+    "any": "required",  # Mistral's word, see `required_word`
 }
 
 
@@ -175,6 +175,7 @@ def _encode_tool(
     inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
+        # Where any schema is accepted, a reference at the root is sent as it is.
         is_reference = quirks.any_schema and "$ref" in (schema or ())
         if schema is not None and not is_reference:
             checked = strict and not quirks.any_schema
