@@ -201,7 +201,8 @@ def _decode_file(fields: Fields) -> Part | None:
 
 
 def _decode_video(fields: Fields) -> Part | None:
-    # Accepted by OpenRouter, refused by DeepSeek (recorded). There is no canonical part for video: a document holds any file.
+    # Accepted by OpenRouter, refused by DeepSeek (recorded). There is no canonical part for video:
+    # a document holds any file.
     match fields.take("video_url"):
         case {"url": str(url), **rest}:
             source: _Source = {"media_type": media_type_for(b"", url, "video/mp4"), **_source(url)}
