@@ -46,10 +46,12 @@ from interlingua.wire.media import (
 )
 
 _LOGPROBS = "logprobs"
+# The annotations with a source; `file_path` names a file that the model made.
 _CITATIONS = ("url_citation", "file_citation", "container_file_citation")
 _TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
 _AUDIO_TYPES = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _AUDIO_FORMATS = {media_type: form for form, media_type in _AUDIO_TYPES.items()}
+# For documents without a name: all recorded files with inline data have one.
 _SUFFIXES = {
     "text/plain": "txt",
     "text/markdown": "md",
@@ -260,6 +262,7 @@ _MEDIA_DECODERS: dict[str, Callable[[Fields], Image | Document | Audio | None]] 
 def _encode_input(
     part: Image | Document | Audio, text_kind: str, warnings: WarningList
 ) -> dict[str, Json] | None:
+    # See `media` in the history rules: audio is sent only back to a server that sent it.
     if isinstance(part, Audio) and NAME not in part.extra:
         warnings.media_dropped(part.kind, "audio in a message")
         return None
@@ -292,7 +295,7 @@ def _encode_media(part: Image | Document | Audio) -> dict[str, Json] | None:
 
 
 def _encode_image(part: Image) -> dict[str, Json] | None:
-    detail = part.detail or "auto"  # the API's types require it
+    detail = part.detail or "auto"  # required in the SDK's `ResponseInputImageParam`
     if part.url is not None:
         return {"type": "input_image", "image_url": part.url, "detail": detail}
     if part.data is not None:
@@ -313,7 +316,7 @@ def _encode_document(part: Document) -> dict[str, Json] | None:
     elif inline is not None:
         media_type = inline[1] or "application/pdf"
         block["file_data"] = make_data_url(inline[0], media_type)
-        # The API requires a name with inline data.
+        # Recorded requests with inline data have a name, those with an address have none.
         name = f"document.{_SUFFIXES.get(media_type, 'pdf')}" if name is None else name
     elif part.url is not None:
         block["file_url"] = part.url
@@ -348,7 +351,7 @@ def decode_made_image(item: dict[str, Json]) -> Image | None:
     fields = dict(item)
     base64, form = fields.pop("result", None), fields.get("output_format")
     data = decode_base64(base64) if isinstance(base64, str) and base64 else None
-    if data is None or encode_base64(data) != base64:
+    if data is None or encode_base64(data) != base64:  # it could not be sent back unchanged
         return None
     del fields["type"]
     media_type = media_type_for(data) or f"image/{form if isinstance(form, str) else 'png'}"
@@ -377,6 +380,7 @@ def decode_thinking(fields: Fields) -> Part:
     extra = dict(fields.left)
     summary = fields.array("summary") or []
     content = fields.array("content") or []
+    # OpenAI and xAI show only a summary; DeepSeek and open models have the thoughts in `content`.
     text = _join(summary) or _join(content)
     data = fields.text("encrypted_content")
     if data is not None:
@@ -394,7 +398,7 @@ def encode_thinking(part: Thinking, new_id: str | None = None) -> dict[str, Json
         for name in SECTIONS:
             extra.pop(name, None)
     if not extra.get("content"):
-        extra.setdefault("summary", _summary(part.text))
+        extra.setdefault("summary", _summary(part.text))  # required, if only as an empty list
     item: dict[str, Json] = {"type": "reasoning"}
     if new_id is not None:
         item["id"] = new_id

@@ -139,7 +139,7 @@ class Encoder(SequentialEncoder):
         body |= {"status": "in_progress", "output": [], "usage": None}
         body = close_envelope(body, event, native=native)
         body.pop("body", None)  # a carried body is in the last frame only
-        return [
+        return [  # two events with the same body, as OpenAI sends them
             self._frame("response.created", response=body),
             self._frame("response.in_progress", response=body),
         ]
@@ -159,8 +159,8 @@ class Encoder(SequentialEncoder):
         )
         body = encode_response(partial)
         body["error"] = {"code": error["code"] or "server_error", "message": error["message"]}
-        # The SDK's type has the fields at the top, recorded events have them in `error`, and the
-        # SDK's client raises only for the latter.
+        # The SDK's `ResponseErrorEvent` has the fields at the top, recorded events have them in
+        # `error`, and the SDK's client raises only for the latter.
         fields = {name: error[name] for name in ("code", "message", "param")}
         return [
             self._frame("error", fields, error=error),
@@ -214,6 +214,7 @@ class Encoder(SequentialEncoder):
 
     def _text_delta(self, event: TextDelta) -> list[Frame]:
         kind = "response.output_text.delta"
+        # The probabilities are known at the end of the text; the SDK's type requires the field.
         return [self._frame(kind, self._at, delta=event.delta, logprobs=[])]
 
     def _text_end(self, event: TextEnd) -> list[Frame]:

@@ -35,6 +35,7 @@ _CODES: dict[str, type[ProviderError]] = {
     "data_residency_mismatch": InvalidRequestError,
     "vector_store_timeout": ProviderTimeoutError,
 }
+# The starts of the codes about images in the SDK's `ResponseError.code`: the request is at fault.
 _IMAGE_CODES = (
     "image_", "invalid_image", "invalid_base64_image", "empty_image", "unsupported_im",
     "failed_to_download_image",
@@ -66,6 +67,7 @@ def read_error(
     fault = read_fault(value)
     if fault.kind == "error":  # the type of an event, not of an error
         fault = fault._replace(kind=None)
+    # Errors over a WebSocket, and of some proxies, have the HTTP status in the body.
     if status is None and isinstance(value, dict):
         number = value.get("status")
         status = number if type(number) is int and 400 <= number < 600 else None

@@ -14,6 +14,8 @@ from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, S
 
 NAME = "openai_responses"
 PATH = "/v1/responses"
+# The SDK's types: what goes in is `input_text`, what the model wrote is `output_text`, also when it
+# goes in again.
 INPUT_TEXT = "input_text"
 OUTPUT_TEXT = "output_text"
 TOOL_CALLS: dict[ToolType, str] = {
@@ -37,9 +39,11 @@ ARGUMENTS: dict[ToolType, str] = {
 TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in TOOL_CALLS.items()}
 SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""
+# Each part of a summary of OpenAI begins with a heading (in all 47 that were recorded).
 PARAGRAPH = "\n\n"
 """The separator between those texts."""
 IMAGE_CALL = "image_generation_call"
+# As in recordings of OpenAI; other servers have ids of other forms.
 PREFIXES = {
     "message": "msg",
     "reasoning": "rs",
@@ -126,26 +130,48 @@ def _encrypted_of(part: Part) -> tuple[str, ...]:
 
 HISTORY = HistoryRules(
     dialect=NAME,
+    # «No tool output found for tool call call-a.» (recorded of DeepSeek; OpenAI says «for function
+    # call»).
     paired_calls=True,
+    # With one of these, a call may be in the stored history and only its result in the input:
+    # https://developers.openai.com/api/docs/guides/conversation-state
     stored_options=("previous_response_id", "conversation", "prompt"),
+    # OpenAI's error: «Invalid 'input[95].call_id': string too long. Expected a string with maximum
+    # length 64» (https://github.com/AnswerDotAI/fastllm/issues/45).
     call_id=r"[\s\S]{1,64}",
+    # The characters of the SDK's `FunctionDefinition.name`, whose limit of 64 is of Chat
+    # Completions. The type of a function here has no limit: a longer name is left to the API.
     call_name=r"[A-Za-z0-9_-]{1,128}",
     unique_call_ids="history",  # a result refers to its tool call by id alone
-    least="message",
+    least="message",  # `input`, unless a stored prompt or response is the input
+    # `content` is required in the SDK's types of messages.
     empty_messages=False,
     empty_prompt=False,
+    # JSON is exchanged in UTF-8, in which a lone surrogate cannot be written:
+    # https://www.rfc-editor.org/rfc/rfc8259#section-8.1
     lone_surrogates=False,
-    foreign_blocks=False,
+    foreign_blocks=False,  # an item or part of an unknown type fails the whole request
+    # `input_audio` is not in the SDK's union of message content, and audio as a file is refused:
+    # «unsupported MIME type 'audio/mpeg'» (recorded).
     media={"audio": ()},
+    # The SDK's `ResponseOutputMessageParam` has text and refusals only. Images and files in the
+    # output of tools were accepted in recordings.
     media_roles=("system", "developer", "user", "tool"),
+    # `encrypted_content` can be read only by the vendor that made it.
     thinking="native",
-    unmarked_thinking=("encrypted",),
-    thinking_content="content",
-    trailing_thinking=False,  # «provided without its required following item»
+    unmarked_thinking=("encrypted",),  # no other API has thinking that is only ciphertext
+    thinking_content="content",  # of DeepSeek and open models: `reasoning_text` in plain words
+    # «Item 'rs_…' of type 'reasoning' was provided without its required following item.» (recorded)
+    trailing_thinking=False,
     paired_thinking=True,
-    bound=("id", "status"),  # «provided without its required 'reasoning' item»
+    # The reverse: «Item 'fc_…' of type 'function_call' was provided without its required
+    # 'reasoning' item» (https://github.com/omnigent-ai/omnigent/issues/5066). Without its id, an
+    # item stands for itself.
+    bound=("id", "status"),
 )
 
+# https://developers.openai.com/api/docs/guides/prompt-caching; the steps are the reasons for a miss
+# that the SDK's `PromptCacheDiagnosticsCacheMiss` lists.
 CACHE = CacheRules(
     key="prompt_cache_key",
     fields=("prompt_cache_key",),
@@ -162,6 +188,7 @@ CACHE = CacheRules(
     stored=("previous_response_id", "conversation"),
 )
 
+# `ResponseCreateParams` of the SDK. `path` is ours, and `provider` is OpenRouter's.
 OPTIONS = words(
     "path model input instructions max_output_tokens temperature top_p top_logprobs tools "
     "tool_choice parallel_tool_calls max_tool_calls text reasoning include store "
@@ -175,8 +202,11 @@ FACTS = Facts(
     history=HISTORY,
     options=OPTIONS,
     schema=STRICT_SCHEMA,
+    # The SDK: «Whether this function is deferred and loaded via tool search».
     defers="defer_loading",
     cache=CACHE,
+    # «Be sure to include these items in your `input`» (the SDK's `ResponseReasoningItemParam`):
+    # clients return encrypted content unread, and an item keeps its place among the others.
     sealed_field=SealedField(name="encrypted_content", make=_encrypted, read=_encrypted_of),
     normal_request=normal_request,
 )

@@ -14,6 +14,7 @@ from interlingua.spec.content import Json, Opaque
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
 
+# The dated and the preview names of a tool stay valid; all of them are in the SDK's `ToolParam`.
 _KINDS = {
     "web_search": "web_search",
     "web_search_2025_08_26": "web_search",
@@ -26,7 +27,7 @@ _KINDS = {
 }
 _STORES = {"stores": "vector_store_ids", "max_results": "max_num_results"}
 _SCREEN = {"width": "display_width", "height": "display_height"}
-_AUTO = {"type": "auto"}
+_AUTO = {"type": "auto"}  # the SDK: `container` is required, an id or this object
 _USES = {
     "web_search_call": "web_search",
     "code_interpreter_call": "code_execution",
@@ -41,6 +42,7 @@ _USES = {
     "tool_search_call": "tool_search",
     "tool_search_output": "tool_search",
 }
+# Each type of item has its own names for what went into a tool and what came out of it.
 _INPUTS = ("action", "actions", "code", "queries", "arguments", "name", "server_label")
 _OUTPUTS = ("outputs", "results", "output", "tools", "error")
 

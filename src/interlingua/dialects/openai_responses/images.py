@@ -38,6 +38,7 @@ from interlingua.wire.sse import SSEDecoder
 
 _TOOL = "image_generation"
 _PARTIAL = f"response.{IMAGE_CALL}.partial_image"
+# https://developers.openai.com/api/docs/guides/image-generation; one tool call makes one image.
 _LIMITS = ImageLimits(step=16, max_count=1)
 """Of the tool, whichever image model it uses."""
 

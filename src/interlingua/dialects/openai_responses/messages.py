@@ -70,6 +70,8 @@ _INLINE = "~inline"
 """Our own key in `extra`: the leading system message was an item, not `instructions`."""
 _TEXTS = frozenset((Text, Refusal))
 _CONTENT = _TEXTS.union(MEDIA_TYPES)
+# Items by which the application changes the request in the middle of a conversation; recorded ones
+# of the first type have the role `developer`.
 _DEVELOPER_ITEMS = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
@@ -100,7 +102,8 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
         if message.name is not None:
             warnings.add("name_dropped", f"{warnings.message_path()}.name")
     for item, content in encoder.messages:
-        if "id" not in item and "status" not in item:  # the API wants a list beside these
+        # With an id or a status it is an `ResponseOutputMessageParam`, whose content is a list.
+        if "id" not in item and "status" not in item:
             kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
             item["content"] = shorten(content, kind)
     body["input"] = encoder.items
@@ -133,6 +136,7 @@ def item_id(response_id: str, kind: str, index: int) -> str:
 
 def message_item(role: str, fields: Mapping[str, Json], content: Json) -> dict[str, Json]:
     """A message item; some servers require the type of the model's own, though it is optional."""
+    # 54 recorded messages of the assistant were accepted without a type.
     item: dict[str, Json] = {"type": "message"} if role == "assistant" else {}
     if fields:
         item |= fields
@@ -338,6 +342,7 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
 
 def _decode_message(item: dict[str, Json], path: str, *, leading: bool) -> Message:
     fields = Fields(item, path)
+    # `tool` is no role here: results are items of their own.
     role = fields.text("role")
     if role is None:
         raise wrong_type(fields.at("role"), "user, assistant, system or developer", role)

@@ -29,10 +29,14 @@ _SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
     "user": ("user", Fields.text),
 }
 _supported = Settings(*_SETTINGS)
+# `ResponseCreateParams` has none of these, although responses echo the penalties (recorded).
 _unsupported = Settings(
     "stop_sequences", "seed", "frequency_penalty", "presence_penalty", "top_k", "thinking_budget"
 )
+# A stored response can be referred to, and a background response is fetched later by its id:
+# https://developers.openai.com/api/docs/guides/background
 _NEED_STORE = ("previous_response_id", "conversation", "background")
+# The SDK's docstring says that it comes by default; other servers may send it only when asked.
 _ENCRYPTED = "reasoning.encrypted_content"
 _INCLUDE, _TOP_LOGPROBS = "include", "top_logprobs"
 _LOGPROBS = "message.output_text.logprobs"
@@ -93,7 +97,7 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     store = options.get("store")
     if store is None and not (options and any(map(options.get, _NEED_STORE))):
         options.pop("store", None)
-        body["store"] = False
+        body["store"] = False  # «Defaults to true when omitted» (the SDK)
     elif store is not False:
         return
     # Models that do not think reject it: «Encrypted content is not supported with this model».
@@ -137,7 +141,9 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
     reasoning: dict[str, Json] = {}
     if request.reasoning_effort is not None:
         reasoning["effort"] = request.reasoning_effort
-    if request.include_thinking:  # without a summary, the thoughts are not visible
+    # The thoughts themselves are never sent, only a summary, and only when asked:
+    # https://developers.openai.com/api/docs/guides/reasoning
+    if request.include_thinking:
         reasoning["summary"] = "auto"
     elif request.include_thinking is not None:
         warnings.setting_implied("include_thinking")
@@ -157,7 +163,8 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
 def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
     wire: dict[str, Json] = {"type": "json_object" if form.type == "json" else form.type}
     if form.type == "json_schema":
-        wire["name"] = form.name or "response"  # the API requires a name
+        # Required in the SDK's `ResponseFormatTextJSONSchemaConfigParam`.
+        wire["name"] = form.name or "response"
         schema = {} if form.json_schema is None else form.json_schema
         wire["schema"], strict = encode_schema(
             schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=form.strict

@@ -35,6 +35,7 @@ _STATUSES: dict[str, Reason] = {
     "in_progress": "other",
     "queued": "other",
 }
+# The SDK's `IncompleteDetails.reason`; there is no finish reason besides.
 _INCOMPLETE: dict[str, Reason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
@@ -51,7 +52,7 @@ _INCOMPLETE_OF: dict[Reason, str] = {
     "length": "max_output_tokens",
     "content_filter": "content_filter",
 }
-# Items of built-in tools that the caller has to run.
+# Items of built-in tools that the caller has to run: the turn ends with them, as with a function.
 _WAITING = ("computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request")
 
 # The fields that the vendor's types require, for a response of another API.
@@ -86,6 +87,7 @@ def decode_response(
     content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
     model = fields.text("model") or ""
     notes = WarningList(model or "the model")
+    # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.
     if Image in map(type, content):
         notes.add("image_price_apart", "cost")
     return Response(
@@ -201,7 +203,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
 
 def _searches(whole: dict[str, Json]) -> int | None:
     """How many web searches the response says that the provider made."""
-    if "tool_usage" not in whole:
+    if "tool_usage" not in whole:  # the usual case: a match statement takes longer
         return None
     match whole["tool_usage"]:
         case {"web_search": {"num_requests": int(searches)}} if searches > 0:

@@ -41,6 +41,7 @@ def decode_tool_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) 
     if new_id is None and tool_type != "search":
         call_id, raw = fields.need("call_id"), fields.need(key)
     else:
+        # The call of a search that the provider itself made has `call_id: null` (recorded).
         call_id = tool_call_id_of(fields.left) or (new_id() if new_id else "")
         value = fields.take(key)
         raw = value if isinstance(value, str) else dump_text({} if value is None else value)
@@ -67,7 +68,7 @@ def encode_tool_call(tool_call: ToolCall, new_id: str | None = None) -> dict[str
     """The item of a tool call; `new_id` is the id of an item of a response that has no id."""
     raw = tool_call.raw_arguments
     item: dict[str, Json] = {"type": TOOL_CALLS[tool_call.type], "call_id": tool_call.id}
-    if tool_call.type == "search":
+    if tool_call.type == "search":  # its arguments are an object, those of functions are text
         item |= {"arguments": tool_call.arguments, "execution": "client"}
     else:
         item["name"] = tool_call.name

@@ -27,6 +27,7 @@ from interlingua.spec.request import (
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
+# `parameters` is required in the SDK's `FunctionToolParam`.
 _NO_INPUT = {"type": "object", "properties": {}}
 _DECLARED = ("function", "custom")
 _NAMESPACE = "namespace"
@@ -88,6 +89,7 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Jso
             group = wire
         elif namespace != open_namespace or GROUP in own:
             group = []
+            # A description is required in the SDK's `NamespaceToolParam`.
             fields = {"description": f"Tools of {namespace}.", **own.get(GROUP, {})}
             wire.append({"type": _NAMESPACE, "name": namespace, **fields, "tools": group})
         open_namespace = namespace
@@ -155,7 +157,8 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
             schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
         )
     if strict is not None or (is_function and NAME not in tool.extra):
-        wire["strict"] = strict  # the API's types require it
+        # Required in the SDK's `FunctionToolParam`, where null leaves the choice to the API.
+        wire["strict"] = strict
     restore(wire, tool, NAME).pop(GROUP, None)
     return wire
 
