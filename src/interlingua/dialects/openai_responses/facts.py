@@ -41,7 +41,7 @@ SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""
 # Each part of a summary of OpenAI begins with a heading (in all 47 that were recorded).
 PARAGRAPH = "\n\n"
-"""The separator between those texts."""
+"""The separator between the texts of a reasoning item."""
 IMAGE_CALL = "image_generation_call"
 # As in recordings of OpenAI; other servers have ids of other forms.
 PREFIXES = {
@@ -140,7 +140,7 @@ HISTORY = HistoryRules(
     # length 64» (https://github.com/AnswerDotAI/fastllm/issues/45).
     call_id=r"[\s\S]{1,64}",
     # The characters of the SDK's `FunctionDefinition.name`, whose limit of 64 is of Chat
-    # Completions. The type of a function here has no limit: a longer name is left to the API.
+    # Completions. The type of a function here has none: up to 128, the name is left to the API.
     call_name=r"[A-Za-z0-9_-]{1,128}",
     unique_call_ids="history",  # a result refers to its tool call by id alone
     least="message",  # `input`, unless a stored prompt or response is the input
@@ -159,7 +159,8 @@ HISTORY = HistoryRules(
     media_roles=("system", "developer", "user", "tool"),
     # `encrypted_content` can be read only by the vendor that made it.
     thinking="native",
-    unmarked_thinking=("encrypted",),  # no other API has thinking that is only ciphertext
+    # Of the built-in dialects, only this one fills `data` of thinking that is not redacted.
+    unmarked_thinking=("encrypted",),
     thinking_content="content",  # of DeepSeek and open models: `reasoning_text` in plain words
     # «Item 'rs_…' of type 'reasoning' was provided without its required following item.» (recorded)
     trailing_thinking=False,

@@ -20,32 +20,43 @@ from interlingua.wire.classify import error_text, overflow_text
 from interlingua.wire.fields import extra_of
 from interlingua.wire.models import ModelFields, read_models, write_price
 
-# https://platform.openai.com/docs/guides/structured-outputs; beyond that page, recorded requests
-# with `$schema`, `title`, `default` and any format of a number were accepted.
+# https://developers.openai.com/api/docs/guides/structured-outputs; beyond that page, recorded
+# requests with `$schema`, `title`, `default` and any format of a number were accepted.
 STRICT_SCHEMA = SchemaRules(
     name="OpenAI strict",
+    # «'additionalProperties' is required to be supplied and to be false» (recorded, of a function).
     strict=True,
+    # «'required' is required to be supplied and to be an array including every key in properties»
+    # (recorded).
     all_required=True,
+    # OpenAI's errors: «schema must have a 'type' key», «array schema missing items».
     typed_values=True,
     typed_items=True,
-    object_root=True,
-    lookaround=False,
+    object_root=True,  # the guide: «Root objects must not be `anyOf` and must be an object»
+    lookaround=False,  # the guide does not promise it, and a refused schema fails the request
     keywords=words(
         "type description properties required additionalProperties items anyOf enum const "
         "$defs definitions $ref pattern format minimum maximum exclusiveMinimum "
         "exclusiveMaximum multipleOf minItems maxItems minLength maxLength title default $schema"
     ),
     silent=SILENT | {"$anchor"},  # a `$ref` to one is refused itself
+    # The guide has the first name; older drafts of JSON Schema have the second.
     pointed=frozenset({"$defs", "definitions"}),
+    # The guide lists `allOf`, `not`, `if`, `then`, `else` and the keywords of dependencies as not
+    # supported. Without them, an answer could be valid that the schema forbids.
     blocking=DYNAMIC
     | words(
         "allOf not if then else patternProperties propertyNames unevaluatedProperties "
         "dependentRequired dependentSchemas dependencies prefixItems"
     ),
+    # The guide's list of supported values of `format`.
     formats=DATES | {"email", "hostname", "ipv4", "ipv6", "uuid"},
 )
 """Tools with `strict: true`, and `json_schema` formats with `strict: true`."""
 
+# https://developers.openai.com/api/docs/guides/prompt-caching: requests are routed by their prefix
+# and the key. A change of either field is among the reasons for a miss in the SDK's
+# `PromptCacheDiagnosticsCacheMiss`.
 CACHE_KEY_STEPS = (
     CacheStep(fields=("prompt_cache_key",), code="prompt_cache_key_changed", cost=ALL),
     CacheStep(fields=("service_tier",), code="service_tier_changed", cost=ALL),
@@ -53,7 +64,10 @@ CACHE_KEY_STEPS = (
 """What leads a call to the machine that has its prompt."""
 
 
-MODEL_FIELDS = ModelFields(  # hosts use different names for the same facts
+# OpenAI's list has none of these (recorded: `created`, `id`, `object`, `owned_by`). The names are
+# those of other hosts: OpenRouter and Groq have `context_length`, Mistral `max_context_length`,
+# vLLM `max_model_len`, llama.cpp `meta.n_ctx`, Groq `max_output_length`.
+MODEL_FIELDS = ModelFields(
     name=("display_name", "displayName", "name"),
     context_window=(
         *("context_length", "context_window", "max_context_length", "max_model_len", "meta.n_ctx"),
@@ -63,9 +77,9 @@ MODEL_FIELDS = ModelFields(  # hosts use different names for the same facts
         *("max_completion_tokens", "top_provider.max_completion_tokens", "max_output_tokens"),
         *("max_output_length", "max_tokens", "outputTokenLimit"),
     ),
-    id_prefix="models/",
+    id_prefix="models/",  # of Gemini's address for clients of OpenAI
 )
-KEY_HEADERS = ("authorization", "api-key")
+KEY_HEADERS = ("authorization", "api-key")  # the second is Azure's
 LIMIT_HEADERS = {
     "requests_limit": "x-ratelimit-limit-requests",
     "requests_remaining": "x-ratelimit-remaining-requests",
@@ -94,7 +108,8 @@ _RATE_LIMIT = "Rate limit reached for {model} on requests per min (RPM). Please 
 _INVALID = "invalid_request_error"
 _FAILED = "The server had an error while processing your request. Sorry about that!"
 
-# type, code, message
+# Type, code, message; those of 401 and 404 are recorded, that of 403 is documented:
+# https://platform.openai.com/docs/guides/error-codes
 _ERRORS: dict[int, tuple[str, str | None, str]] = {
     400: (_INVALID, "unsupported_value", "Unsupported value: this request cannot be processed."),
     401: (_INVALID, "invalid_api_key", _WRONG_KEY),
@@ -108,7 +123,7 @@ _ERRORS: dict[int, tuple[str, str | None, str]] = {
     429: ("rate_limit_error", "rate_limit_exceeded", _RATE_LIMIT),
     500: ("server_error", None, _FAILED),
     503: ("server_error", None, "The engine is currently overloaded, please try again later"),
-    529: ("server_error", None, "Overloaded"),
+    529: ("server_error", None, "Overloaded"),  # Anthropic's status, which proxies pass on
 }
 
 # Functions of the protocol `Serve`.

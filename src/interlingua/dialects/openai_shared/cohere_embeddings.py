@@ -33,6 +33,7 @@ from interlingua.wire.fields import Fields, count, extra_of, restore
 from interlingua.wire.json_text import loads
 from interlingua.wire.resources import serve
 
+# The base URL ends with `/compatibility/v1`; the endpoint is beside it, not below it.
 _PATH = "../../v2/embed"
 _TASKS: Mapping[TaskType, str] = {
     "query": "search_query",
@@ -41,7 +42,9 @@ _TASKS: Mapping[TaskType, str] = {
     "clustering": "clustering",
 }
 _TASK_NAMES = {name: task for task, name in _TASKS.items()}
-_DEFAULT_TASK = "search_document"  # `input_type` is required
+_DEFAULT_TASK = "search_document"  # `input_type` is required for all models since version 3
+# https://docs.cohere.com/reference/embed: at most 96 texts in a call. The limit of bytes is ours: a
+# body with images stays below what load balancers accept.
 _LIMITS = InputLimits(items=96, bytes=15_000_000)
 
 
@@ -58,6 +61,7 @@ def cohere_embed(name: str) -> Operation:
             "model": value.model,
             **_inputs(value),
             "input_type": _TASKS.get(value.task or "document", _DEFAULT_TASK),
+            # Without it, only floats are returned; base64 has less than half the size.
             "embedding_types": [value.encoding or "base64"],
         }
         if value.dimensions is not None:
@@ -99,6 +103,7 @@ def _decode(_status: int, _headers: Mapping[str, str], body: bytes) -> EmbedResu
         raise DecodeError("The reply has no embeddings of 32-bit numbers.")
     fields.take("texts")  # the inputs again
     meta = fields.left.get("meta")
+    # There is no `usage`: what is billed is in `meta`, text and images apart.
     billed = meta.get("billed_units") if isinstance(meta, dict) else None
     billed = billed if isinstance(billed, dict) else {}
     text, images = count(billed.get("input_tokens")), count(billed.get("image_tokens"))

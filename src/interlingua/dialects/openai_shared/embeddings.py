@@ -32,7 +32,7 @@ PATH = "/v1/embeddings"
 OWNER = "openai"
 """The key of other fields in `extra`."""
 _MULTIMODAL_PATH = "/v1/multimodalembeddings"
-_MAX_DIMENSIONS = 65_536
+_MAX_DIMENSIONS = 65_536  # far above any model's, so that a server cannot be made to fill memory
 WHO_TAKES_IMAGES = "These providers have models for images: cohere, gemini, jina, voyage."
 
 
@@ -55,12 +55,17 @@ class EmbedForm(msgspec.Struct, frozen=True, kw_only=True):
     takes_images: bool = False
     is_int8: bool = False
     """It has only base64 of 8-bit integers; no encoding is asked for."""
+    # The SDK's `EmbeddingCreateParams.input`: «any array must be 2048 dimensions or less», «a
+    # maximum of 300,000 tokens summed across all inputs».
     limits: InputLimits = InputLimits(items=2048, tokens=300_000)
 
 
+# The SDK: `input` may be tokens, and `user` «can help OpenAI to monitor and detect abuse».
 OPENAI = EmbedForm(takes_user=True, takes_tokens=True)
+# For servers that refuse `encoding_format`.
 FLOAT = EmbedForm(default_encoding="float", takes_user=True, takes_tokens=True)
-# 257 inputs were refused in a recording; the limit of tokens is from the documentation.
+# 257 inputs were refused in a recording: «Too many inputs in request, split into more batches». The
+# limit of tokens is from the documentation, https://docs.mistral.ai/api
 MISTRAL = EmbedForm(dimensions="output_dimension", limits=InputLimits(items=256, tokens=16_000))
 # https://docs.voyageai.com/reference/embeddings-api: from 120,000 to 1,000,000 tokens by model.
 VOYAGE = EmbedForm(
@@ -70,6 +75,7 @@ VOYAGE = EmbedForm(
     takes_images=True,
     limits=InputLimits(items=1000, tokens=120_000, bytes=15_000_000),
 )
+# https://jina.ai/embeddings/
 JINA = EmbedForm(
     encoding="embedding_type",
     task="task",
@@ -84,6 +90,7 @@ JINA = EmbedForm(
     takes_images=True,
     limits=InputLimits(items=512, bytes=15_000_000),
 )
+# Recorded: base64, although no `encoding_format` was asked for, of one byte for each dimension.
 PERPLEXITY = EmbedForm(
     is_int8=True,
     limits=InputLimits(items=512, tokens=120_000),
@@ -126,6 +133,7 @@ def _voyage(name: str) -> Operation:
             return plain.encode(value, profile)
         inputs = [{"content": _voyage_content(content, value)} for content in value.inputs]
         fields, warnings = settings_of(value, VOYAGE)
+        # The field has another name at this endpoint.
         if "encoding_format" in fields:
             fields["output_encoding"] = fields.pop("encoding_format")
         body = restore({"model": value.model, "inputs": inputs, **fields}, value, OWNER)
@@ -241,6 +249,7 @@ def _read(body: bytes, decode: Callable[[Json], Vector]) -> EmbedResult:
     if not all(isinstance(row, dict) for row in rows):
         raise DecodeError("An embedding in the reply is not an object.")
     indexes = [row.get("index") for row in rows]
+    # The order of the rows is not promised; the index is. Servers without indexes keep the order.
     if indexes != [*range(len(rows))] and all(type(index) is int for index in indexes):
         rows = sorted(rows, key=lambda row: row["index"])
     vectors = tuple(decode(row.get("embedding")) for row in rows)
@@ -268,6 +277,7 @@ def _rest(row: Mapping[str, Json]) -> dict[str, Json]:
 def read_usage(usage: dict[str, Json]) -> Usage:
     """The tokens and the cost that a host reports."""
     tokens = count(usage.get("prompt_tokens"))
+    # Voyage reports only the total (recorded).
     tokens = count(usage.get("total_tokens")) if tokens is None else tokens
     cost = usage.get("cost")
     if isinstance(cost, dict):  # Perplexity

@@ -14,7 +14,7 @@ from interlingua.wire.sse import SSEDecoder, encode_sse
 
 T = TypeVar("T")
 
-_DONE = "[DONE]"
+_DONE = "[DONE]"  # not of OpenAI's endpoints beside chat, but of servers that copy them
 
 
 class EventItems(Generic[T]):

@@ -35,17 +35,20 @@ from interlingua.wire.operations import page_after_last, read_page
 from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
 PATH = "/v1/files"
+# The SDK's `FileObject.status`, which is deprecated. 33 of 39 recorded files are `processed` at
+# once.
 _STATES: dict[str, FileState] = {"uploaded": "processing", "processed": "ready", "error": "failed"}
 _STATUSES = {state: status for status, state in _STATES.items()}
 _OWNER = "openai"
 """The key of other fields in `StoredFile.extra`."""
 _HOUR = 3600
-_MAX_PAGE = 10_000
+_MAX_PAGE = 10_000  # the SDK's `FileListParams.limit`: «between 1 and 10,000»
 
 
 class FileRules(msgspec.Struct, frozen=True, kw_only=True):
     """How a host's `/v1/files` differs."""
 
+    # The SDK: «Flexible file type for any purpose».
     purpose: str = "user_data"
     """The purpose of files without one."""
     expiry_in_hours: bool = False
@@ -54,6 +57,8 @@ class FileRules(msgspec.Struct, frozen=True, kw_only=True):
     """Lists have pages with numbers, not `after`."""
 
 
+# https://docs.mistral.ai/api: the purposes are `fine-tune`, `batch`, `ocr` and `audio`, of which
+# `ocr` is for documents in chats; lists have `page` and `page_size`, and `expiry` is in hours.
 MISTRAL = FileRules(purpose="ocr", expiry_in_hours=True, numbered_pages=True)
 
 
@@ -84,6 +89,7 @@ def _form(value: UploadInput, rules: FileRules) -> tuple[FormPart, ...]:
         fields.append(FormPart(name="expiry", content=str(hours)))
     elif value.expires_after is not None:
         seconds = str(round(value.expires_after))
+        # Nested fields have brackets in forms; `created_at` is the only anchor.
         fields.append(FormPart(name="expires_after[anchor]", content="created_at"))
         fields.append(FormPart(name="expires_after[seconds]", content=seconds))
     return (*fields, file_part(value))

@@ -9,6 +9,9 @@ import msgspec
 
 from interlingua.prepare.images import ANYTHING, AUTO, ImageLimits
 
+# The SDK's `ImageGenerateParams`, field by field, is the source of the values below:
+# https://developers.openai.com/api/docs/guides/image-generation
+# «Supported sizes are 1024x1024, 1024x1536, 1536x1024, and auto» (recorded, of gpt-image-1-mini).
 _STANDARD = ("1024x1024", "1536x1024", "1024x1536", AUTO)
 _QUALITIES = ("low", "medium", "high")
 _BACKGROUNDS = ("transparent", "opaque")
@@ -17,11 +20,12 @@ _FIXED = ImageLimits(
     qualities=_QUALITIES,
     formats=("png", "jpeg", "webp"),
     backgrounds=_BACKGROUNDS,
-    max_count=10,
-    max_images=16,
+    max_count=10,  # «Must be between 1 and 10»
+    max_images=16,  # «You can provide up to 16 images»
     masks=True,
 )
-# «Width and height must both be divisible by 16», recorded; the other limits are in the SDK.
+# «Width and height must both be divisible by 16» (recorded), the ratio «between 1:3 and 3:1», «the
+# maximum supported resolution is 3840x2160».
 _FLEXIBLE = ImageLimits(
     step=16,
     max_edge=3840,
@@ -34,6 +38,7 @@ _FLEXIBLE = ImageLimits(
     max_images=16,
     masks=True,
 )
+# «gpt-image-2.5-sunburst and gpt-image-2.5-flare […] also support `xhigh` and `max`».
 _NEWEST = msgspec.structs.replace(_FLEXIBLE, qualities=(*_QUALITIES, "xhigh", "max"))
 _OPENAI: Mapping[str, ImageLimits] = {
     "gpt-image-1": _FIXED,
@@ -61,6 +66,8 @@ _OPENAI: Mapping[str, ImageLimits] = {
 }
 """By the start of a model's name; the longest one counts."""
 
+# As xAI's documentation of its image models has them. `resolution` is written in lower case, as in
+# the recorded request with `2k`.
 _XAI = ImageLimits(
     ratios=(
         *("1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "2:1", "1:2"),
@@ -98,8 +105,10 @@ def openai_limits(model: str) -> ImageLimits:
 OPENAI = ImageRules(limits=openai_limits)
 RULES: Mapping[str, ImageRules] = {
     "": OPENAI,
+    # Hosts that return addresses unless asked for bytes. OpenAI's models always return bytes, and
+    # refuse the field: «Unknown parameter: 'response_format'.» (recorded).
     "b64": ImageRules(response_format="b64_json"),
-    "together": ImageRules(sizing="edges", response_format="base64"),
+    "together": ImageRules(sizing="edges", response_format="base64"),  # its own word for bytes
     "xai": ImageRules(
         limits=lambda _model: _XAI, sizing="ratio", response_format="b64_json", json_edits=True
     ),

@@ -23,6 +23,7 @@ from interlingua.wire.media import encode_base64, parse_data_url
 from interlingua.wire.resources import serve
 from interlingua.wire.sse import encode_sse
 
+# In a form every value is text; these are numbers.
 _NUMBERS = ("n", "output_compression", "partial_images", "width", "height")
 _BACKGROUNDS = ("transparent", "opaque", "auto")
 
@@ -67,6 +68,7 @@ def _read_input(
     """The value; fields without a place in it are options of the dialect."""
     fields = Fields(body)
     prompt = fields.text("prompt")
+    # The texts of these errors are OpenAI's.
     if prompt is None:
         raise InvalidRequestError("Missing required parameter: 'prompt'.", error_code=None)
     if not prompt:
@@ -160,7 +162,7 @@ def _form_value(name: str, text: str) -> Json:
     if name == "stream":
         return text == "true"
     if name in _NUMBERS:
-        if not text.isdecimal() or len(text) > 6:
+        if not text.isdecimal() or len(text) > 6:  # no number of this API has more digits
             raise InvalidRequestError(
                 f"Invalid type for '{name}': expected an integer.", error_code="invalid_type"
             )

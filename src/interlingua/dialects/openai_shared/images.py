@@ -166,6 +166,7 @@ def _form_fields(body: Mapping[str, Json]) -> Iterator[FormPart]:
 
 
 def _form_images(value: ImageInput) -> Iterator[FormPart]:
+    # OpenAI takes both names; servers that know only one image know only the first.
     name = "image" if len(value.images) == 1 else "image[]"
     for index, part in enumerate(value.images):
         yield _form_image(name, part, f"image-{index}")
@@ -197,6 +198,7 @@ def read_images(body: Json, value: ImageInput) -> ImageResult:
         raise DecodeError("The reply has no images.")
     form, size = fields.text("output_format"), fields.text("size")
     items = tuple(_read_item(item, form, size) for item in data)
+    # xAI's replies have no time (recorded).
     created = fields.left.get("created")
     if type(created) is int:
         del fields.left["created"]
@@ -261,7 +263,7 @@ def read_image_usage(wire: Json, made: Usage) -> Usage:
         details if isinstance(details := wire.get(f"{side}_tokens_details"), dict) else {}
         for side in ("input", "output")
     )
-    # Earlier replies had no details of the output.
+    # Earlier replies had no details of the output: 4,160 tokens in a recording, all of an image.
     drawn = count(drawn_details.get("image_tokens")) if drawn_details else total
     return Usage(
         input_tokens=count(wire.get("input_tokens")) or 0,
@@ -289,7 +291,7 @@ class ImageEvents(EventItems[PartialImage | ImageResult]):
             yield unfinished(image, count(event.get("partial_image_index")) or 0)
         elif kind == _COMPLETED:
             fields = {name: event[name] for name in event if name not in ("type", "b64_json")}
-            fields["created"] = fields.pop("created_at", None)
+            fields["created"] = fields.pop("created_at", None)  # its name in a whole reply
             body = {**fields, "data": [{"b64_json": text}]}
             self._finished.append(read_images(body, self._value))
 

@@ -14,6 +14,7 @@ _TOP = "top_logprobs"
 
 def read_tokens(items: Json) -> tuple[TokenLogprob, ...]:
     """The tokens of a list; none of them if an item is something else."""
+    # A list with gaps would no longer fit the text.
     return _read_all(items, _read_with_top)
 
 
@@ -59,6 +60,7 @@ def _read_bytes(numbers: Json) -> bytes | None:
 
 
 def _write(token: TokenLogprob, *, with_bytes: bool) -> dict[str, Json]:
+    # Required in the SDK's types of Responses, null at Chat Completions.
     data = token.bytes
     if data is None and with_bytes:
         data = token.token.encode("utf-8", "replace")

@@ -28,6 +28,7 @@ from interlingua.wire.media import make_data_url
 from interlingua.wire.resources import serve
 
 _PATH = "/v1/moderations"
+# The number is ours: the documentation has none.
 _LIMITS = InputLimits(items=32)
 
 
@@ -57,6 +58,9 @@ def _call(inputs: Json, value: ModerateInput, name: str) -> WireCall:
 
 def _inputs(value: ModerateInput) -> list[Json]:
     """Texts are judged one by one; parts are judged as one, so they fill a call."""
+    # The SDK's `input`: «a single string, an array of strings, or an array of multi-modal input
+    # objects»; the objects of one array get one verdict:
+    # https://developers.openai.com/api/docs/guides/moderation
     texts = [content for content in value.inputs if isinstance(content, str)]
     if len(texts) == len(value.inputs):
         return [*texts]

@@ -22,12 +22,12 @@ from interlingua.wire.json_text import loads
 from interlingua.wire.resources import serve
 
 _PATH = "/v1/rerank"
-_COHERE_PATH = "../../v2/rerank"
+_COHERE_PATH = "../../v2/rerank"  # beside `/compatibility/v1`, see the embeddings
 _VARIANTS = {  # the path, and the name of `top_n`
     "": (_PATH, "top_n"),
     "cohere": (_COHERE_PATH, "top_n"),
     "jina": (_PATH, "top_n"),
-    "voyage": (_PATH, "top_k"),
+    "voyage": (_PATH, "top_k"),  # https://docs.voyageai.com/reference/reranker-api
 }
 
 
@@ -58,11 +58,12 @@ def decode_ranking(_status: int, _headers: Mapping[str, str], body: bytes) -> Re
     value = loads(body)
     fields = reply_fields(value)
     rows = fields.array("results")
-    rows = fields.array("data") if rows is None else rows
+    rows = fields.array("data") if rows is None else rows  # Voyage
     if rows is None:
         raise DecodeError("The reply has no ranking.")
     ranked = sorted(map(_document, rows), key=lambda document: -document.score)
     meta = fields.left.get("meta")
+    # Cohere bills searches, not tokens; the units stay in `raw`.
     units = meta.get("billed_units") if isinstance(meta, dict) else None
     usage = fields.object("usage")
     return RerankResult(

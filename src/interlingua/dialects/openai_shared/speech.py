@@ -27,12 +27,14 @@ from interlingua.wire.resources import serve
 from interlingua.wire.wav import with_sizes
 
 _PATH = "/v1/audio/speech"
-_VOICE = "alloy"
+_VOICE = "alloy"  # `voice` is required in the SDK's `SpeechCreateParams`; its first voice
 _OWN_MODELS = ("tts-1", "gpt-")
 """How the names of OpenAI's own models begin, which have its voices."""
+# The SDK: «The maximum length is 4096 characters». Other hosts have other limits.
 _MAX_CHARACTERS = 4096
 """Of a text for OpenAI's own models."""
 _ANY = {"accept": "*/*"}
+# What a stream of server-sent events can begin with; no audio format begins so.
 _EVENT_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -94,6 +96,7 @@ def _encode(value: SpeakInput, name: str, rules: SpeechRules, *, stream: bool) -
     else:
         # Other hosts have voices of their own, of which none is known here.
         body["voice"] = value.voice or (_VOICE if is_own else None)
+        # «`sse` is not supported for `tts-1` or `tts-1-hd`»; only events have the usage.
         body["stream_format"] = "sse" if value.model.startswith("gpt-") else None
     body = {field: given for field, given in body.items() if given is not None}
     return WireCall(
@@ -108,6 +111,7 @@ def _unknown_settings(value: SpeakInput, rules: SpeechRules) -> tuple[str, ...]:
     """The settings that this host or model does not have."""
     if rules.is_mistral:
         return ("speed", "instructions")
+    # The SDK: «Does not work with `tts-1` or `tts-1-hd`».
     return ("instructions",) if value.model.startswith("tts-1") else ()
 
 

@@ -50,7 +50,7 @@ _SUFFIXES = {
     "video/webm": "webm",
     "video/mp4": "mp4",
 }
-"""The vendor tells the format of audio from the name of the file."""
+"""The SDK: «We recommend an extension-bearing filename and an appropriate content type»."""
 
 # OpenAI's own models by the start of their names: what they can return besides the text.
 # https://platform.openai.com/docs/guides/speech-to-text
@@ -68,7 +68,9 @@ class TranscriptionRules(msgspec.Struct, frozen=True, kw_only=True):
     """Flags in place of formats, no prompt, no translations, and names of its own for events."""
 
 
+# Groq and others bill the length of the audio, which only their `verbose_json` tells.
 TIMED = TranscriptionRules(asks_for_length=True)
+# https://docs.mistral.ai/studio/audio/speech-to-text/transcribe-files
 MISTRAL = TranscriptionRules(is_mistral=True)
 _OPENAI = TranscriptionRules()
 
@@ -149,6 +151,8 @@ def _check(value: TranscribeInput, rules: TranscriptionRules, *, stream: bool) -
 
 def _unknown_settings(value: TranscribeInput, rules: TranscriptionRules) -> tuple[str, ...]:
     """The settings that this endpoint or model does not have."""
+    # The SDK of `prompt`: «not supported when using `gpt-4o-transcribe-diarize`»; Mistral has
+    # `context_bias` instead, a list of words.
     if rules.is_mistral or value.model.startswith(_DIARIZING):
         return ("prompt",)
     return ("language",) if value.translate else ()
@@ -157,9 +161,13 @@ def _unknown_settings(value: TranscribeInput, rules: TranscriptionRules) -> tupl
 def _format_fields(value: TranscribeInput, rules: TranscriptionRules) -> dict[str, Json]:
     """The format with what was asked for."""
     if value.speakers or value.model.startswith(_DIARIZING):
+        # The SDK: `diarized_json` is «required to receive speaker annotations», and a strategy is
+        # «Required when using `gpt-4o-transcribe-diarize` for inputs longer than 30 seconds».
         return {"response_format": "diarized_json", "chunking_strategy": "auto"}
     if not value.timestamps:
         return {"response_format": "verbose_json"} if rules.asks_for_length else {}
+    # The SDK: «`response_format` must be set `verbose_json` to use timestamp granularities».
+    # Translations have no such field; their long form has segments.
     fields: dict[str, Json] = {"response_format": "verbose_json"}
     if not value.translate:
         fields["timestamp_granularities"] = list(value.timestamps)
@@ -236,7 +244,7 @@ def _language(body: dict[str, Json]) -> str | None:
 
 
 def _read_segment(wire: dict[str, Json]) -> TranscriptSegment:
-    speaker = wire.get("speaker", wire.get("speaker_id"))
+    speaker = wire.get("speaker", wire.get("speaker_id"))  # the second is Mistral's
     return TranscriptSegment(
         text=str(wire.get("text", "")),
         start=_number(wire.get("start")) or 0.0,
@@ -247,7 +255,7 @@ def _read_segment(wire: dict[str, Json]) -> TranscriptSegment:
 
 def _read_word(wire: dict[str, Json]) -> TranscriptWord:
     return TranscriptWord(
-        text=str(wire.get("word", wire.get("text", ""))),
+        text=str(wire.get("word", wire.get("text", ""))),  # OpenAI, Mistral
         start=_number(wire.get("start")) or 0.0,
         end=_number(wire.get("end")) or 0.0,
     )

@@ -45,6 +45,8 @@ from interlingua.wire.usage import own_cost
 PATH = "/v1/videos"
 OWNER = "openai"
 """The key of other fields in `VideoJob.extra`."""
+# The SDK's `Video.status` has `queued`, `in_progress`, `completed` and `failed`; the other words
+# are those of gateways that have copied the endpoint.
 _STATES: dict[str, VideoState] = {
     "queued": "queued",
     "pending": "queued",
@@ -60,6 +62,8 @@ _STATES: dict[str, VideoState] = {
     "cancelled": "cancelled",
     "canceled": "cancelled",
 }
+# The SDK's `VideoCreateParams`: 4, 8 or 12 seconds, 4 by default, and four sizes, 720x1280 by
+# default. The two larger ones are of the pro model.
 _RULES = (
     VideoRules(
         models="sora-2-pro",
@@ -85,7 +89,7 @@ _MEDIA_TYPES: dict[VideoVariant, str] = {
     "spritesheet": "image/png",
 }
 _is_number = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?").fullmatch
-_PAGE = 20
+_PAGE = 20  # as in OpenAI's other lists
 _MAX_PAGE = 100
 
 
@@ -134,7 +138,7 @@ def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
     fields = {
         "model": value.model,
         "prompt": value.prompt,
-        "seconds": None if value.seconds is None else f"{value.seconds:g}",
+        "seconds": None if value.seconds is None else f"{value.seconds:g}",  # a text in the SDK
         "size": shape.size or shape.resolution,
         "n": value.count if value.count not in {None, 1} else None,
     }

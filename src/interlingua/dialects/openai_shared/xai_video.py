@@ -44,6 +44,7 @@ _PATH = "/v1/videos"
 
 
 def _grok(models: str, *resolutions: str) -> VideoRules:
+    # The values of the page above: 1 to 15 seconds, 8 and 480p by default.
     return VideoRules(
         models=models,
         seconds=tuple(range(1, 16)),
@@ -60,7 +61,7 @@ _RULES = (
     _grok("grok-imagine-video", "480p", "720p"),
 )
 _STATES: dict[str, VideoState] = {
-    "pending": "in_progress",
+    "pending": "in_progress",  # xAI does not tell a job that waits from one that runs
     "done": "completed",
     "failed": "failed",
     "expired": "failed",
@@ -151,6 +152,7 @@ def read_job(value: Json, job_id: str) -> VideoJob:
         raw=value,
     )
     fault = fields.take("error")
+    # A video that moderation withheld is `done`, without an address.
     if state == "failed" or (state == "completed" and video.get("respect_moderation") is False):
         error = _read_error(fault, raw_state, is_blocked=state == "completed")
         job = replace(job, state="failed", error=error, files=())
