@@ -38,7 +38,7 @@ _LISTS: dict[str, type[Text | Refusal | Thinking]] = {
 
 
 def read_citations(message: Mapping[str, Json], body: Mapping[str, Json]) -> tuple[Citation, ...]:
-    """The citations of a message, from its fields and those of the whole body."""
+    """The citations of a message, from the fields of the message and of the whole body."""
     items = message.get(ANNOTATIONS)
     if isinstance(items, list):
         found = [item.get(_KIND) for item in items if isinstance(item, dict)]
@@ -122,7 +122,7 @@ def with_logprobs(parts: tuple[Part, ...], choice: Mapping[str, Json]) -> tuple[
 
 
 def set_logprobs(choice: dict[str, Json], parts: Sequence[Part]) -> None:
-    """Give a choice the tokens of its parts; the server's own lists stay if they are the same."""
+    """Give a choice the tokens of its parts; lists of the server with the same tokens stay."""
     tokens = {place: each for place, part in enumerate(parts) if (each := _tokens(part))}
     places = {type(part): place for place, part in enumerate(parts)}
     if (tokens or choice.get(LOGPROBS)) and read_logprobs(choice, places) != tokens:
@@ -134,7 +134,7 @@ def _tokens(part: Part) -> tuple[TokenLogprob, ...]:
 
 
 def _write_lists(parts: Sequence[Part]) -> dict[str, Json] | None:
-    """The lists for the tokens of these parts; None if they have none."""
+    """The lists for the tokens of the parts; None if no part has tokens."""
     tokens: dict[type[Part], list[TokenLogprob]] = {}
     for part in parts:
         if each := _tokens(part):

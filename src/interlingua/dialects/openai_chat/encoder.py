@@ -204,6 +204,7 @@ class Encoder:
             return []
         extra = fields_of(extra_of(event, NAME))
         late, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
+        # Other choices were decoded whole, so each is one chunk before the end of the first.
         choice = merge(self._choice, fields_of(late)) if isinstance(late, dict) else self._choice
         frames = [
             self._other(other)

@@ -117,7 +117,7 @@ class ChatQuirks(
     # counted beside the output, as at xAI.
     reasoning_in_output: bool = False
     """
-    Whether completion tokens include those of reasoning, which are only an estimate.
+    Whether completion tokens include the tokens of reasoning, whose number is an estimate.
 
     Where the estimate is larger than the output, the output stands.
     """
@@ -344,7 +344,7 @@ def extra_for(
     sent_as: str | None = None,
     **nested: object,
 ) -> Extra:
-    """The `extra` that keeps unread fields, those of nested objects, and marks."""
+    """The `extra` that keeps unread fields, unread fields of nested objects, and marks."""
     extra = {name: fields for name, fields in nested.items() if fields}
     if sent_as:
         extra[SENT_AS] = sent_as

@@ -68,7 +68,7 @@ _NO_CONTENT = frozenset(("role", "name", "content"))
 
 
 class _Ids:
-    """Ids for tool calls without one; results without an id refer to these tool calls in order."""
+    """Ids for tool calls without an id; results without an id refer to them in order."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -53,7 +53,7 @@ _other_names = Settings("max_tokens", "seed", "top_k")
 def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
-    """What a client sends."""
+    """The call that a client sends."""
     quirks = quirks_of(profile)
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
@@ -84,7 +84,7 @@ def encode_request(
 
 
 def decode_request(call: WireCall) -> Request:
-    """What a server received."""
+    """The request that a server received."""
     with request_errors():
         fields = Fields(call.body)
         fields.flag("stream")

@@ -84,7 +84,7 @@ def decode_response(
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,
 ) -> Response:
-    """What a client received: the first choice; the others are kept in `extra`."""
+    """The response that a client received: the first choice; `extra` keeps the other choices."""
     whole = whole_object(body)
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -150,7 +150,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
-    With the request that it answers, tool calls are those of the tools that the request declares.
+    With the request that it answers, tool calls name the tools that the request declares.
     """
     carried = carried_body(response, NAME)
     if carried is not None:
@@ -298,7 +298,7 @@ def decode_usage(
 
 
 def _is_meant(usage: Usage, raw: dict[str, Json]) -> bool:
-    """Whether the counts are those of this object, at whichever server."""
+    """Whether the object means these counts, at whichever server."""
     return any(
         usage == decode_usage(raw, tier=usage.service_tier, reasoning_inside=inside)
         for inside in (False, True)
@@ -320,7 +320,7 @@ def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> in
 
 
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json] | None:
-    """The server's own object if it still means the same, otherwise a new one; None if unknown."""
+    """The server's own object if it means these counts, otherwise a new one; None if unknown."""
     raw = usage.raw
     if native and isinstance(raw, dict) and _is_meant(usage, raw):
         return raw

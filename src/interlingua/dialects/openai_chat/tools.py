@@ -119,6 +119,7 @@ def _decode_choice(wire: UncheckedJson, *, legacy: bool) -> ToolChoice | None:
             return ToolChoice(mode="named", tool_name=name, extra=extra_for({}, sent_as=form))
         case {"allowed_tools": {"mode": "auto" | "required" as mode, "tools": list(tools)}}:
             choice = ToolChoice(mode=mode, allowed=tuple(_allowed_name(tool) for tool in tools))
+            # A list with custom tools has no canonical form: names alone would lose their type.
             return choice if _encode_allowed(choice) == wire else None
         case {"type": "custom", "custom": {"name": str(name)}}:
             return _decode_named(wire, name, "custom")
@@ -191,6 +192,7 @@ def _encode_tool(
 
 def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> Json:
     form = mark_of(choice, SENT_AS)
+    # The SDK's `ChatCompletionAllowedToolChoiceParam` has these two modes.
     if choice.allowed is not None and choice.mode in ("auto", "required"):
         return _encode_allowed(choice)
     if choice.mode == "required":

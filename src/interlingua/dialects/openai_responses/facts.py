@@ -35,7 +35,7 @@ ARGUMENTS: dict[ToolType, str] = {
     "custom": "input",
     "search": "arguments",
 }
-"""The field of a tool call that holds its argument text; that of a search holds an object."""
+"""The field of a tool call that holds its arguments: a text, or the object of a search."""
 TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in TOOL_CALLS.items()}
 SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts in a reasoning item, and the type of their parts."""

@@ -1,5 +1,5 @@
 """
-Images: those of image models by their endpoints, those of chat models by the hosted tool.
+Images of image models by their endpoints, images of chat models by the hosted tool.
 
 A chat model is made to call the tool `image_generation`, which has the options of the endpoints.
 """
@@ -40,7 +40,7 @@ _TOOL = "image_generation"
 _PARTIAL = f"response.{IMAGE_CALL}.partial_image"
 # https://developers.openai.com/api/docs/guides/image-generation; one tool call makes one image.
 _LIMITS = ImageLimits(step=16, max_count=1)
-"""Of the tool, whichever image model it uses."""
+"""The limits of the tool, whichever image model it uses."""
 
 
 def _make(value: ImageInput, profile: Profile) -> Script:
@@ -70,6 +70,7 @@ def _encode_chat(value: ImageInput, profile: Profile, *, stream: bool) -> WireCa
         "input_image_mask": None if value.mask is None else image_reference(value.mask),
     }
     tool = {name: given for name, given in settings.items() if given is not None}
+    # The choice makes the model draw at once; otherwise it may answer in words.
     options = {"tools": [{"type": _TOOL, **tool}], "tool_choice": {"type": _TOOL}}
     request = Request(
         model=value.model,

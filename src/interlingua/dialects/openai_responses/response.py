@@ -109,7 +109,7 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
     """
     The body that a server sends.
 
-    With the request that it answers, tool calls are those of the tools that the request declares.
+    With the request that it answers, tool calls name the tools that the request declares.
     """
     carried = carried_body(response, NAME)
     if isinstance(carried, dict):
@@ -136,7 +136,7 @@ def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Js
 def close_envelope(
     body: dict[str, Json], holder: Response | StreamStart, *, native: bool
 ) -> dict[str, Json]:
-    """The body with the other fields: those of `extra`, or those that the API requires."""
+    """The body with its other fields, which `extra` has or the API requires."""
     return restore(body, holder, NAME) if native else {**_ENVELOPE, **body}
 
 

@@ -48,7 +48,7 @@ SERVER = ServerFacts(
 
 
 def counted_call(call: WireCall) -> WireCall:
-    """The same call: its body is that of a request for a response."""
+    """The call whose tokens are counted: its body has the form of a request for a response."""
     return call
 
 

@@ -59,7 +59,7 @@ def decode_tool_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) 
 
 
 def tool_call_id_of(item: Mapping[str, Json]) -> str | None:
-    """The id of a tool call, else that of its item."""
+    """The id of a tool call, else the id of its item."""
     ids = (item.get(key) for key in ("call_id", "id"))
     return next((text for text in ids if isinstance(text, str) and text), None)
 
@@ -124,7 +124,7 @@ def encode_result(
     """
     The output of a tool call to a tool of this type; a type in `extra` has precedence.
 
-    The tools that a search has found are its output; any other is that of a function.
+    The tools that a search has found are an output of its own type.
     """
     match result.parts:
         case (Opaque(dialect=dialect, data=list(tools)),) if dialect == NAME:
@@ -146,7 +146,7 @@ def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
     if parts is None:
         text = content if isinstance(content, str) else dump_text(content)
         return _error_text(text, warnings) if result.is_error else text
-    if not parts and NAME in result.extra:
+    if not parts and NAME in result.extra:  # decoded from an empty list, see `decode_result`
         return []
     encode = partial(encode_part, text_kind=INPUT_TEXT, warnings=warnings)
     blocks = encode_result_parts(parts, encode, warnings)
@@ -160,7 +160,7 @@ def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
 
 def _error_text(text: str, warnings: WarningList) -> str:
     """The API has no error flag for results: the text has to say that it is an error."""
-    if text[:5].lower() == "error":
+    if text[:5].lower() == "error":  # the text says it already
         return text
     warnings.add_here("tool_error_as_text")
     return f"Error: {text}" if text else "Error"

@@ -100,7 +100,8 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Jso
 
 
 def _decode_list(tools: list[Json], path: str) -> tuple[ToolSpec, ...]:
-    """The tools, those of namespaces among them."""
+    """The tools, with the tools of namespaces among them."""
+    # The tool that searches says who runs it, and so who loads the deferred tools.
     searches = [tool for tool in tools if isinstance(tool, dict) and tool.get("type") == SEARCH]
     is_client = any(tool.get("execution") == "client" for tool in searches)
     by: DeferredBy = "client" if is_client else "server"
@@ -229,6 +230,7 @@ def _encode_choice(choice: ToolChoice, custom: set[str]) -> Json:
     if choice.allowed is not None and choice.mode in ("auto", "required"):
         tools = [{"type": _type_of(name, custom), "name": name} for name in choice.allowed]
         return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
+    # A named choice without a name is at least a tool call.
     return "required" if choice.mode == "named" else choice.mode
 
 

@@ -150,7 +150,7 @@ _TOO_LONG = (
 
 
 def openai_error_text(error: Exception) -> str:
-    """The message of an error; that of a prompt that is too long in OpenAI's words."""
+    """The message of an error; for a prompt that is too long, in OpenAI's words."""
     if isinstance(error, ContextLengthError):
         return overflow_text(error, "maximum context length", _TOO_LONG)
     return error_text(error)
@@ -170,7 +170,7 @@ def describe_model(model: ServedModel) -> dict[str, Json]:
     """
     The description of one model; an unknown date is sent as 0.
 
-    OpenAI's own list has only the first four fields; the names of the others are those of hosts.
+    OpenAI's own list has only the first four fields; the other names are in use at other hosts.
     """
     known: dict[str, Json] = {
         "name": model.name,

@@ -54,7 +54,7 @@ class EmbedForm(msgspec.Struct, frozen=True, kw_only=True):
     takes_tokens: bool = False
     takes_images: bool = False
     is_int8: bool = False
-    """It has only base64 of 8-bit integers; no encoding is asked for."""
+    """Whether the host sends only base64 of 8-bit integers; no encoding is asked for."""
     # The SDK's `EmbeddingCreateParams.input`: «any array must be 2048 dimensions or less», «a
     # maximum of 300,000 tokens summed across all inputs».
     limits: InputLimits = InputLimits(items=2048, tokens=300_000)
@@ -144,7 +144,7 @@ def _voyage(name: str) -> Operation:
 
 
 def settings_of(value: EmbedInput, form: EmbedForm) -> tuple[dict[str, Json], tuple[Warning, ...]]:
-    """The fields of the settings, and warnings about those that the host does not have."""
+    """The fields of the settings, and warnings about settings that the host does not have."""
     fields: dict[str, Json] = {}
     warnings: list[Warning] = []
     if value.dimensions is not None:
@@ -237,7 +237,7 @@ def decode_embeddings(_status: int, _headers: Mapping[str, str], body: bytes) ->
 
 
 def decode_integers(_status: int, _headers: Mapping[str, str], body: bytes) -> EmbedResult:
-    """The same for a host that sends 8-bit integers."""
+    """The vectors of a reply of a host that sends 8-bit integers."""
     return _read(body, decode_int8)
 
 

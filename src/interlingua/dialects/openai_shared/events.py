@@ -48,6 +48,7 @@ class EventItems(Generic[T]):
         event = loads(frame.data)
         if not isinstance(event, dict):
             return ()
+        # As in Responses, an error has the type `error` or is an object in the field `error`.
         if event.get("type", frame.event) == "error" or isinstance(event.get("error"), dict):
             raise make_error(None, {}, read_fault(event), raw=event)
         if event.get("type") == self._last:

@@ -1,4 +1,4 @@
-"""`/v1/images/generations` and `/v1/images/edits`: the server side, also in the forms of others."""
+"""`/v1/images/generations` and `/v1/images/edits`: the server side, in the forms of all hosts."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def _read_input(
     is_stream = fields.flag("stream") is True
     partial_images = fields.integer("partial_images")
     width, height = fields.integer("width"), fields.integer("height")
+    # A size comes as `size`, as two edges (Together), or as a ratio and a resolution (xAI).
     size = fields.text("size")
     resolution = fields.text("resolution")
     if width is not None and height is not None:

@@ -88,10 +88,11 @@ def encode_image_call(value: ImageInput, name: str, rules: ImageRules) -> WireCa
     call = partial(WireCall, warnings=warnings, stream=is_stream)
     if not value.images:
         return call(path=GENERATIONS, body=body_with_options(body, value, name))
-    if rules.json_edits:
+    if rules.json_edits:  # xAI: images are objects with an address or a data URL
         body |= _linked_images(value)
         return call(path=EDITS, body=body_with_options(body, value, name))
     parts = (*value.images, *(() if value.mask is None else (value.mask,)))
+    # OpenAI's endpoint takes a form with files or JSON with references, not both.
     if any(part.data is None for part in parts):
         body["images"] = [image_reference(part) for part in value.images]
         if value.mask is not None:
@@ -239,7 +240,7 @@ def _read_item(item: dict[str, Json], form: str | None, size: str | None) -> Gen
         )
     else:
         raise DecodeError("An image of the reply has neither bytes nor a URL.")
-    if named is not None:
+    if named is not None:  # xAI names the type of each image; it is sent back by a server
         fields.left["mime_type"] = named
     return replace(made, extra={OWNER: fields.left}) if fields.left else made
 
@@ -298,6 +299,7 @@ class ImageEvents(EventItems[PartialImage | ImageResult]):
     def finish(self) -> list[PartialImage | ImageResult]:
         """The last items, and the result; `StreamError` if the stream is incomplete."""
         items = super().finish()
+        # Each finished image has an event and a usage of its own.
         first, *others = self._finished
         usage, images = first.usage, list(first.items)
         for other in others:

@@ -19,7 +19,7 @@ def read_tokens(items: Json) -> tuple[TokenLogprob, ...]:
 
 
 def write_tokens(tokens: Sequence[TokenLogprob], *, with_bytes: bool) -> list[Json]:
-    """The list of these tokens; `with_bytes` also where the bytes of a token are not known."""
+    """The list of tokens; `with_bytes` writes bytes also where they are not known."""
     return [
         {
             **_write(token, with_bytes=with_bytes),

@@ -117,7 +117,7 @@ def _encode_rows(result: RerankResult, value: RerankInput) -> list[dict[str, Jso
 
 
 def _encode_served(result: RerankResult, value: RerankInput) -> ServedReply:
-    """Voyage has the ranking in `data`, all others in `results`; a client reads its own."""
+    """Voyage has the ranking in `data`, other hosts in `results`; a client reads one of them."""
     rows, tokens = _encode_rows(result, value), result.usage.input_tokens
     usage = result.usage.raw or {"prompt_tokens": tokens, "total_tokens": tokens}
     body = {"object": "list", "model": result.model, "results": rows, "data": rows, "usage": usage}

@@ -32,7 +32,7 @@ _OWN_MODELS = ("tts-1", "gpt-")
 """How the names of OpenAI's own models begin, which have its voices."""
 # The SDK: «The maximum length is 4096 characters». Other hosts have other limits.
 _MAX_CHARACTERS = 4096
-"""Of a text for OpenAI's own models."""
+"""The limit of a text for OpenAI's own models."""
 _ANY = {"accept": "*/*"}
 # What a stream of server-sent events can begin with; no audio format begins so.
 _EVENT_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -201,7 +201,7 @@ class _EventSpeech(EventItems[bytes | Speech]):
                 yield Speech(media_type=_media_type(self._value), usage=self._usage(event))
 
     def _usage(self, event: dict[str, Json]) -> Usage:
-        """Tokens of OpenAI's models, whose output is all audio; others are paid by character."""
+        """Tokens of OpenAI's models, whose output is all audio; other models bill characters."""
         wire = event.get("usage")
         if not isinstance(wire, dict) or "input_tokens" not in wire:
             return _spoken(self._value)

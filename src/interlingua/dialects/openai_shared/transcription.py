@@ -263,7 +263,7 @@ def _read_word(wire: dict[str, Json]) -> TranscriptWord:
 
 def _read_usage(wire: Json, seconds: float | None) -> Usage:
     """
-    Tokens, or the seconds of audio where those are billed.
+    Tokens, or seconds of audio where seconds are billed.
 
     OpenAI has `type: tokens` or `type: duration`; Mistral counts tokens beside the seconds, which
     it bills.
@@ -423,7 +423,7 @@ def _plain_segment(number: int, segment: TranscriptSegment) -> dict[str, Json]:
 
 
 def usage_body(usage: Usage) -> dict[str, Json]:
-    """A usage object: seconds where those are billed, else tokens."""
+    """A usage object: seconds where seconds are billed, else tokens."""
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}
     return {

@@ -134,6 +134,7 @@ def _path(video_id: str) -> str:
 
 def _encode_create(value: CreateVideoInput, name: str) -> WireCall:
     """JSON; a form if an image is sent as a file."""
+    # The SDK's `InputReference`: a file, or an object with `file_id` or `image_url`.
     shape = shape_video(value, find_rules(value.model, _RULES))
     fields = {
         "model": value.model,
@@ -202,7 +203,7 @@ def read_job(value: Json) -> VideoJob:
 
 def _take_seconds(fields: Fields) -> float | None:
     value = fields.left.get("seconds")
-    if isinstance(value, str) and _is_number(value):
+    if isinstance(value, str) and _is_number(value):  # as the SDK has it; others send a number
         fields.take("seconds")
         return float(value)
     return fields.number("seconds")

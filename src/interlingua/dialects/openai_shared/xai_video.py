@@ -137,6 +137,7 @@ def read_job(value: Json, job_id: str) -> VideoJob:
     fields = Fields(value, strict=False)
     raw_state = fields.text("status") or ""
     video = dict(fields.object("video") or {})
+    # While the job runs there is no `video`; a finished one may have no `status`.
     url, seconds = video.pop("url", None), video.pop("duration", None)
     has_video = isinstance(url, str) and bool(url)
     state = _STATES.get(raw_state, "completed" if has_video else "in_progress")
@@ -179,6 +180,7 @@ def _read_usage(wire: Json) -> Usage:
 
 def _encode_download(value: VideoQuery, _profile: Profile) -> WireCall:
     check_variant(value.variant, "xAI")
+    # The video is at an address of its own, outside of the API.
     url = value.job.files[value.index].url if value.job is not None else None
     return WireCall(method="GET", path=url or "", headers={"accept": "*/*"})
 
@@ -213,7 +215,7 @@ def _served_create(call: WireCall, _params: Mapping[str, str]) -> CreateVideoInp
         model=fields.text("model") or "",
         prompt=prompt,
         image=None if image is None else _served_image(image.get("url")),
-        seconds=fields.number("duration") or 8,
+        seconds=fields.number("duration") or 8,  # the default of `_RULES`
         size=fields.text("resolution"),
         aspect_ratio=fields.text("aspect_ratio"),
         extra={OWNER: {}},
