@@ -64,8 +64,8 @@ _REASONS: dict[str, Reason] = {
     "eos": "stop",  # Together, and servers of open models
     "end_turn": "stop",  # Anthropic's words, which proxies to its models pass on
     "stop_sequence": "stop",
-    "max_tokens": "length",
     "model_length": "length",  # Mistral, where the context is full
+    "max_tokens": "length",  # Anthropic's word again
     "error": "error",  # Mistral and OpenRouter
 }
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
