@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import interlingua
-from interlingua import batch, set_default_client, stores, tool
+from interlingua import batch, set_default_client, stores, sync, tool
 from interlingua.simulator import scripted
 from support import reader
 
@@ -27,13 +27,13 @@ CODE = re.compile(r"(?:^    .*(?:\n|\Z)|^\n(?=    ))+", re.MULTILINE)
 EXAMPLES = {
     f"{module}.{name}": textwrap.dedent("\n".join(blocks))
     for module, names in reference.placed().items()
-    if not module.startswith("interlingua.sync")
     for name in names
     if (blocks := [code for code in CODE.findall(source.find(module, name).doc) if code.strip()])
 }
 NOT_RUN = {
     "interlingua.LocalAdapter": "it starts the real model; the tutorial is run with it",
     "interlingua.mcp.mcp_tools": "it starts another program; the page about MCP has its own",
+    "interlingua.sync.mcp_tools": "as above",
 }
 DOCUMENTS = 'documents = ["Jane Austen wrote Emma.", "Oslo is in Norway."]'
 BEFORE = {
@@ -48,6 +48,10 @@ BEFORE = {
         async def ask_upstream(request):
             return await Client.from_env().complete(Request(model=MODEL, messages="Hi."))""",
     "interlingua.dialects.StreamAccumulator": 'events = [e async for e in stream(MODEL, "Hi.")]',
+    "interlingua.batch.status": """
+        made = await submit({"a": "Hi."}, "openai:gpt-5.2")
+        def status(_reference):
+            return batch.status(made.reference)""",
     "interlingua.batch.results": """
         made = await submit({"a": "Hi."}, "openai:gpt-5.2")
         def results(_reference):
@@ -59,6 +63,15 @@ BEFORE = {
         query = await embed("openai:text-embedding-3-small", "bicycle")
         documents = await embed_many("openai:text-embedding-3-small", texts)""",
     "interlingua.media.rerank": DOCUMENTS,
+    "interlingua.sync.media.rerank": DOCUMENTS,
+    "interlingua.sync.batch.results": """
+        made = submit({"a": "Hi."}, "openai:gpt-5.2")
+        def results(_reference):
+            return sync.batch.results(made.reference)""",
+    "interlingua.sync.batch.status": """
+        made = submit({"a": "Hi."}, "openai:gpt-5.2")
+        def status(_reference):
+            return sync.batch.status(made.reference)""",
 }
 """What an example takes for granted that the names below do not have."""
 
@@ -85,9 +98,11 @@ class Player:
 
 def names_of_the_reader(module):
     """What a program has imported and defined that uses the names of a module."""
+    is_blocking = module.startswith("interlingua.sync")
     imported = [
         ("interlingua", interlingua.__all__),
         ("interlingua.errors", interlingua.errors.__all__),
+        *([("interlingua.sync", sync.__all__)] if is_blocking else []),
         (module, source.names_of(module)),
     ]
     names = {
@@ -117,6 +132,7 @@ def names_of_the_reader(module):
         "save": len,
         "show": str,
         "store": stores.MemoryStore(),
+        "sync": sync,
         "texts": ["Hello.", "Goodbye."],
         "tools": [get_weather],
     }
@@ -142,9 +158,12 @@ def test_it_runs(place):
     names = names_of_the_reader(place.rpartition(".")[0])
     before = textwrap.dedent(BEFORE.get(place, ""))
     code = textwrap.indent(f"{before}\n{EXAMPLES[place]}", "    ")
-    exec(f"async def example():\n{code}", names)  # noqa: S102 -- our own docstrings
-
-    asyncio.run(names["example"]())
+    if place.startswith("interlingua.sync."):
+        exec(f"def example():\n{code}", names)  # noqa: S102 -- our own docstrings
+        names["example"]()
+    else:
+        exec(f"async def example():\n{code}", names)  # noqa: S102 -- our own docstrings
+        asyncio.run(names["example"]())
 
 
 def test_those_that_do_not_run_compile():

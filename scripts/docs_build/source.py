@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from interlingua.sync.blocking import blocking_docstring
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 CODE_WIDTH = 88
@@ -85,12 +87,39 @@ def find(module: str, name: str) -> Definition | None:
     for index, node in enumerate(body):
         if _name_of(node) == name and not is_decorated(node, "overload"):
             assert isinstance(node, Node)  # noqa: S101 -- for type checkers
-            return Definition(module, name, node, _doc(body, index))
+            return _of_async_function(module, name, node) or Definition(
+                module, name, node, _doc(body, index)
+            )
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("interlingua"):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return find(node.module or "", alias.name)
     return None
+
+
+def _of_async_function(module: str, name: str, node: Node) -> Definition | None:
+    """A blocking function, which has the docstring of an async one; None if it is none."""
+    for call in (getattr(node, "value", None), *getattr(node, "decorator_list", ())):
+        match call:
+            case ast.Call(
+                func=ast.Name(id=maker),
+                args=[ast.Attribute(value=ast.Name(id=owner), attr=attribute), *_],
+            ) if maker == "documented_by" or maker.startswith("blocking"):
+                found = find(_imported_module(module, owner), attribute)
+                assert found is not None  # noqa: S101
+                doc = inspect.cleandoc(blocking_docstring(found.doc))
+                return Definition(module, name, node, doc)
+    return None
+
+
+def _imported_module(module: str, name: str) -> str:
+    """The module that another one imports under a name."""
+    for node in body_of(module):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return f"{node.module}.{alias.name}"
+    raise LookupError(f"{module} does not import {name}")
 
 
 def is_decorated(node: ast.stmt, *names: str) -> bool:

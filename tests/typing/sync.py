@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from interlingua import Client, GenerateResult, Request, Response, execute, sync
+from interlingua import Client, GenerateResult, Request, Response, execute, generate, sync
+from interlingua.batch import Batch, BatchResult
 from interlingua.events import StreamEvent
 from interlingua.execution import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
+from interlingua.media import EmbedResult
+from interlingua.sync.media import stream_speech
 
 
 @dataclass
@@ -65,3 +68,19 @@ async def run() -> None:
 result = sync.execute("m", "Hi", on_chunk=show, on_reasoning=print, client=client)
 assert_type(result.usage, ExecuteUsage)
 assert_type(result.error, ExecuteError | None)
+
+sync.embed("m", "Hi", dimensions="3")  # type: ignore[arg-type]
+assert_type(sync.embed("m", "Hi", dimensions=3, client=client), EmbedResult)
+assert_type(sync.batch.list("openai", client=Client.from_env()), list[Batch])
+assert_type(next(sync.batch.results("openai:b")), BatchResult)
+assert_type(next(sync.generate_many(["Hi"], "m", client=client)).error, Exception | None)
+for piece in stream_speech("m", "Hi", client=client):
+    assert_type(piece, bytes)
+with sync.mcp_tools("https://example.com/mcp") as tools:
+    sync.generate("m", "Hi", tools=tools)
+
+
+async def both(name: str) -> None:
+    """The async functions take a blocking client as well."""
+    assert_type(await generate(name, "Hi", client=client), GenerateResult[None])
+    await generate(name, "Hi", client="openai")  # type: ignore[arg-type]

@@ -12,14 +12,16 @@ once. Tools that are plain functions run in worker threads and may call these fu
 and hooks run in the background thread, where only the async functions work.
 """
 
+from interlingua.api.execute import ExecuteOptions
+from interlingua.api.objects.functions import ObjectOptions
+from interlingua.api.run.clients import set_default_client
+from interlingua.api.run.options import GenerateOptions
 from interlingua.sync import batch as batch
 from interlingua.sync import files as files
 from interlingua.sync import video as video
 from interlingua.sync.blocking_iterator import BlockingIterator
-from interlingua.sync.client import Client, GenerateOptions
+from interlingua.sync.client import Client
 from interlingua.sync.functions import (
-    ExecuteOptions,
-    ObjectOptions,
     ObjectStream,
     StreamResult,
     execute,
@@ -29,7 +31,6 @@ from interlingua.sync.functions import (
     get_default_client,
     mcp_tools,
     retry,
-    set_default_client,
     stream,
     stream_object,
 )

@@ -11,6 +11,8 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from interlingua.api.run.run import NOT_ENDED
+from interlingua.runtime.cancel import ABORTED, AbortSignal
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.sync.loop_thread import background, open_gate, shut_gate, wait
 
@@ -144,6 +146,41 @@ class BlockingIterator(ClosedByWith, Generic[Item]):
         if loop is not None and not self._pump.is_over and background.is_running(loop):
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._pump.stop)
+
+
+class AbortableIterator(ClosedByWith, Generic[Item]):
+    """
+    The items of a stream, until the signal is aborted.
+
+    Then it raises `AbortError` at once, although the loop may have read more items.
+    """
+
+    def __init__(self, stream: AsyncIterator[Item], signal: AbortSignal | None = None) -> None:
+        self._items = BlockingIterator(stream)
+        self._signal = signal
+        self._is_over = False  # for the reader; the async stream may be ahead
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        signal = self._signal
+        if signal is not None and signal.aborted and not self._is_over:
+            self._is_over = True
+            raise self._items.discard() or AbortError(signal.reason or ABORTED)
+        try:
+            return next(self._items)
+        except BaseException:
+            self._is_over = True
+            raise
+
+    def close(self) -> None:
+        """Stop reading and close the connection."""
+        self._items.close()
+
+    def _check_ended(self) -> None:
+        if not self._is_over:
+            raise ConfigurationError(NOT_ENDED)
 
 
 class _Pump(Generic[Item]):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self, overload
 
-from interlingua.api.run.options import RunOptions
+from interlingua.api.run.clients import BlockingClient
 from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Addressed
@@ -26,11 +26,12 @@ from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 from interlingua.streams.grammar import DELTAS
+from interlingua.sync.blocking import documented_by
 from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.loop_thread import background
 
 
-class Client(ClosedByWith):
+class Client(ClosedByWith, BlockingClient):
     """
     Any model of any provider, by name.
 
@@ -65,16 +66,16 @@ class Client(ClosedByWith):
             prices=prices,
             behaviours=behaviours,
         )
-        """The async client that does the work."""
 
     @classmethod
     def wrap(cls, client: AsyncClient) -> Self:
-        """A blocking client around an existing async client."""
+        """Return a blocking client around an existing async client."""
         wrapper = cls.__new__(cls)
         wrapper.asynchronous = client
         return wrapper
 
     @classmethod
+    @documented_by(AsyncClient.from_env)
     def from_env(
         cls,
         environ: Mapping[str, str] | None = None,
@@ -87,7 +88,6 @@ class Client(ClosedByWith):
         prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
-        """Like `interlingua.Client.from_env`."""
         return cls.wrap(
             AsyncClient.from_env(
                 environ,
@@ -102,6 +102,7 @@ class Client(ClosedByWith):
         )
 
     @classmethod
+    @documented_by(AsyncClient.from_file)
     def from_file(
         cls,
         path: str | Path,
@@ -113,7 +114,6 @@ class Client(ClosedByWith):
         read_path_urls: bool = False,
         prices: Prices | None = None,
     ) -> Self:
-        """Like `interlingua.Client.from_file`."""
         return cls.wrap(
             AsyncClient.from_file(
                 path,
@@ -143,22 +143,23 @@ class Client(ClosedByWith):
     def default_provider(self, name: str | None) -> None:
         self.asynchronous.default_provider = name
 
+    @documented_by(AsyncClient.adapter)
     def adapter(self, name: str) -> Adapter:
-        """The adapter of that name, or of the provider with that alias."""
         return self.asynchronous.adapter(name)
 
+    @documented_by(AsyncClient.config)
     def config(self, name: str) -> ProviderConfig:
-        """What is set for an adapter, with its key and its secret headers redacted."""
         return self.asynchronous.config(name)
 
+    @documented_by(AsyncClient.register)
     def register(self, name: str, adapter: Adapter, *, behaviour: Behaviour | None = None) -> None:
-        """Add an adapter, in place of the one of that name, while calls may be under way."""
         background.run(self.asynchronous.register(name, adapter, behaviour=behaviour))
 
+    @documented_by(AsyncClient.unregister)
     def unregister(self, name: str) -> None:
-        """Remove an adapter while calls may be under way; calls that have begun end on it."""
         background.run(self.asynchronous.unregister(name))
 
+    @documented_by(AsyncClient.with_access)
     def with_access(
         self,
         model: str,
@@ -168,54 +169,54 @@ class Client(ClosedByWith):
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """A client with another key, address or headers at the provider of a model."""
         return self.wrap(
             self.asynchronous.with_access(
                 model, provider, api_key=api_key, base_url=base_url, headers=headers
             )
         )
 
+    @documented_by(AsyncClient.with_middleware)
     def with_middleware(self, *middleware: Middleware) -> Self:
-        """A client with more middleware, inside of what this one has."""
         return self.wrap(self.asynchronous.with_middleware(*middleware))
 
+    @documented_by(AsyncClient.with_prices)
     def with_prices(self, prices: Prices) -> Self:
-        """A client with these prices over those that this one has."""
         return self.wrap(self.asynchronous.with_prices(prices))
 
+    @documented_by(AsyncClient.complete)
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
-        """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         return background.run(self.asynchronous.complete(request, retry=retry))
 
+    @documented_by(AsyncClient.stream)
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
-        """The events of the answer; the last one, `Finish`, has the whole response."""
         attempts = Attempts.open(self.asynchronous.calls, request, retry)
         return BlockingIterator(
             attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
         )
 
+    @documented_by(AsyncClient.cancel)
     def cancel(self, request_id: str) -> bool:
-        """Cancel a call that another thread waits for; False if none is active."""
         return background.run(self.asynchronous.cancel(request_id))
 
+    @documented_by(AsyncClient.profile_for)
     def profile_for(self, request: Request) -> Profile:
-        """The profile of the model that would answer; the neutral profile if it is unknown."""
         return self.asynchronous.profile_for(request)
 
+    @documented_by(AsyncClient.explain)
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
-        """The exact wire request and every change to it, without key or network."""
         return self.asynchronous.explain(request, stream=stream)
 
+    @documented_by(AsyncClient.estimate_cost)
     def estimate_cost(self, request: Request) -> CostRange | None:
-        """The least and the most that a call may cost in dollars, before it is sent."""
         return self.asynchronous.estimate_cost(request)
 
+    @documented_by(AsyncClient.estimate_input_tokens)
     def estimate_input_tokens(self, request: Request) -> int:
-        """An offline estimate of the number of input tokens."""
         return self.asynchronous.estimate_input_tokens(request)
 
+    @documented_by(AsyncClient.perform)
     def perform(
         self,
         provider: str,
@@ -224,7 +225,6 @@ class Client(ClosedByWith):
         *,
         retry: RetryPolicy | None = None,
     ) -> Any:
-        """Perform an operation other than generation, such as `list_models`."""
         return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
 
     @overload
@@ -233,20 +233,20 @@ class Client(ClosedByWith):
     @overload
     def address(self, value: Addressed) -> Addressed: ...
 
+    @documented_by(AsyncClient.address)
     def address(self, value: Any) -> Any:
-        """The value of an operation with the provider and the model that would perform it."""
         return self.asynchronous.address(value)
 
+    @documented_by(AsyncClient.count_tokens)
     def count_tokens(self, request: Request) -> int:
-        """The number of input tokens as the provider counts them (a request is sent)."""
         return background.run(self.asynchronous.count_tokens(request))
 
+    @documented_by(AsyncClient.list_models)
     def list_models(self, provider: str | None = None) -> list[ServedModel]:
-        """The models that a provider, or each configured one, serves now (requests are sent)."""
         return background.run(self.asynchronous.list_models(provider))
 
+    @documented_by(AsyncClient.subscribe)
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber` with each call event; returns a function that unsubscribes it."""
         return self.asynchronous.subscribe(subscriber)
 
     def close(self) -> None:
@@ -254,15 +254,3 @@ class Client(ClosedByWith):
         if background.is_over:
             return
         background.run(self.asynchronous.close())
-
-
-class GenerateOptions(RunOptions, total=False):
-    """The options of the async functions; the client may be blocking or async."""
-
-    client: Client | AsyncClient | None
-
-
-def unwrap(options: Any) -> Any:
-    """The same options with the async client, for the async functions."""
-    client = options.get("client")
-    return {**options, "client": client.asynchronous} if isinstance(client, Client) else options

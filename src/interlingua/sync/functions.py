@@ -1,100 +1,57 @@
-"""The blocking functions. Each has the parameters and results of the async function it names."""
+"""The blocking functions that ask models, and those that `blocking` cannot make."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
 
-from interlingua.api import execute as async_execute
-from interlingua.api.execute import AnyMessage, ExecuteResult, ExecuteSettings
-from interlingua.api.objects import functions as async_objects
-from interlingua.api.run import clients as default
-from interlingua.api.run import generate as async_run
-from interlingua.api.run import many as async_many
-from interlingua.api.run.help import list_options
-from interlingua.api.run.many import CONCURRENCY, Item, ItemResult, ProgressCallback
-from interlingua.api.run.options import Prompt
+from interlingua.api import execute as execution
+from interlingua.api.execute import AnyMessage, ExecuteOptions, ExecuteResult
+from interlingua.api.objects import functions as objects
+from interlingua.api.objects.functions import ObjectOptions
+from interlingua.api.run import clients, many
+from interlingua.api.run import generate as run
+from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run
-from interlingua.api.tools import mcp as async_mcp
-from interlingua.api.tools.mcp import MCPServer, MCPTools
-from interlingua.client.client import Client as AsyncClient
+from interlingua.api.run.run import NOT_ENDED, Run
+from interlingua.api.tools import mcp
+from interlingua.client import retry_policy
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
-from interlingua.runtime.cancel import ABORTED, AbortSignal
+from interlingua.runtime.cancel import AbortSignal
 from interlingua.spec.content import UncheckedJson
-from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
-from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
-from interlingua.sync.client import Client, GenerateOptions, unwrap
+from interlingua.sync.blocking import blocking, blocking_context, blocking_iterator, documented_by
+from interlingua.sync.blocking_iterator import AbortableIterator, BlockingIterator, ClosedByWith
+from interlingua.sync.client import Client
 from interlingua.sync.loop_thread import background
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 T = TypeVar("T")
-_NOT_ENDED = "The stream has not ended. Read it to its end first."
+
+generate: Final = blocking(run.generate, __name__)
+generate_many: Final = blocking_iterator(many.generate_many, __name__)
+mcp_tools: Final = blocking_context(mcp.mcp_tools, __name__)
 
 
-@list_options
-def generate(
-    model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
-) -> GenerateResult[None]:
-    """Like `interlingua.generate`, blocking."""
-    return background.run(async_run.generate(model, prompt, **unwrap(options)))
-
-
-@list_options
+@documented_by(run.stream)
 def stream(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:
-    """
-    Like `interlingua.stream`, blocking.
-
-        for event in stream("anthropic:claude-haiku-4-5", "Write a haiku."):
-            if event.type == "text_delta":
-                print(event.delta, end="")
-    """
-    return StreamResult(Run(model, prompt, unwrap(options)))
+    return StreamResult(Run(model, prompt, options))
 
 
-def generate_many(
-    items: Iterable[Item],
-    model: str | None = None,
-    *,
-    concurrency: int = CONCURRENCY,
-    ordered: bool = True,
-    on_progress: ProgressCallback | None = None,
-    schema: Any = None,
-    **options: Unpack[GenerateOptions],
-) -> BlockingIterator[ItemResult]:
-    """
-    Like `interlingua.generate_many`, as a blocking iterator.
-
-        for item in generate_many(prompts, "openai:gpt-5.2"):
-            print(item.error or item.result.text)
-    """
-    results = async_many.generate_many(
-        items,
-        model,
-        concurrency=concurrency,
-        ordered=ordered,
-        on_progress=on_progress,
-        schema=schema,
-        **unwrap(options),
-    )
-    return BlockingIterator(aiter(results))
-
-
+@documented_by(retry_policy.retry)
 def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
-    """Like `interlingua.retry`, for a blocking function."""
     for attempt in count():
         try:
             return call()
@@ -108,7 +65,12 @@ def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
 
 
 class StreamResult(ClosedByWith):
-    """Like `interlingua.StreamResult`, blocking."""
+    """
+    The events of one run, which can be read once.
+
+    `text_stream` has only the text. At the end, `response()` is the last answer and `result()`
+    has all steps.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -202,12 +164,8 @@ class Progress:
         if self._error is not None:
             raise self._error
         if self._last is None:
-            raise ConfigurationError(_NOT_ENDED)
+            raise ConfigurationError(NOT_ENDED)
         return self._last
-
-
-class ObjectOptions(GenerateOptions, total=False):
-    """The options of `generate`, except `response_format`."""
 
 
 @overload
@@ -226,17 +184,11 @@ def generate_object(
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
-@list_options
+@documented_by(objects.generate_object)
 def generate_object(
-    model: str | None,
-    prompt: Prompt = None,
-    *,
-    schema: Any,
-    **options: Unpack[ObjectOptions],
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
-    """Like `interlingua.generate_object`, blocking."""
-    work = async_objects.generate_object(model, prompt, schema=schema, **unwrap(options))
-    return background.run(work)
+    return background.run(objects.generate_object(model, prompt, schema=schema, **options))
 
 
 @overload
@@ -255,56 +207,36 @@ def stream_object(
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
-@list_options
+@documented_by(objects.stream_object)
 def stream_object(
-    model: str | None,
-    prompt: Prompt = None,
-    *,
-    schema: Any,
-    **options: Unpack[ObjectOptions],
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
-    """
-    Like `interlingua.stream_object`, blocking.
-
-        stream = stream_object("anthropic:claude-haiku-4-5", "Five recipes.", schema=list[Recipe])
-        for partial in stream:
-            print(f"{len(partial)} so far")
-        recipes = stream.object()
-    """
-    stream = async_objects.stream_object(model, prompt, schema=schema, **unwrap(options))
+    stream = objects.stream_object(model, prompt, schema=schema, **options)
     return ObjectStream(stream, options.get("abort_signal"))
 
 
-class ObjectStream(ClosedByWith, Generic[T]):
-    """Like `interlingua.ObjectStream`, blocking."""
+class ObjectStream(AbortableIterator[UncheckedJson], Generic[T]):
+    """
+    An iterator over partial objects; it can be read once.
 
-    def __init__(
-        self, stream: async_objects.ObjectStream[T], signal: AbortSignal | None = None
-    ) -> None:
+        people = stream_object("openai:gpt-5.2", "Invent five people.", schema=list[Person])
+        for partial in people:
+            print(len(partial))
+        print(people.object())
+
+    Partials are plain JSON values, and each differs from the one before. If the model has to
+    correct its answer, they start over. The last one is complete; if it is not valid,
+    `NoObjectGeneratedError` is raised after it.
+    """
+
+    def __init__(self, stream: objects.ObjectStream[T], signal: AbortSignal | None = None) -> None:
+        super().__init__(stream, signal)
         self._stream = stream
-        self._signal = signal
-        self._partials: BlockingIterator[UncheckedJson] = BlockingIterator(stream)
         self._partial: UncheckedJson = None
-        self._is_over = False  # for the reader; the async stream may be ahead
-
-    def __iter__(self) -> Self:
-        return self
 
     def __next__(self) -> UncheckedJson:
-        signal = self._signal
-        if signal is not None and signal.aborted and not self._is_over:
-            self._is_over = True
-            raise self._partials.discard() or AbortError(signal.reason or ABORTED)
-        try:
-            self._partial = next(self._partials)
-        except BaseException:
-            self._is_over = True
-            raise
+        self._partial = super().__next__()
         return self._partial
-
-    def close(self) -> None:
-        """Stop the run and close the connection."""
-        self._partials.close()
 
     @property
     def partial(self) -> UncheckedJson:
@@ -312,27 +244,19 @@ class ObjectStream(ClosedByWith, Generic[T]):
         return self._partial
 
     def object(self) -> T:
-        """The whole object; only after the end."""
-        return self._ended().object()
+        """Return the whole object; only after the end."""
+        self._check_ended()
+        return self._stream.object()
 
     def response(self) -> Response:
-        """The last answer; only after the end."""
-        return self._ended().response()
+        """Return the last answer; only after the end."""
+        self._check_ended()
+        return self._stream.response()
 
     def result(self) -> GenerateResult[T]:
-        """All steps, the whole conversation and the object; only after the end."""
-        return self._ended().result()
-
-    def _ended(self) -> async_objects.ObjectStream[T]:
-        if not self._is_over:
-            raise ConfigurationError(_NOT_ENDED)
-        return self._stream
-
-
-class ExecuteOptions(ExecuteSettings, total=False):
-    """The options of `interlingua.execute`; the client may be blocking or async."""
-
-    client: Client | AsyncClient | None
+        """Return all steps, the whole conversation and the object; only after the end."""
+        self._check_ended()
+        return self._stream.result()
 
 
 def execute(
@@ -341,63 +265,27 @@ def execute(
     **options: Unpack[ExecuteOptions],
 ) -> ExecuteResult:
     """
-    Like `interlingua.execute`, blocking.
+    Ask a model, run the tools it calls, and call callbacks as the answer arrives.
+
+        result = execute("openai:gpt-5.2", "Weather in Oslo?", on_chunk=show, tools=[look])
+        print(result.text if result.error is None else result.error.message)
 
     Callbacks run in the thread of the background loop. Another thread can end it early with an
-    `abort_signal`.
+    `abort_signal`. Errors are not raised: they are in `result.error`, and the result has what
+    arrived before. Messages may be `Message` objects, strings or plain dicts.
     """
 
     async def work() -> ExecuteResult:
-        plain: async_execute.ExecuteOptions = unwrap(options)
-        return await async_execute.execute(model, messages, **plain)
+        return await execution.execute(model, messages, **options)
 
     return background.run(work())
 
 
-@contextmanager
-def mcp_tools(
-    server: MCPServer | Mapping[str, MCPServer],
-    *,
-    prefix: str = "",
-    only: Collection[str] | None = None,
-    connect_timeout: float | None = 30.0,
-    timeout: float | None = 60.0,
-    errlog: TextIO | None = None,
-) -> Iterator[MCPTools]:
-    """
-    Like `interlingua.mcp.mcp_tools`, blocking.
-
-        with mcp_tools(MCPStdioServer(command="uvx", args=["mcp-server-git"])) as tools:
-            result = generate(model, prompt, tools=tools)
-    """
-    context = async_mcp.mcp_tools(
-        server,
-        prefix=prefix,
-        only=only,
-        connect_timeout=connect_timeout,
-        timeout=timeout,
-        errlog=errlog,
-    )
-    tools = background.run(_enter(context))
-    try:
-        yield tools
-    finally:
-        background.run(_exit(context))
-
-
-async def _enter(context: AbstractAsyncContextManager[MCPTools]) -> MCPTools:
-    return await context.__aenter__()
-
-
-async def _exit(context: AbstractAsyncContextManager[MCPTools]) -> None:
-    await context.__aexit__(None, None, None)
-
-
 def get_default_client() -> Client:
-    """Like `interlingua.get_default_client`, as a blocking client."""
-    return Client.wrap(default.get_default_client())
+    """
+    Return the client of functions without `client=`, as a blocking client.
 
-
-def set_default_client(client: Client | AsyncClient | None) -> None:
-    """Like `interlingua.set_default_client`; both modules use the same client."""
-    default.set_default_client(client.asynchronous if isinstance(client, Client) else client)
+    It is the one that was set, or else one made from the environment on first use. The async
+    functions use the same one.
+    """
+    return Client.wrap(clients.get_default_client())

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
-from interlingua.api.run.options import Prompt
+from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.session.document import HistoryMode
 from interlingua.api.session.session import Session as AsyncSession
+from interlingua.api.session.session import TurnObjectOptions, TurnOptions
 from interlingua.api.session.store import SessionStore
 from interlingua.spec.content import ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Cost, Usage
-from interlingua.sync.client import GenerateOptions, unwrap
+from interlingua.sync.blocking import documented_by
 from interlingua.sync.functions import StreamResult
 from interlingua.sync.loop_thread import background
 
@@ -24,20 +25,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class TurnOptions(GenerateOptions, total=False):
-    """The options of one turn, and its model; the client may be blocking or async."""
-
-    model: str
-
-
 class Session:
     """
-    Like `interlingua.Session`, blocking.
+    A conversation: each turn is sent with what was said before.
 
-        session = Session("anthropic:claude-haiku-4-5", system="Be brief.")
-        print(session.send("Hello!").text)
+        session = Session("anthropic:claude-haiku-4-5", system="Be brief.", tools=[get_weather])
+        print(session.send("Weather in Oslo?").text)
+        session.swap("openai:gpt-5.2")
+        print(session.send("And tomorrow?").text)
 
-    `system`, `tools`, `title`, `data` and other attributes are those of `session.asynchronous`.
+    All options of `generate` are defaults for each turn, as for `interlingua.Session`. `system`,
+    `tools`, `title`, `data` and other attributes are those of `session.asynchronous`.
     """
 
     __slots__ = ("__weakref__", "_session")  # an attribute that is set here would have no effect
@@ -50,11 +48,11 @@ class Session:
         store: SessionStore | None = None,
         **options: Unpack[GenerateOptions],
     ) -> None:
-        self._session = AsyncSession(model, history=history, store=store, **unwrap(options))
+        self._session = AsyncSession(model, history=history, store=store, **options)
 
     @classmethod
     def wrap(cls, session: AsyncSession) -> Self:
-        """The blocking form of a session; both are the same conversation."""
+        """Return the blocking form of a session; both are the same conversation."""
         blocking = cls.__new__(cls)
         blocking._session = session  # noqa: SLF001 -- its own class
         return blocking
@@ -69,12 +67,12 @@ class Session:
 
     @property
     def session_id(self) -> str:
-        """As of `interlingua.Session`."""
+        """The id, which all its requests, events and log records have."""
         return self._session.session_id
 
     @property
     def parent(self) -> str | None:
-        """As of `interlingua.Session`."""
+        """The id of the session that this one was forked from; None if it was not forked."""
         return self._session.parent
 
     @property
@@ -99,30 +97,34 @@ class Session:
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the last turn without a result."""
+        """The tool calls of the last turn without a result."""
         return self._session.open_calls
 
+    @documented_by(AsyncSession.send)
     def send(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> GenerateResult[None]:
-        """Like `interlingua.Session.send`, blocking."""
-        return background.run(self._session.send(prompt, **unwrap(options)))
+        return background.run(self._session.send(prompt, **options))
 
+    @documented_by(AsyncSession.stream)
     def stream(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> StreamResult:
-        """Like `interlingua.Session.stream`, blocking."""
-        return StreamResult(self._session.start_turn(prompt, unwrap(options)))
+        return StreamResult(self._session.start_turn(prompt, options))
 
     @overload
     def send_object(
-        self, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[TurnOptions]
+        self, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[TurnObjectOptions]
     ) -> GenerateResult[T]: ...
     @overload
     def send_object(
-        self, prompt: Prompt = None, *, schema: Mapping[str, Any], **options: Unpack[TurnOptions]
+        self,
+        prompt: Prompt = None,
+        *,
+        schema: Mapping[str, Any],
+        **options: Unpack[TurnObjectOptions],
     ) -> GenerateResult[Any]: ...
+    @documented_by(AsyncSession.send_object)
     def send_object(
-        self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnOptions]
+        self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnObjectOptions]
     ) -> GenerateResult[Any]:
-        """Like `interlingua.Session.send_object`, blocking."""
-        return background.run(self._session.send_object(prompt, schema=schema, **unwrap(options)))
+        return background.run(self._session.send_object(prompt, schema=schema, **options))
 
     def interrupt(self) -> bool:
         """End the active turn, from another thread; False if there is none."""
@@ -132,37 +134,37 @@ class Session:
 
         return background.run(work())
 
+    @documented_by(AsyncSession.swap)
     def swap(self, model: str) -> None:
-        """Use another model from the next turn on."""
         self._session.swap(model)
 
+    @documented_by(AsyncSession.undo)
     def undo(self) -> tuple[Message, ...]:
-        """Remove the last turn; returns its messages."""
         removed = self._session.undo()
         self.flush()
         return removed
 
+    @documented_by(AsyncSession.fork)
     def fork(self) -> Self:
-        """A copy with an id of its own that continues independently."""
         return self.wrap(self._session.fork())
 
+    @documented_by(AsyncSession.flush)
     def flush(self) -> None:
-        """Wait until the store has everything."""
         background.run(self._session.flush())
 
+    @documented_by(AsyncSession.save)
     def save(self, path: str | PathLike[str]) -> None:
-        """Like `interlingua.Session.save`."""
         self._session.save(path)
 
     @classmethod
+    @documented_by(AsyncSession.load)
     def load(cls, path: str | PathLike[str], **options: Unpack[GenerateOptions]) -> Self:
-        """Like `interlingua.Session.load`."""
-        return cls.wrap(AsyncSession.load(path, **unwrap(options)))
+        return cls.wrap(AsyncSession.load(path, **options))
 
     @classmethod
+    @documented_by(AsyncSession.resume)
     def resume(
         cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
     ) -> Self:
-        """Like `interlingua.Session.resume`, blocking."""
-        work = AsyncSession.resume(session_id, store=store, **unwrap(options))
+        work = AsyncSession.resume(session_id, store=store, **options)
         return cls.wrap(background.run(work))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from interlingua import sync
 from interlingua.api.objects import schema as object_schemas
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.tools.tool import tool
@@ -419,4 +418,4 @@ def test_bad_options(start):
             with pytest.raises(ConfigurationError, match=name):
                 asyncio.run(work(**{name: value}))
     with pytest.raises(ConfigurationError, match="client"):
-        asyncio.run(work(client=sync.Client.wrap(client)))
+        asyncio.run(work(client="openai"))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from interlingua import execute, generate, sync
+from interlingua import Session, execute, generate, sync
 from interlingua.api.run.clients import get_default_client, set_default_client
 from interlingua.client.client import Client
 from interlingua.providers.rows import ROWS
@@ -38,9 +38,15 @@ def test_set():
 
 
 def test_only_a_client_will_do():
-    """One that blocks is none: the blocking functions use the same default."""
-    with pytest.raises(ConfigurationError, match=r"not interlingua\.sync\.client\.Client"):
-        set_default_client(sync.Client({}))
+    """It may block: the blocking functions use the same default."""
+    blocking = sync.Client({})
+    set_default_client(blocking)
+    assert get_default_client() is blocking.asynchronous
+    set_default_client(None)
+    with pytest.raises(
+        ConfigurationError, match=r"not interlingua\.api\.session\.session\.Session"
+    ):
+        set_default_client(Session("m"))
 
 
 PROVIDER_VARIABLES = [

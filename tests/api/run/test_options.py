@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from interlingua import sync
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import (
     GenerateOptions,
@@ -84,7 +83,7 @@ WRONG = {
     "on_usage": "print",
     "usage_batch_size": 0,
     "caller_id": 7,
-    "client": sync.Client({}),
+    "client": "openai",
 }
 RIGHT = {
     "system": "",

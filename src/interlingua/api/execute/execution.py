@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import msgspec
 
 from interlingua.api.execute.callbacks import Callbacks, Notifier
+from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.results import GenerateResult
@@ -34,8 +35,8 @@ MAX_TOOL_ROUNDS = 20
 """The default of `max_tool_rounds`."""
 
 
-class ExecuteSettings(Callbacks, total=False):
-    """The settings of the request, of the run, and the callbacks."""
+class ExecuteOptions(Callbacks, total=False):
+    """The options of `execute`: the settings of the request and of the run, and the callbacks."""
 
     system: str | None
     """The system prompt."""
@@ -68,13 +69,8 @@ class ExecuteSettings(Callbacks, total=False):
     """The API key for this execution; see `generate`."""
     base_url: str | None
     headers: Mapping[str, str] | None
-
-
-class ExecuteOptions(ExecuteSettings, total=False):
-    """The options of `execute`."""
-
-    client: Client | None
-    """The client to use. Defaults to the module-level client."""
+    client: Client | BlockingClient | None
+    """The client to use, async or blocking. Defaults to the module-level client."""
 
 
 _OWN_OPTIONS = frozenset((*Callbacks.__annotations__, "abort_signal"))

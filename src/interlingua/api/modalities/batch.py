@@ -12,6 +12,7 @@ from interlingua.api.modalities.batch_items import BatchItems, ItemReader
 from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.modalities.polling import check_interval, poll
 from interlingua.api.modalities.references import find_stored
+from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.options import RequestOptions
 from interlingua.client.client import Client
@@ -29,8 +30,8 @@ INTERVAL = 10.0
 """Seconds before a batch is asked for a second time; the delay grows to ten times that."""
 
 
-class SubmitSettings(RequestOptions, total=False):
-    """The options of `submit`, except the client: those of every request, and those of the call."""
+class SubmitOptions(RequestOptions, total=False):
+    """The options of `submit`: those of every request, and those of the call."""
 
     batch_options: Mapping[str, Mapping[str, Any]]
     """
@@ -52,13 +53,8 @@ class SubmitSettings(RequestOptions, total=False):
     """The address of the provider for this call."""
     headers: Mapping[str, str] | None
     """More headers for this call."""
-
-
-class SubmitOptions(SubmitSettings, total=False):
-    """The options of `submit`: those of every request, and those of the call."""
-
-    client: Client | None
-    """The client to use. Defaults to the module-level client."""
+    client: Client | BlockingClient | None
+    """The client to use, async or blocking. Defaults to the module-level client."""
 
 
 _OF_CALL = frozenset(
@@ -132,7 +128,7 @@ async def status(batch: BatchName, **options: Unpack[MediaOptions]) -> Batch:
     """
     The batch as it is now; in any process that knows its reference.
 
-    print((await status("openai:batch_68f1…")).counts)
+        print((await status("openai:batch_68f1…")).counts)
     """
     call, query = _find(batch, options)
     found: Batch = await call.run(call.perform("retrieve_batch", query))

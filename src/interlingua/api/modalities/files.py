@@ -11,8 +11,7 @@ from typing import Any, BinaryIO, TypeAlias, Unpack
 from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.modalities.polling import check_interval, poll
 from interlingua.api.modalities.references import find_stored
-from interlingua.api.run.clients import get_default_client
-from interlingua.client.client import Client
+from interlingua.api.run.clients import find_client
 from interlingua.client.registry import find_adapter
 from interlingua.providers.rows import row_name
 from interlingua.runtime.callbacks import settle
@@ -239,8 +238,8 @@ def _call(target: str, options: MediaOptions) -> MediaCall:
 
 
 def _is_provider(name: str, options: Mapping[str, Any]) -> bool:
-    client: Client = options.get("client") or get_default_client()
-    return (find_adapter(name, client.calls.adapters) or row_name(name)) is not None
+    adapters = find_client(options.get("client")).calls.adapters
+    return (find_adapter(name, adapters) or row_name(name)) is not None
 
 
 def _find(file: Any, options: MediaOptions) -> tuple[MediaCall, str]:

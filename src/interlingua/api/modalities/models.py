@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from interlingua.api.modalities.perform import MediaCall, MediaOptions
-from interlingua.api.run.clients import get_default_client, with_access
+from interlingua.api.run.clients import BlockingClient, find_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
 from interlingua.client.client import Client
 from interlingua.spec.check import check_request
@@ -18,7 +18,7 @@ from interlingua.spec.request import AnyTool, Request
 async def served_models(
     provider: str | None = None,
     *,
-    client: Client | None = None,
+    client: Client | BlockingClient | None = None,
     api_key: str | None = None,
     base_url: str | None = None,
     headers: Mapping[str, str] | None = None,
@@ -33,8 +33,7 @@ async def served_models(
     of several providers fails, that is logged; if all fail, the first error is raised.
     """
     access = {"api_key": api_key, "base_url": base_url, "headers": headers, "provider": provider}
-    client = with_access(client or get_default_client(), None, access)
-    return await client.list_models(provider)
+    return await with_access(find_client(client), None, access).list_models(provider)
 
 
 async def count_tokens(

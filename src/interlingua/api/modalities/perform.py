@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing
 from typing import Any, TypedDict, TypeVar
 
-from interlingua.api.run.clients import adapt_client, get_default_client
+from interlingua.api.run.clients import BlockingClient, adapt_client, find_client
 from interlingua.api.run.options import check_options, policy_of
 from interlingua.client.client import Addressed, Client
 from interlingua.client.middleware.usage_reports import UsageCallback
@@ -24,8 +24,8 @@ from interlingua.spec.request import OnLoss
 Result = TypeVar("Result")
 
 
-class MediaSettings(TypedDict, total=False):
-    """The options that all functions of this room take, except the client."""
+class MediaOptions(TypedDict, total=False):
+    """The options that all functions of this room take."""
 
     provider: str | None
     """The provider, if the model does not name it."""
@@ -55,13 +55,8 @@ class MediaSettings(TypedDict, total=False):
     """Called with a `UsageReport` for each operation that reports its usage."""
     caller_id: str | None
     """An id of the program for the reports, such as that of a user."""
-
-
-class MediaOptions(MediaSettings, total=False):
-    """The options that all functions of this room take."""
-
-    client: Client | None
-    """The client to use. Defaults to the module-level client."""
+    client: Client | BlockingClient | None
+    """The client to use, async or blocking. Defaults to the module-level client."""
 
 
 class MediaCall:
@@ -81,7 +76,7 @@ class MediaCall:
         given: Any = model  # a caller without a type checker may pass anything
         if not isinstance(given, str):
             refuse("model", "the name of a model", model)
-        client: Client = options.get("client") or get_default_client()
+        client = find_client(options.get("client"))
         self.client: Client = adapt_client(client, model, options)
         self.request_id: str = options.get("request_id") or new_ulid()
         self._model = model

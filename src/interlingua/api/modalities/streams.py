@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator
 from typing import Any, Generic, Self, TypeVar
 
 from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.run.run import NOT_ENDED
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.operations import OperationResult
 
 Item = TypeVar("Item")
 End = TypeVar("End", bound=OperationResult)
-NOT_ENDED = "The stream has not ended. Read it to its end first."
 
 
 class ItemStream(ClosedByAsyncWith, Generic[Item, End]):

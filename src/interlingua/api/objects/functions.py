@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
-from interlingua.api.run.clients import get_default_client, with_access
+from interlingua.api.run.clients import ACCESS, find_client, with_access
 from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.help import list_options
 from interlingua.api.run.options import (
-    ACCESS,
     GenerateOptions,
     Prompt,
     check_options,
@@ -148,7 +147,7 @@ def start_object(
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
     tools = list_tools(settings.get("tools", ()))
-    client = with_access(settings.get("client") or get_default_client(), model, settings)
+    client = with_access(find_client(settings.get("client")), model, settings)
     if settings.get("request_id") is None:
         settings["request_id"] = new_ulid()
     request = Request(

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
-from interlingua.api.run.options import ACCESS
 from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.registry import find_adapter
@@ -16,8 +15,18 @@ from interlingua.spec.errors import ConfigurationError
 
 Place: TypeAlias = tuple[str | None, str | None]
 """The `provider=` and the model of a run."""
+ACCESS = frozenset(("api_key", "base_url", "headers"))
+"""The options that change the provider's adapter for one run."""
 OF_A_PROVIDER = ACCESS | {"provider"}
 """The options that are for one provider."""
+
+
+class BlockingClient:
+    """What `interlingua.sync.Client` is to the async functions, which take it as `client=` too."""
+
+    asynchronous: Client
+    """The async client that does the work."""
+
 
 _default_lock = threading.Lock()
 _default_client: Client | None = None
@@ -30,6 +39,13 @@ def get_default_client() -> Client:
         if _default_client is None:
             _default_client = Client.from_env()
         return _default_client
+
+
+def find_client(client: Client | BlockingClient | None) -> Client:
+    """The async client for an option `client=`; the default client if that is None."""
+    if client is None:
+        return get_default_client()
+    return client if isinstance(client, Client) else client.asynchronous
 
 
 def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
@@ -55,18 +71,23 @@ def adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) 
     return client if options.get("on_usage") is None else with_usage_reports(client, options)
 
 
-def set_default_client(client: Client | None) -> None:
-    """Set the client of functions without `client=`; None to use the environment again."""
+def set_default_client(client: Client | BlockingClient | None) -> None:
+    """
+    Set the client of functions without `client=`; None to use the environment again.
+
+    The functions of `interlingua` and of `interlingua.sync` use the same one, which may be async or
+    blocking.
+    """
     value: Any = client  # a caller without a type checker may pass anything
-    if value is not None and not isinstance(value, Client):
+    if value is not None and not isinstance(value, Client | BlockingClient):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise ConfigurationError(
-            f"The default client must be an interlingua.Client, not {kind}. "
-            "interlingua.sync uses the same client."
+            "The default client must be an interlingua.Client or an interlingua.sync.Client, "
+            f"not {kind}."
         )
     global _default_client  # noqa: PLW0603 -- as above
     with _default_lock:
-        _default_client = client
+        _default_client = None if client is None else find_client(client)
 
 
 # Options for several runs, which may have models of several providers.

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, Unpack
 import msgspec
 
 from interlingua.api.objects.functions import generate_object
-from interlingua.api.run.clients import OF_A_PROVIDER, drop_foreign, get_default_client
+from interlingua.api.run.clients import OF_A_PROVIDER, BlockingClient, drop_foreign, find_client
 from interlingua.api.run.generate import ClosedByAsyncWith, generate
 from interlingua.api.run.options import GenerateOptions, check_options, reusable
 from interlingua.api.run.results import GenerateResult
@@ -150,7 +150,7 @@ class ManyResults(ClosedByAsyncWith):
 
     async def _read(self) -> AsyncGenerator[ItemResult, None]:
         """The results, in the order of the items or as they end."""
-        client: Client = self._defaults.get("client") or get_default_client()
+        client = find_client(self._defaults.get("client"))
         batch_id = self._defaults.pop("request_id", None) or new_ulid()
         signal: AbortSignal | None = self._defaults.get("abort_signal")
         scope = CancelScope()
@@ -186,10 +186,11 @@ class ManyResults(ClosedByAsyncWith):
         arguments = {"request_id": request_id, **self._defaults}
         if isinstance(item, Mapping) and "role" not in item:  # a dict with a role is a message
             arguments |= item
-            client = arguments.get("client") or get_default_client()
-            if not OF_A_PROVIDER.isdisjoint(self._defaults) and isinstance(client, Client):
+            client = arguments.get("client")
+            is_valid = isinstance(client, Client | BlockingClient | None)
+            if not OF_A_PROVIDER.isdisjoint(self._defaults) and is_valid:
                 home = (self._defaults.get("provider"), self._defaults["model"])
-                drop_foreign(arguments, item, home, client)
+                drop_foreign(arguments, item, home, find_client(client))
         else:
             arguments["prompt"] = item
         model, prompt = arguments.pop("model"), arguments.pop("prompt", None)

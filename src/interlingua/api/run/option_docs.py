@@ -110,5 +110,6 @@ Options:
 - `usage_batch_size` (int | None): How many output tokens there are between two reports of a
   stream. Defaults to 100.
 - `caller_id` (str | None): An id of the program for the reports, such as that of a user.
-- `client` (Client | None): The client to use. Defaults to the module-level client.
+- `client` (Client | BlockingClient | None): The client to use, async or blocking. Defaults
+  to the module-level client.
 """

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
 from math import isfinite
+from types import UnionType
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
+from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import StopCondition
 from interlingua.api.run.results import GenerateResult
@@ -78,8 +80,8 @@ class RequestOptions(ConversationOptions, RequestSettings, total=False):
     """The fields of the request. None means not set; 0, 0.0 and "" are values."""
 
 
-class RunOptions(RequestOptions, total=False):
-    """The request and how it is run."""
+class GenerateOptions(RequestOptions, total=False):
+    """The options of `generate` and `stream`: the request and how it is run."""
 
     limits: RunLimits | None
     """How many requests, tokens, dollars and tool calls the run may take."""
@@ -158,18 +160,11 @@ class RunOptions(RequestOptions, total=False):
     """How many output tokens there are between two reports of a stream. Defaults to 100."""
     caller_id: str | None
     """An id of the program for the reports, such as that of a user."""
-
-
-class GenerateOptions(RunOptions, total=False):
-    """The options of `generate` and `stream`."""
-
-    client: Client | None
-    """The client to use. Defaults to the module-level client."""
+    client: Client | BlockingClient | None
+    """The client to use, async or blocking. Defaults to the module-level client."""
 
 
 _SETTINGS = frozenset(RequestSettings.__annotations__)
-ACCESS = frozenset(("api_key", "base_url", "headers"))
-"""The options that change the provider's adapter for one run."""
 _SECRET = frozenset(("api_key", "headers"))
 _NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
 
@@ -223,7 +218,7 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy:
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 
-def _type(kind: type, expected: str) -> _Check:
+def _type(kind: type | UnionType, expected: str) -> _Check:
     return (lambda value: isinstance(value, kind)), expected
 
 
@@ -306,7 +301,7 @@ _CHECKS: dict[str, _Check] = {
     "usage_batch_size": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
     "caller_id": _type(str, "a string"),
     "prices": (lambda value: isinstance(value, Mapping), "a mapping of models to rates"),
-    "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
+    "client": _type(Client | BlockingClient, "an interlingua.Client or interlingua.sync.Client"),
 }
 """The options that are not fields of a request, and those that a request would accept as well."""
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.api.run.clients import adapt_client, get_default_client
+from interlingua.api.run.clients import ACCESS, adapt_client, find_client
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import ToolLoop, with_results
 from interlingua.api.run.options import (
-    ACCESS,
     OnOverflow,
     Prompt,
     TimeoutConfig,
@@ -61,6 +60,8 @@ from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.classify import overflow_figures
 
+NOT_ENDED = "The stream has not ended. Read it to its end first."
+
 
 class Run:
     """
@@ -100,7 +101,8 @@ class Run:
         messages = make_messages(prompt, options.get("messages"), text, resumed)
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
-        self.client: Client = options.get("client") or get_default_client()
+        client = options.get("client")
+        self.client: Client = client if isinstance(client, Client) else find_client(client)
         if not _CLIENT_OPTIONS.isdisjoint(options):
             self.client = adapt_client(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
@@ -197,7 +199,7 @@ class Run:
         if self._error is not None:
             raise self._error
         if self._response is None:
-            raise ConfigurationError("The stream has not ended. Read it to its end first.")
+            raise ConfigurationError(NOT_ENDED)
         return self._response
 
     async def generate(self) -> GenerateResult[Any]:

@@ -13,9 +13,10 @@ from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run.clients import (
     OF_A_PROVIDER,
+    BlockingClient,
     Place,
     drop_foreign,
-    get_default_client,
+    find_client,
     is_at_home,
 )
 from interlingua.api.run.generate import StreamResult
@@ -112,7 +113,8 @@ class Session:
         self.system: str | SystemFunction | None = settings.pop("system", None)
         self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
         self.history: HistoryMode = history
-        self.client: Client | None = settings.pop("client", None)
+        client: Client | BlockingClient | None = settings.pop("client", None)
+        self.client: Client | None = None if client is None else find_client(client)
         """The client of its turns; None for the default client."""
         self.data: dict[str, Any] = {}
         """Data of the application; saved with the session."""
@@ -384,7 +386,7 @@ class Session:
         reason = "turn option" if "model" in options else self._reason
         settings = {"chosen_because": reason, **self._defaults(), **options}
         check_options({"client": settings["client"]})
-        client = settings["client"] or get_default_client()
+        client = find_client(settings["client"])
         if not OF_A_PROVIDER.isdisjoint(self._options):
             drop_foreign(settings, options, self._home, client)
         if "base_url" in self.not_restored and "base_url" not in options:
