@@ -113,11 +113,11 @@ class StreamResult(ClosedByWith):
         return None if partial is None else self._run.label(partial)
 
     def response(self) -> Response:
-        """The last answer; raises the run's error if it failed. Only after the end."""
+        """Return the last answer, or raise the error of a run that failed; only after the end."""
         return self._progress.response()
 
     def result(self) -> GenerateResult[None]:
-        """All steps and the whole conversation; only after the end."""
+        """Return all steps and the whole conversation; only after the end."""
         self.response()
         return self._run.result()
 

@@ -291,7 +291,7 @@ class ExecuteUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
     def to_dict(self, *, camel: bool = True) -> dict[str, int]:
-        """As JSON, with names in camel or snake case."""
+        """Return it as JSON, with names in camel or snake case."""
         return msgspec.to_builtins(self) if camel else msgspec.structs.asdict(self)
 
 
@@ -326,7 +326,7 @@ class ExecuteError(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
-        """As JSON, with names in camel or snake case."""
+        """Return it as JSON, with names in camel or snake case."""
         fields: dict[str, Any] = {"message": self.message, "code": self.code}
         if self.status_code is not None:
             fields["statusCode" if camel else "status_code"] = self.status_code
@@ -373,7 +373,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
-        """As JSON, without the conversation and without empty fields."""
+        """Return it as JSON, without the conversation and without empty fields."""
         fields: dict[str, Any] = {"text": self.text, "usage": self.usage.to_dict(camel=camel)}
         if self.cost is not None:
             parts = msgspec.structs.asdict(self.cost)

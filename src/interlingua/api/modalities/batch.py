@@ -126,7 +126,7 @@ async def _rest(
 
 async def status(batch: BatchName, **options: Unpack[MediaOptions]) -> Batch:
     """
-    The batch as it is now; in any process that knows its reference.
+    Ask the provider about a batch, in any process that knows its reference.
 
         print((await status("openai:batch_68f1…")).counts)
     """
@@ -143,9 +143,9 @@ async def wait(
     **options: Unpack[MediaOptions],
 ) -> Batch:
     """
-    The batch, when it has ended.
+    Wait until a batch has ended, and return it.
 
-    It is asked for now, after `poll_interval` seconds, and then less and less often.
+    The provider is asked now, after `poll_interval` seconds, and then less and less often.
     `on_progress`, sync or async, is called with each answer. `timeout` limits the wait, which can
     be taken up again at any time.
     """
@@ -168,13 +168,14 @@ def results(
     batch: BatchName, *, requests: BatchItems | None = None, **options: Unpack[MediaOptions]
 ) -> BatchResults:
     """
-    The results of a batch that has ended, as they arrive; in any order.
+    Return the results of a batch that has ended, as they arrive; in any order.
 
         async for result in results("openai:batch_68f1…"):
             print(result.id, result.error or result.response.text)
 
     A request that failed, expired or was cancelled has an `error`. With the `requests` as they
-    were submitted, one that never came back has an error too; they are kept in memory then.
+    were submitted, a request that never came back has an error too; all requests are kept in
+    memory then.
     """
     call, query = _find(batch, options)
     known = batch if isinstance(batch, Batch) and batch.is_ended else None
@@ -268,7 +269,7 @@ async def cancel(batch: BatchName, **options: Unpack[MediaOptions]) -> Batch:
 async def list_batches(
     target: str, *, limit: int | None = None, **options: Unpack[MediaOptions]
 ) -> list[Batch]:
-    """The batches of a provider, newest first; by default all of them."""
+    """List the batches of a provider, newest first; by default all of them."""
     given: Any = limit  # a caller without a type checker may pass anything
     if given is not None and (type(given) is not int or given < 1):
         raise ConfigurationError(f"limit must be an integer of 1 or more, not {describe(limit)}.")

@@ -67,7 +67,7 @@ async def embed(
     **options: Unpack[MediaOptions],
 ) -> EmbedResult:
     """
-    The vector of one text, or of parts together.
+    Return the vector of one text, or of parts together.
 
         result = await embed("openai:text-embedding-3-small", "A red bicycle")
         result.embedding  # array('f', [0.012, …])
@@ -98,13 +98,13 @@ async def embed_many(
     **options: Unpack[MediaOptions],
 ) -> EmbedResult:
     """
-    The vectors of many texts, in their order.
+    Return the vectors of many texts, in their order.
 
         result = await embed_many("gemini:gemini-embedding-001", texts, task="document")
         for text, vector in zip(texts, result.embeddings):
             ...
 
-    They are sent in as few calls as the limits of the provider allow, at most `concurrency` at
+    The texts are sent in as few calls as the limits of the provider allow, at most `concurrency` at
     the same time. Each call is retried alone; the first one that still fails ends all. `usage` and
     `cost` are those of all calls.
     """
@@ -243,9 +243,9 @@ def _estimate(content: EmbedContent) -> int:
 
 def similarity(a: Sequence[float], b: Sequence[float]) -> float:
     """
-    The cosine of the angle between two vectors: 1 for the same direction, 0 for unrelated ones.
+    Return the cosine of the angle between two vectors: 1 for the same direction, 0 for a right one.
 
-    `ConfigurationError` if they have different numbers of dimensions.
+    Raises `ConfigurationError` if they have different numbers of dimensions.
     """
     if len(a) != len(b):
         raise ConfigurationError(
@@ -260,7 +260,7 @@ def rank(
     query: Sequence[float], vectors: Iterable[Sequence[float]], *, top_n: int | None = None
 ) -> tuple[RankedDocument, ...]:
     """
-    The vectors in the order of their similarity to a query, the most similar first.
+    Sort vectors by their similarity to a query, the most similar first.
 
         for match in rank(query.embedding, documents.embeddings, top_n=3):
             print(match.score, texts[match.index])

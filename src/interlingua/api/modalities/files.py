@@ -93,7 +93,7 @@ async def upload(
 
 
 async def get(file: FileName, **options: Unpack[MediaOptions]) -> StoredFile:
-    """The file as its provider describes it now."""
+    """Return the file as its provider describes it now."""
     call, file_id = _find(file, options)
     value = FileInput(file_id=file_id, **call.fields())
     stored: StoredFile = await call.run(call.perform("retrieve_file", value))
@@ -103,7 +103,7 @@ async def get(file: FileName, **options: Unpack[MediaOptions]) -> StoredFile:
 async def list_files(
     target: str, *, purpose: str | None = None, **options: Unpack[MediaOptions]
 ) -> list[StoredFile]:
-    """All files that a provider stores for this key; every page is read."""
+    """List all files that a provider stores for this key; every page is read."""
     call = _call(target, options)
     value = ListFilesInput(purpose=purpose, **call.fields())
     files: list[StoredFile] = await call.run(call.perform("list_files", value))
@@ -141,7 +141,7 @@ async def download(
 async def read(
     file: FileName, *, max_bytes: int = READ_LIMIT, **options: Unpack[MediaOptions]
 ) -> bytes:
-    """The content of a file, in memory; more than `max_bytes` are an error."""
+    """Return the content of a file, in memory; more than `max_bytes` are an error."""
     call, file_id = _find(file, options)
     value = FileInput(file_id=file_id, **call.fields())
     content = bytearray()
@@ -160,7 +160,7 @@ async def wait(
     file: FileName, *, poll_interval: float | None = None, **options: Unpack[MediaOptions]
 ) -> StoredFile:
     """
-    The file, when the provider has processed it and requests can refer to it.
+    Wait until the provider has processed a file and requests can refer to it.
 
     Returns at once if it is ready. Raises `InvalidRequestError` if the provider cannot process it.
     `timeout` limits the wait.

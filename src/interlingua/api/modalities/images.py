@@ -60,7 +60,7 @@ async def generate_image(
     model: str, prompt: str, *, download: bool = False, **options: Unpack[ImageOptions]
 ) -> ImageResult:
     """
-    An image of what the prompt describes.
+    Make an image of what the prompt describes.
 
         result = await generate_image("openai:gpt-image-2", "A lighthouse.", size="1536x1024")
         Path("lighthouse.png").write_bytes(result.items[0].data)
@@ -81,7 +81,7 @@ async def edit_image(
     **options: Unpack[ImageOptions],
 ) -> ImageResult:
     """
-    An image made from one or more images.
+    Make an image from one or more images.
 
         result = await edit_image("openai:gpt-image-2", "Make it night.", Path("lighthouse.png"))
 
@@ -102,7 +102,7 @@ def stream_image(
     **options: Unpack[ImageOptions],
 ) -> ImageStream:
     """
-    An image while it is made: unfinished forms of it, then the result.
+    Make an image and return it on the way: unfinished forms of it, then the result.
 
         async with stream_image("openai:gpt-image-2", "A lighthouse.") as stream:
             async for partial in stream:

@@ -31,7 +31,7 @@ async def rerank(
     **options: Unpack[MediaOptions],
 ) -> RerankResult:
     """
-    The documents in the order of their relevance to a query, as a model judges it.
+    Sort documents by their relevance to a query, as a model judges it.
 
         result = await rerank("cohere:rerank-v3.5", "Who wrote Emma?", documents, top_n=3)
         for document in result.documents:
@@ -71,7 +71,7 @@ async def moderate(
     model: str, content: Moderated, **options: Unpack[MediaOptions]
 ) -> ModerationResult:
     """
-    Whether a text is harmful, and in which categories.
+    Judge whether a text is harmful, and in which categories.
 
         result = await moderate("openai:omni-moderation-latest", "I will find you.")
         if result.flagged:

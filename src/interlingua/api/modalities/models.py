@@ -24,13 +24,13 @@ async def served_models(
     headers: Mapping[str, str] | None = None,
 ) -> list[ServedModel]:
     """
-    The models that a provider, or each configured provider, serves now.
+    List the models that a provider, or each configured provider, serves now.
 
         for model in await served_models("openrouter"):
             print(model.id, model.context_window, model.input_cost_per_million)
 
     What a provider does not say is None; the catalog (`interlingua.catalog`) may know it. If one
-    of several providers fails, that is logged; if all fail, the first error is raised.
+    of several providers fails, its error is logged; if all fail, the first error is raised.
     """
     access = {"api_key": api_key, "base_url": base_url, "headers": headers, "provider": provider}
     return await with_access(find_client(client), None, access).list_models(provider)
@@ -46,7 +46,7 @@ async def count_tokens(
     **options: Unpack[MediaOptions],
 ) -> int:
     """
-    The number of input tokens of a prompt, as the provider counts them.
+    Count the input tokens of a prompt, as the provider counts them.
 
         tokens = await count_tokens("anthropic:claude-haiku-4-5", "How long is this?")
 

@@ -44,7 +44,7 @@ async def transcribe(
     **options: Unpack[MediaOptions],
 ) -> Transcript:
     """
-    The text of an audio file.
+    Return the text of an audio file.
 
         transcript = await transcribe("openai:whisper-1", Path("call.mp3"), timestamps="segment")
         print(transcript.text, transcript.to_srt())
@@ -79,7 +79,7 @@ def stream_transcription(
     **options: Unpack[MediaOptions],
 ) -> TranscriptStream:
     """
-    The text of an audio file as it is recognised.
+    Return the text of an audio file as it is recognised.
 
         async for event in stream_transcription("openai:gpt-4o-transcribe", Path("call.mp3")):
             print(event.text, end="")
@@ -109,7 +109,7 @@ async def speak(
     **options: Unpack[MediaOptions],
 ) -> Speech:
     """
-    The text as audio.
+    Speak a text.
 
         speech = await speak("openai:gpt-4o-mini-tts", "Hello.", voice="alloy")
         Path("hello.mp3").write_bytes(speech.data)
@@ -138,7 +138,7 @@ def stream_speech(
     **options: Unpack[MediaOptions],
 ) -> SpeechStream:
     """
-    The audio as it is spoken, for a player.
+    Speak a text and return the audio as it is made, for a player.
 
         async for chunk in stream_speech("openai:tts-1", "Hello.", format="pcm"):
             player.write(chunk)

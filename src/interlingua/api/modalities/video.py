@@ -205,7 +205,7 @@ async def list_jobs(
     model: str, *, limit: int | None = None, **options: Unpack[MediaOptions]
 ) -> list[VideoJob]:
     """
-    The jobs of a provider, newest first: `video.list("openai_compatible")`.
+    List the jobs of a provider, newest first: `video.list("openai_compatible")`.
 
     `model` is a provider, or `provider:model`. Gemini needs the model; others list the jobs of all
     models. `limit` is how many are fetched at once.

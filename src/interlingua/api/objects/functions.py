@@ -123,7 +123,7 @@ def stream_object(
     model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
-    Like `generate_object`, but streams partial objects, each with more than the one before.
+    Do what `generate_object` does, and return partial objects, each with more than the last.
 
         stream = stream_object("anthropic:claude-haiku-4-5", "Five recipes.", schema=list[Recipe])
         async for partial in stream:
@@ -286,7 +286,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         return None if value is msgspec.UNSET else value
 
     def object(self) -> T:
-        """The complete object. Raises `ConfigurationError` before the end, or why there is none."""
+        """Return the whole object, or raise why there is none; only after the end."""
         if self._error is not None:
             raise self._error
         if self._output is msgspec.UNSET:
@@ -296,11 +296,11 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         return cast(T, self._output)
 
     def response(self) -> Response:
-        """The last response. Raises `ConfigurationError` before the end, or why there is none."""
+        """Return the last answer, or raise why there is none; only after the end."""
         return self._run.response()
 
     def result(self) -> GenerateResult[T]:
-        """The object with all steps and messages, after the stream has ended."""
+        """Return the object with all steps and messages; only after the end."""
         if self._run.loop.pending_approvals:
             self.response()
             return self._run.result()

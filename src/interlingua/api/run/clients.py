@@ -33,7 +33,7 @@ _default_client: Client | None = None
 
 
 def get_default_client() -> Client:
-    """The client that was set, or else one made from the environment on first use."""
+    """Return the client that was set, or else one made from the environment on first use."""
     global _default_client  # noqa: PLW0603 -- one for the program is the point
     with _default_lock:
         if _default_client is None:

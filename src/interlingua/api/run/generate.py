@@ -36,7 +36,7 @@ def stream(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:
     """
-    Like `generate`, but returns the events of the answers as they arrive.
+    Do what `generate` does, and return the events of the answers as they arrive.
 
         async for event in stream("anthropic:claude-haiku-4-5", "Write a haiku."):
             if event.type == "text_delta":
@@ -97,11 +97,11 @@ class StreamResult(ClosedByAsyncWith):
         return self._run.partial()
 
     def response(self) -> Response:
-        """The last answer; raises the run's error if it failed. Only after the end."""
+        """Return the last answer, or raise the error of a run that failed; only after the end."""
         return self._run.response()
 
     def result(self) -> GenerateResult[None]:
-        """All steps and the whole conversation; only after the end."""
+        """Return all steps and the whole conversation; only after the end."""
         self.response()
         return self._run.result()
 

@@ -124,7 +124,7 @@ class ToolLoop:
         return self.steps[-1].response if last is None and self.steps else last
 
     def answers(self, partial: Response | None = None) -> list[Response]:
-        """All answers so far, and one that was cut off."""
+        """Return all answers so far, and one that was cut off."""
         answers = [step.response for step in self.steps]
         for answer in (self._answer, self._unfinished, partial):
             if answer is not None and all(answer is not other for other in answers):
@@ -132,7 +132,7 @@ class ToolLoop:
         return answers
 
     def total_usage(self, partial: Response | None = None) -> Usage | None:
-        """The tokens of `answers(partial)`; None if there are none."""
+        """Return the tokens of `answers(partial)`; None if there are no answers."""
         answers = self.answers(partial)
         if not answers and self.failed_usage is None:
             return None
@@ -142,7 +142,7 @@ class ToolLoop:
         self, partial: Response | None = None, attempts: Sequence[Attempt] = ()
     ) -> Cost | None:
         """
-        The cost of `answers(partial)`; None if there are none, or if a price is unknown.
+        Return the cost of `answers(partial)`; None without answers, or if a price is unknown.
 
         `attempts` are those of the last call. They count if it has no answer.
         """
@@ -153,7 +153,7 @@ class ToolLoop:
         return sum_costs((*costs, *self.failed_costs))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The unanswered calls at the end of the conversation, to be run by `resume`."""
+        """Return the open tool calls at the end of the conversation, to be run by `resume`."""
         messages = list(self.messages)
         answered: Counter[str] = Counter()
         while messages and messages[-1].role == "tool":
@@ -170,7 +170,7 @@ class ToolLoop:
         return tuple(calls)
 
     def request_of(self, calls: Sequence[ToolCall]) -> Request:
-        """The request that was answered with these calls, as far as the conversation shows it."""
+        """Return the request that these tool calls answer, as far as the conversation shows it."""
         end, ids = len(self.messages), {call.id for call in calls}
         while end and not ids <= {call.id for call in self.messages[end - 1].tool_calls}:
             end -= 1
@@ -223,7 +223,7 @@ class ToolLoop:
         return bool(dropped)
 
     def droppable(self, used: int | None = None, limit: int | None = None) -> tuple[int, ...]:
-        """The positions of the messages that `shorten` would leave out."""
+        """Return the positions of the messages that `shorten` would leave out."""
         if self.request is None:
             return ()
         sent = [at for at in range(len(self.messages)) if at not in self.dropped]

@@ -88,7 +88,7 @@ def generate_many(
     Items are prompts, or dicts with the arguments of one run, which override `model` and the
     options. They are read as they are needed, so there may be any number of them. An item that
     fails does not end the others: its `error` says why. With `schema=`, each run is a
-    `generate_object`. To end all, leave the loop, cancel the task, use `abort_signal=`, or call
+    `generate_object`. To end all, leave the loop, use `abort_signal=`, or call
     `client.cancel(request_id)` with the id that was given; the runs have the ids `<id>-<index>`.
     """
     count: Any = concurrency  # a caller without a type checker may pass anything

@@ -155,7 +155,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
-        The positional and keyword arguments for `execute`, converted from the model's arguments.
+        Convert the model's arguments to the positional and keyword arguments for `execute`.
 
         `values` are the result of `read`. Without them the arguments are read here, and
         `InvalidToolCallError` is raised if they do not match the types of the function.
@@ -170,12 +170,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Validator(dict(self.parameters))
 
     def problems(self, arguments: UncheckedJson) -> list[str]:
-        """The problems of the arguments of a call, each as `path: message`."""
+        """List the problems of the arguments of a tool call, each as `path: message`."""
         return self.read(arguments)[1]
 
     def read(self, arguments: UncheckedJson) -> tuple[dict[str, Any] | None, list[str]]:
         """
-        The arguments of a call converted to the types of its function, and their problems.
+        Convert the arguments of a tool call to the types of its function, and list their problems.
 
         The values are None if the function has no types: it gets the arguments as they are.
         """

@@ -79,7 +79,7 @@ _WRAPPERS = (typing.Final, typing.ClassVar, typing.Required, typing.NotRequired)
 
 def schema_of(type_: Any) -> dict[str, UncheckedJson]:
     """
-    The JSON Schema of a Python type.
+    Return the JSON Schema of a Python type.
 
     Raises `ConfigurationError` for a type without a JSON Schema, with the path to it.
     """
