@@ -237,7 +237,7 @@ def test_a_call_of_a_tool_left_out_is_answered_as_unknown(provider, mode):
         if isinstance(part, ToolResult)
     ]
     assert answered.is_error
-    assert "unknown tool 'hidden_thing'; available tools: Read" in str(answered.content)
+    assert "Unknown tool 'hidden_thing'. Available tools: Read" in str(answered.content)
     warnings = [each for each in result.warnings if each.code == "tools_over_limit"]
     assert "hidden_thing" in warnings[0].message
 
@@ -286,7 +286,7 @@ def test_a_call_of_a_tool_left_out_is_not_run_by_a_run_that_resumes(is_streamed)
         part for each in result.messages for part in each.content if isinstance(part, ToolResult)
     ]
     assert sorted(part.is_error for part in answered) == [False, True]
-    assert "unknown tool 'hidden_thing'" in str([part.content for part in answered])
+    assert "Unknown tool 'hidden_thing'" in str([part.content for part in answered])
 
 
 class Loud(HttpAdapter):

@@ -102,7 +102,7 @@ def test_tool_errors_go_to_the_model(provider):
         result = ask(peer, provider, tools=[fail])
 
     assert all(entry.is_error for entry in result.steps[0].tool_results)
-    for words in ("no power, 3 times", "unknown tool 'fial'", "times"):
+    for words in ("no power, 3 times", "Unknown tool 'fial'", "times"):
         assert words in result.text
 
 

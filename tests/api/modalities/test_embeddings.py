@@ -369,7 +369,7 @@ def test_tokens_instead_of_text(server):
     [
         ("", "empty text"),
         ([], "must be a text"),
-        (["a", "b"], "use embed_many"),
+        (["a", "b"], "use `embed_many`"),
         (None, "must be a text"),
         (b"bytes", "must be a text"),
         ([Text(text="a"), 3], "must be a text"),
@@ -390,9 +390,9 @@ def test_a_content_that_cannot_be_embedded(server, given_content, match):
     [
         ([], "nothing to embed"),
         (iter([]), "nothing to embed"),
-        ("a text", "use embed"),
+        ("a text", "use `embed`"),
         (["a", ""], r"contents\[1\] is an empty text"),
-        (Text(text="a"), "use embed"),
+        (Text(text="a"), "use `embed`"),
         (3, "must be a list"),
     ],
 )

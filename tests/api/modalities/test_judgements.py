@@ -151,7 +151,7 @@ def test_images_are_judged_with_the_text(server):
 @pytest.mark.parametrize("content", ["", [], None, 3, ["a", ""], [Image("https://a.example"), ""]])
 def test_what_cannot_be_judged(server, content):
     """A typed error before anything is sent."""
-    with pytest.raises(ConfigurationError, match="content must be"):
+    with pytest.raises(ConfigurationError, match="`content` must be"):
         ask(server, "openai", lambda client: moderate("openai:m", content, client=client))
 
 

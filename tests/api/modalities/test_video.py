@@ -444,7 +444,7 @@ def test_what_a_model_does_not_have_is_refused_before_it_is_sent(model, settings
         ({"count": 1.5}, "count"),
         ({"image": "cat.png"}, "pathlib"),
         ({"wait": "forever"}, "'poll' or 'none'"),
-        ({"wait": "none", "output_path": "x.mp4"}, "output_path needs"),
+        ({"wait": "none", "output_path": "x.mp4"}, "`output_path` needs"),
         ({"output_path": "missing/x.mp4"}, "there is no folder missing"),
         ({"variant": "gif"}, "spritesheet"),
         ({"poll_interval": -1}, "poll_interval"),
@@ -519,7 +519,7 @@ def test_several_videos_of_a_prompt(tmp_path):
         )
         for index in (0, 1):
             await video.download(job, tmp_path / f"{index}.mp4", index=index, client=client)
-        with pytest.raises(ConfigurationError, match="the job has 2 videos"):
+        with pytest.raises(ConfigurationError, match="The job has 2 videos"):
             await video.download(job, tmp_path / "2.mp4", index=2, client=client)
         return job
 

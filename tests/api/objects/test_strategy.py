@@ -276,15 +276,15 @@ def test_a_call_that_is_no_answer():
     [
         ("native", said("Well"), "contains no JSON", "Well"),
         ("native", said('{"n": "x"}'), 'n: "x" is not of type', '{"n": "x"}'),
-        ("native", said('{"n": 1', reason="length"), "raise max_tokens", '{"n": 1'),
+        ("native", said('{"n": 1', reason="length"), "Raise max_tokens", '{"n": 1'),
         ("native", said("No", reason="content_filter"), "filtered or refused", "No"),
         ("native", answer(Refusal(text="I will not.")), "refused: I will not.", ""),
         ("native", said("", reason="cancelled"), "was cancelled", ""),
         ("native", said("", reason="error"), "ended the answer with an error", ""),
         ("native", called(name="lookup"), "called lookup instead", ""),
         ("tool", called({"n": "x"}), 'n: "x" is not of type', '{"n":"x"}'),
-        ("tool", called(raw='{"n": 1', reason="length"), "raise max_tokens", '{"n": 1'),
-        ("tool", called({"n": 1}, reason="length"), "raise max_tokens", '{"n":1}'),
+        ("tool", called(raw='{"n": 1', reason="length"), "Raise max_tokens", '{"n": 1'),
+        ("tool", called({"n": 1}, reason="length"), "Raise max_tokens", '{"n":1}'),
         ("tool", called(raw="[1]"), "not of type", "[1]"),
     ],
 )

@@ -249,8 +249,8 @@ def test_blocking():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"items": "text"}, "items must be a list"),
-        ({"items": 5}, "items must be a list"),
+        ({"items": "text"}, "`items` must be a list"),
+        ({"items": 5}, "`items` must be a list"),
         ({"items": [], "concurrency": 0}, "concurrency must be"),
         ({"items": [], "concurrency": "4"}, "concurrency must be"),
         ({"items": [], "temprature": 1}, "temperature"),

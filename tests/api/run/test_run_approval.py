@@ -166,7 +166,7 @@ def test_going_on_without_a_decision(whole):
     async def work():
         paused = await ask(Scripted(says(pay(5, "x"), pay(6, "y"))), till, whole)
         for options in ({}, {"approvals": None}, {"approvals": {}}, {"approvals": {"z": True}}):
-            with pytest.raises(ConfigurationError, match="no approval was given for x, y"):
+            with pytest.raises(ConfigurationError, match="No approval was given for x, y"):
                 await resume(paused, Scripted(), till, whole, **options)
         messages = [*paused.messages, Message.user("Never mind.")]
         return await ask(Scripted(DONE), till, whole, None, messages=messages)

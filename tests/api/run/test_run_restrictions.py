@@ -63,7 +63,7 @@ def test_allowed_tools_bind_every_round(provider, mode, kind):
     assert result.text.endswith("done")
     refused = [each for each in results_of(result) if each.is_error]
     assert len(refused) == 2
-    assert all("unknown tool 'erase'; available tools: look" in each.content for each in refused)
+    assert all("Unknown tool 'erase'. Available tools: look" in each.content for each in refused)
     assert len(lists) == 3
     assert lists[0] == lists[1] == lists[2]
     if provider != "anthropic":  # it has no such choice: only the allowed tools are sent

@@ -185,7 +185,7 @@ def test_approvals_are_given_to_a_resumed_run(provider, mode):
     with simulated(tool_call("pay", euros=5, id="call_1"), text("Done.")) as peer:
         first = run_in(mode, peer, provider, tools=[pay])
         (waiting,) = first.pending_approvals
-        with pytest.raises(ConfigurationError, match="no approval was given"):
+        with pytest.raises(ConfigurationError, match="No approval was given"):
             run_in(mode, peer, provider, None, resume=first, tools=[pay])
         result = run_in(
             mode, peer, provider, None, resume=first, tools=[pay], approvals={waiting.id: True}

@@ -121,7 +121,7 @@ def test_unknown_tools():
     """A passive tool counts as unknown, because it cannot be run."""
     for tools in ({}, {"pay": Tool(name="pay")}):
         (item,) = asyncio.run(prepare([call()], tools))
-        assert "unknown tool 'pay'; available tools" in str(item.error)
+        assert "Unknown tool 'pay'. Available tools" in str(item.error)
 
 
 def test_a_long_list_of_problems_is_shortened():
@@ -182,7 +182,7 @@ def test_decisions():
     assert (yes.error, yes.waits, no.waits) == (None, False, False)
     assert type(no.error) is SDKError
     assert "did not approve" in str(no.error)
-    with pytest.raises(ConfigurationError, match="no approval was given for a, b"):
+    with pytest.raises(ConfigurationError, match="No approval was given for a, b"):
         decide(waiting, {})
     (refused,) = decide(ready(call()), {"a": False})
     assert refused.error is not None
@@ -191,5 +191,5 @@ def test_decisions():
 def test_two_calls_with_the_same_id():
     """An approval for them is ambiguous."""
     waiting = ready(call(1, "a"), call(1_000_000, "a"), needs_approval=True)
-    with pytest.raises(ConfigurationError, match="two calls have the id 'a'"):
+    with pytest.raises(ConfigurationError, match="Two tool calls have the id 'a'"):
         decide(waiting, {"a": True})

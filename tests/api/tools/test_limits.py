@@ -210,7 +210,7 @@ def test_the_text_about_an_unknown_tool_is_short(way):
     asyncio.run(work())
     text = result_of(adapter).content
 
-    assert "unknown tool" in text
+    assert "Unknown tool" in text
     assert "1000 tools" in text
     assert len(text) < 2_500
 

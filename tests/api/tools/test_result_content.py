@@ -125,7 +125,7 @@ def cycle():
 )
 def test_a_value_without_a_json_form_is_an_error(value):
     """The message names the type, or says what to return."""
-    with pytest.raises(ConfigurationError, match="the tool returned"):
+    with pytest.raises(ConfigurationError, match="The tool returned"):
         to_result_content(value)
 
 

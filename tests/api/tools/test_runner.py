@@ -65,7 +65,7 @@ def test_results_are_in_the_order_of_the_calls():
     assert [result.tool_call_id for result in results] == ["1", "2", "3", "4"]
     assert [result.content for result in results][:2] == ["waited 0.05", 42]
     assert [result.is_error for result in results] == [False, False, True, True]
-    assert "unknown tool 'missing'; available tools: double, wait" in results[2].content
+    assert "Unknown tool 'missing'. Available tools: double, wait." in results[2].content
     assert "number" in results[3].content
 
 
@@ -251,7 +251,7 @@ def test_every_tool_has_its_own_signal(how, is_async):
 
     asyncio.run(work())
 
-    words = {"signal": "enough", "time": "the tool look timed out after 0.05 s"}
+    words = {"signal": "enough", "time": "The tool look timed out after 0.05 s."}
     assert told == [words.get(how, "the run was cancelled")]
     assert controller.signal._callbacks == []
 
@@ -326,7 +326,7 @@ def test_a_call_that_is_not_ready_is_not_run():
     assert ran == []
     assert [result.content for result in results] == [
         "not allowed",
-        "the call has not been approved",
+        "The tool call has not been approved.",
     ]
 
 
@@ -429,8 +429,8 @@ def test_a_tool_that_fails_while_it_is_cancelled(capfd, caplog):
     results = asyncio.run(work())
 
     assert [result.content for result in results] == [
-        "the tool fail timed out after 0.5 s",
-        "the tool told timed out after 0.5 s",
+        "The tool fail timed out after 0.5 s.",
+        "The tool told timed out after 0.5 s.",
     ]
     assert "never retrieved" not in capfd.readouterr().err + caplog.text
     assert "on being told" in caplog.text

@@ -203,9 +203,9 @@ def test_methods_are_tools_of_their_object():
     assert "self" not in add.parameters["properties"]
     assert first.zero() == 0
     assert isinstance(first.zero, FunctionTool)
-    with pytest.raises(ConfigurationError, match="take it from an object"):
+    with pytest.raises(ConfigurationError, match="Take it from an object"):
         check_tools([Counter.add])
-    with pytest.raises(ConfigurationError, match="take it from an object"):
+    with pytest.raises(ConfigurationError, match="Take it from an object"):
         Counter.add.bind({"n": 1}, CONTEXT)
 
 
@@ -236,7 +236,7 @@ def test_good_names_are_accepted(name):
 @pytest.mark.parametrize("name", ["", "1a", "_a", "a b", "a.b", "é", "a" * 65, "a\n"])
 def test_invalid_names_are_rejected(name):
     """When the tool is defined."""
-    with pytest.raises(ConfigurationError, match="invalid tool name"):
+    with pytest.raises(ConfigurationError, match=r"The tool name .* is invalid"):
         Tool(name=name)
 
 
@@ -293,7 +293,7 @@ def test_a_tool_without_a_function_is_passive():
 
 def test_names_are_unique():
     """Two tools with the same name are an error, whatever their kinds."""
-    with pytest.raises(ConfigurationError, match="two tools have the name 'a'"):
+    with pytest.raises(ConfigurationError, match="Two tools have the name 'a'"):
         check_tools([Tool(name="a"), ToolDefinition(name="a")])
 
 
@@ -335,17 +335,17 @@ def test_the_repr_is_short():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"name": 5}, "invalid tool name 5"),
-        ({"name": None}, "invalid tool name None"),
+        ({"name": 5}, "The tool name 5 is invalid"),
+        ({"name": None}, "The tool name None is invalid"),
         ({"description": 5}, "description= of the tool 'f' must be a string, not 5"),
-        ({"parameters": []}, "the parameters of the tool 'f' must be a JSON Schema"),
+        ({"parameters": []}, "The parameters of the tool 'f' must be a JSON Schema"),
         ({"strict": 1}, "strict= of the tool 'f' must be True or False"),
         ({"timeout": "5"}, "timeout= of the tool 'f' must be a number greater than 0"),
         ({"timeout": True}, "timeout= of the tool 'f' must be"),
         ({"timeout": 0}, "timeout= of the tool 'f' must be"),
         ({"annotations": {}}, "annotations= of the tool 'f' must be ToolAnnotations"),
         ({"needs_approval": "yes"}, "needs_approval= of the tool 'f' must be True, False or"),
-        ({"execute": 5}, "execute= of the tool 'f' is not a function"),
+        ({"execute": 5}, "The execute= of the tool 'f' is not a function"),
     ],
 )
 def test_wrong_fields_are_refused_by_tool_and_field(fields, message):

@@ -78,13 +78,13 @@ def test_a_hint_that_nobody_needs_is_not_resolved(program):
 @pytest.mark.parametrize("name", ["Data", "Keys", "Pair", "Own"])
 def test_a_field_that_cannot_be_resolved_is_named(program, name):
     """A name that is imported only for the type checker is an error that says what to do."""
-    with pytest.raises(ConfigurationError, match=rf"{name} .*'Hidden' is not defined; import"):
+    with pytest.raises(ConfigurationError, match=rf"{name} .*'Hidden' is not defined\. Import"):
         schema_of(getattr(program, name))
 
 
 def test_a_parameter_that_cannot_be_resolved_is_named(program):
     """As for fields."""
-    with pytest.raises(ConfigurationError, match=r"lost .*'Hidden' is not defined; import"):
+    with pytest.raises(ConfigurationError, match=r"lost .*'Hidden' is not defined\. Import"):
         read_function(program.lost)
 
 

@@ -93,7 +93,8 @@ class Execution:
             asyncio.get_running_loop()
         except RuntimeError:
             raise ConfigurationError(
-                "execute needs a running event loop. Use interlingua.sync.execute in blocking code."
+                "`execute` needs a running event loop. In blocking code, use "
+                "interlingua.sync.execute."
             ) from None
         # Timeouts include the time of callbacks.
         self._scope = CancelScope(pauses=False)

@@ -272,7 +272,7 @@ async def list_batches(
     """List the batches of a provider, newest first; by default all of them."""
     given: Any = limit  # a caller without a type checker may pass anything
     if given is not None and (type(given) is not int or given < 1):
-        raise ConfigurationError(f"limit must be an integer of 1 or more, not {describe(limit)}.")
+        raise ConfigurationError(f"`limit` must be an integer of 1 or more, not {describe(limit)}.")
     call = MediaCall("", {**options, "provider": target})
     query = BatchQuery(limit=limit, **call.fields())
     batches: list[Batch] = await call.run(call.perform("list_batches", query))

@@ -99,7 +99,7 @@ class ItemReader:
             check_options({key: each for key, each in arguments.items() if key not in _OWN})
         system = arguments.get("system")
         if callable(system):
-            raise ConfigurationError("system must be a text: a batch has no run that calls it.")
+            raise ConfigurationError("`system` must be a text: a batch has no run that calls it.")
         tools = list_tools(arguments["tools"]) if "tools" in arguments else ()
         messages = make_messages(prompt, arguments.get("messages"), system)
         fields = {key: each for key, each in arguments.items() if key not in _OWN}

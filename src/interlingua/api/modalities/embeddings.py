@@ -162,8 +162,8 @@ def _read_contents(
         contents, (Iterable, AsyncIterable)
     ):
         raise ConfigurationError(
-            f"contents must be a list, or another iterable, not {describe(contents)}. "
-            "For one text, use embed."
+            f"`contents` must be a list, or another iterable, not {describe(contents)}. "
+            "For one text, use `embed`."
         )
     if isinstance(contents, AsyncIterable):
         return None, _read_async(contents)
@@ -183,7 +183,7 @@ async def _read_async(contents: AsyncIterable[Any]) -> AsyncIterator[EmbedConten
 
 
 def _no_contents() -> ConfigurationError:
-    return ConfigurationError("contents is empty: there is nothing to embed.")
+    return ConfigurationError("`contents` is empty: there is nothing to embed.")
 
 
 def _to_content(given: Any, place: str) -> EmbedContent:
@@ -200,7 +200,7 @@ def _to_content(given: Any, place: str) -> EmbedContent:
         parts = tuple(Text(text=item) if isinstance(item, str) else item for item in items)
         if all(isinstance(part, PART_TYPES) for part in parts):
             return parts
-    advice = " For several texts, use embed_many." if items else ""
+    advice = " For several texts, use `embed_many`." if items else ""
     raise ConfigurationError(
         f"{place} must be a text, a part, a list of parts or of the ids of tokens, "
         f"not {describe(given)}.{advice}"
@@ -220,7 +220,7 @@ def _checked(result: EmbedResult, value: EmbedInput) -> EmbedResult:
     given, count = len(value.inputs), len(result.embeddings)
     if given != count:
         raise DecodeError(
-            f"the provider returned {count} embeddings for {given} inputs",
+            f"The provider returned {count} embeddings for {given} inputs.",
             provider=result.provider,
             model=value.model,
         )

@@ -113,7 +113,7 @@ def stream_image(
     """
     if partial_images not in range(MAX_PARTIAL_IMAGES + 1):
         raise ConfigurationError(
-            f"partial_images must be a number from 0 to {MAX_PARTIAL_IMAGES}, "
+            f"`partial_images` must be a number from 0 to {MAX_PARTIAL_IMAGES}, "
             f"not {describe(partial_images)}."
         )
     parts = _image_parts(images, is_edit=False)
@@ -172,7 +172,9 @@ def _open(
     """The call, and its value after the checks that do not depend on the model."""
     given: Any = prompt  # a caller without a type checker may pass anything
     if not isinstance(given, str) or not given.strip():
-        raise ConfigurationError(f"prompt must be a text that is not blank, not {describe(given)}.")
+        raise ConfigurationError(
+            f"`prompt` must be a text that is not blank, not {describe(given)}."
+        )
     settings = {name: options[name] for name in options if name in ImageSettings.__annotations__}
     rest = {name: options[name] for name in options if name not in settings}
     _check(settings)
@@ -184,10 +186,10 @@ def _open(
 def _check(settings: dict[str, Any]) -> None:
     count, compression = settings.get("count"), settings.get("compression")
     if count is not None and (type(count) is not int or count < 1):
-        raise ConfigurationError(f"count must be a number from 1, not {describe(count)}.")
+        raise ConfigurationError(f"`count` must be a number from 1, not {describe(count)}.")
     if compression is not None and compression not in range(101):
         raise ConfigurationError(
-            f"compression must be a number from 0 to 100, not {describe(compression)}."
+            f"`compression` must be a number from 0 to 100, not {describe(compression)}."
         )
     for name, kind in (("background", ImageBackground), ("format", ImageFormat)):
         if settings.get(name) is not None:
@@ -199,20 +201,20 @@ def _check_size(size: Any, ratio: Any) -> None:
     is_known = isinstance(size, str) and (size == AUTO or parse_pixels(size) or parse_tier(size))
     if size is not None and not is_known:
         raise ConfigurationError(
-            "size must be pixels such as '1536x1024', or one of 1K, 2K, 4K, auto, "
+            "`size` must be pixels such as '1536x1024', or one of 1K, 2K, 4K, auto, "
             f"not {describe(size)}."
         )
     terms = parse_ratio(ratio) if isinstance(ratio, str) else None
     if ratio is not None and terms is None:
         raise ConfigurationError(
-            f"aspect_ratio must be a text such as '16:9', not {describe(ratio)}."
+            f"`aspect_ratio` must be a text such as '16:9', not {describe(ratio)}."
         )
     pixels = parse_pixels(size)
     if pixels is None or terms is None:
         return
     if abs(pixels.width * terms[1] / (pixels.height * terms[0]) - 1) > _CLOSE:
         raise ConfigurationError(
-            f"size {size} has not the aspect_ratio {ratio}. Give one of the two."
+            f"The size {size} has not the aspect_ratio {ratio}. Give one of the two."
         )
 
 
@@ -222,7 +224,7 @@ def _image_parts(images: Any, *, is_edit: bool = True) -> tuple[Image, ...]:
     if isinstance(images, str):
         given = (images,)  # refused with a hint
     if is_edit and not given:
-        raise ConfigurationError("images: edit_image needs at least one image.")
+        raise ConfigurationError("`edit_image` needs at least one image in `images`.")
     return tuple(media_part(each, Image, "images") for each in given)
 
 

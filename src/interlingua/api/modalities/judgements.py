@@ -41,7 +41,9 @@ async def rerank(
     given = _to_documents(documents)
     text: Any = query  # a caller without a type checker may pass anything
     if not isinstance(text, str) or not text:
-        raise ConfigurationError(f"query must be a text that is not empty, not {describe(query)}.")
+        raise ConfigurationError(
+            f"`query` must be a text that is not empty, not {describe(query)}."
+        )
     if top_n is not None and (type(top_n) is not int or top_n < 1):
         refuse("top_n", "an integer of 1 or more", top_n)
     value = RerankInput(query=query, documents=given, top_n=top_n, **call.fields())
@@ -51,10 +53,10 @@ async def rerank(
 
 def _to_documents(documents: Any) -> tuple[str, ...]:
     if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
-        raise ConfigurationError(f"documents must be a list of texts, not {describe(documents)}.")
+        raise ConfigurationError(f"`documents` must be a list of texts, not {describe(documents)}.")
     texts = tuple(documents)
     if not texts:
-        raise ConfigurationError("documents is empty: there is nothing to rank.")
+        raise ConfigurationError("`documents` is empty: there is nothing to rank.")
     for index, text in enumerate(texts):
         if not isinstance(text, str) or not text:
             refuse(("documents", index), "a text that is not empty", text)
@@ -63,7 +65,7 @@ def _to_documents(documents: Any) -> tuple[str, ...]:
 
 def _with_text(document: RankedDocument, given: tuple[str, ...]) -> RankedDocument:
     if not 0 <= document.index < len(given):
-        raise DecodeError(f"the provider ranked a document {document.index}, which was not given")
+        raise DecodeError(f"The provider ranked a document {document.index}, which was not given.")
     return replace(document, text=given[document.index])
 
 
@@ -95,7 +97,7 @@ async def _moderate(
         )
         if len(result.results) != len(chunk):
             count = len(result.results)
-            raise DecodeError(f"the provider returned {count} results for {len(chunk)} inputs")
+            raise DecodeError(f"The provider returned {count} results for {len(chunk)} inputs.")
         return result
 
     limits: InputLimits = limits_of(call.client.adapter(value.provider or ""), "moderate", value)
@@ -116,6 +118,6 @@ def _to_inputs(content: Any) -> tuple[ModeratedContent, ...]:
     )
     if not items or not is_parts:
         raise ConfigurationError(
-            f"content must be a text, a list of texts, or parts, not {describe(content)}."
+            f"`content` must be a text, a list of texts, or parts, not {describe(content)}."
         )
     return (tuple(Text(text=item) if isinstance(item, str) else item for item in items),)

@@ -57,5 +57,5 @@ def check_interval(interval: Any) -> None:
     is_number = isinstance(interval, (int, float)) and not isinstance(interval, bool)
     if interval is not None and not (is_number and 0 < interval < float("inf")):
         raise ConfigurationError(
-            f"poll_interval must be a number of seconds above 0, not {describe(interval)}."
+            f"`poll_interval` must be a number of seconds above 0, not {describe(interval)}."
         )

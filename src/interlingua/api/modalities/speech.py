@@ -200,7 +200,7 @@ def _speak_input(
 ) -> SpeakInput:
     given: Any = text  # a caller without a type checker may pass anything
     if not isinstance(given, str) or not given.strip():
-        raise ConfigurationError(f"text must be a text that is not blank, not {describe(text)}.")
+        raise ConfigurationError(f"`text` must be a text that is not blank, not {describe(text)}.")
     if audio_format is not None:
         check_literal("format", audio_format, AudioFormat)
     return SpeakInput(

@@ -63,10 +63,10 @@ async def generate_video(  # noqa: PLR0913 -- options, all but two by name
     running: `error.job` names it. A job that fails raises the error of the provider.
     """
     if wait not in {"poll", "none"}:
-        raise ConfigurationError(f"wait must be 'poll' or 'none', not {describe(wait)}.")
+        raise ConfigurationError(f"`wait` must be 'poll' or 'none', not {describe(wait)}.")
     if wait == "none" and output_path is not None:
         raise ConfigurationError(
-            "output_path needs wait='poll'. With wait='none', call video.wait and video.download."
+            "`output_path` needs wait='poll'. With wait='none', call video.wait and video.download."
         )
     check_interval(poll_interval)
     check_literal("variant", variant, VideoVariant)
@@ -278,7 +278,7 @@ class _Steps:
         self._job = job.reference
         if index < 0 or index >= max(1, len(job.files)):
             raise ConfigurationError(
-                f"index: the job has {len(job.files)} videos, not {index + 1}."
+                f"The job has {len(job.files)} videos, and no video with the index {index}."
             )
         data = job.files[index].data if job.files else None
         if data is not None and variant == "video":
@@ -311,7 +311,7 @@ def _steps(job: Any, options: Mapping[str, Any]) -> tuple[_Steps, VideoQuery]:
         provider, job_id = split_reference(job, options.get("provider"))
     else:
         raise ConfigurationError(
-            f"job must be a VideoJob or its reference, 'provider:id', not {describe(job)}."
+            f"`job` must be a VideoJob or its reference, 'provider:id', not {describe(job)}."
         )
     if not provider or not job_id:
         raise ConfigurationError(f"{job!r} does not name a job. It looks like 'provider:id'.")
@@ -353,24 +353,24 @@ def _create_input(
     """The checked arguments; what a model accepts is checked by its dialect."""
     if not isinstance(prompt, str) or not prompt.strip():
         raise ConfigurationError(
-            f"prompt must be a text that is not blank, not {describe(prompt)}."
+            f"`prompt` must be a text that is not blank, not {describe(prompt)}."
         )
     _check_number("seconds", seconds, (int, float))
     _check_number("count", count, int)
     if size is not None and not (isinstance(size, str) and is_size(size)):
         raise ConfigurationError(
-            f"size must be like '1280x720', '720p' or '4k', not {describe(size)}.", setting="size"
+            f"`size` must be like '1280x720', '720p' or '4k', not {describe(size)}.", setting="size"
         )
     ratio = None if aspect_ratio is None else ratio_value(str(aspect_ratio))
     if aspect_ratio is not None and ratio is None:
         raise ConfigurationError(
-            f"aspect_ratio must be like '16:9', not {describe(aspect_ratio)}.",
+            f"`aspect_ratio` must be like '16:9', not {describe(aspect_ratio)}.",
             setting="aspect_ratio",
         )
     exact = None if size is None or ratio is None else ratio_of(size, (aspect_ratio,))
     if exact not in {None, aspect_ratio}:
         raise ConfigurationError(
-            f"size {size} has not the aspect_ratio {aspect_ratio}. Give one of the two.",
+            f"The size {size} has not the aspect_ratio {aspect_ratio}. Give one of the two.",
             setting="aspect_ratio",
         )
     return CreateVideoInput(

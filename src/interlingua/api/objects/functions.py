@@ -145,7 +145,7 @@ def start_object(
     check_options(settings, ObjectOptions.__annotations__)
     retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
-        raise ConfigurationError("pass schema= instead of response_format=")
+        raise ConfigurationError("Pass schema= instead of response_format=.")
     tools = list_tools(settings.get("tools", ()))
     client = with_access(find_client(settings.get("client")), model, settings)
     if settings.get("request_id") is None:
@@ -291,7 +291,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
             raise self._error
         if self._output is msgspec.UNSET:
             raise NoObjectGeneratedError(
-                "there is no object yet: tool calls wait for approval", response=self.response()
+                "There is no object yet: tool calls wait for approval.", response=self.response()
             )
         return cast(T, self._output)
 

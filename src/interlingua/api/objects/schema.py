@@ -62,7 +62,7 @@ class ObjectSchema:
             dict(schema) if is_json_schema else schema_of(schema)
         )
         if is_deep(self.json_schema):
-            raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
+            raise ConfigurationError(f"The schema is nested deeper than {MAX_DEPTH} levels.")
         self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
         self.name: str = _name(self.json_schema, schema)
@@ -239,7 +239,7 @@ def find_json(text: str, *, is_object: bool = False) -> UncheckedJson:
         if candidate.error is None and candidate.length > best.length:
             best = candidate
     if best.value is msgspec.UNSET:
-        raise DecodeError("the text contains no JSON") from cause
+        raise DecodeError("The text contains no JSON.") from cause
     return best.value
 
 
@@ -303,12 +303,12 @@ def _error_at(text: str, start: int) -> DecodeError | None:
     try:
         _decode(text, start)
     except RecursionError:
-        return DecodeError("JSON is nested too deeply")
+        return DecodeError("The JSON is nested too deeply.")
     except json.JSONDecodeError as error:
         is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         is_begun = bool(text[start + 1 : error.pos].strip())
         if text[start] == "{" or is_cut or is_begun:
-            return DecodeError(f"not JSON: {error}")
+            return DecodeError(f"The text is not JSON: {error}.")
     return None
 
 

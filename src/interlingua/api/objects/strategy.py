@@ -40,10 +40,10 @@ _NOT_RUN = "This tool was not run, because the same message contains the answer.
 _ACCEPTED = "The answer was accepted."
 
 _INCOMPLETE = {
-    "length": "the answer was cut off; raise max_tokens",
-    "content_filter": "the answer was filtered or refused",
-    "cancelled": "the call was cancelled",
-    "error": "the provider ended the answer with an error",
+    "length": "The answer was cut off. Raise max_tokens.",
+    "content_filter": "The answer was filtered or refused.",
+    "cancelled": "The call was cancelled.",
+    "error": "The provider ended the answer with an error.",
 }
 
 
@@ -199,7 +199,7 @@ class ObjectGoal:
             return reading
         reason = _no_answer_reason(response, call)
         return NoObjectGeneratedError(
-            reason or f"the answer does not match the schema: {list_problems(reading.problems)}",
+            reason or f"The answer does not match the schema: {list_problems(reading.problems)}.",
             text=text,
             response=response,
             problems=reading.problems,
@@ -228,8 +228,8 @@ def plan(
             schema, mode, profile, tools=tools, max_validation_retries=max_validation_retries
         )
     raise UnsupportedError(
-        f"the model {request.model!r} does not support objects of this schema"
-        f"{' together with tools' if tools else ''}"
+        f"The model {request.model!r} does not support objects of this schema"
+        f"{' together with tools' if tools else ''}."
     )
 
 
@@ -297,11 +297,11 @@ def _no_answer_reason(response: Response, answer: ToolCall | None) -> str | None
     """Why the model gave no complete answer; None if a correction is worth asking for."""
     refusal = "".join(part.text for part in response.message.content if isinstance(part, Refusal))
     if refusal:
-        return f"the model refused: {refusal}"
+        return f"The model refused: {refusal}"
     reason = response.finish_reason.reason
     if reason in _INCOMPLETE:
         return _INCOMPLETE[reason]
     if answer is None and response.tool_calls:
         names = ", ".join(call.name for call in response.tool_calls)
-        return f"the model called {names} instead of answering, and the run has ended"
+        return f"The model called {names} instead of answering, and the run has ended."
     return None

@@ -51,8 +51,8 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
             return
         if cost is None:
             raise RunLimitError(
-                f"limits=RunLimits(max_cost=...) cannot be kept: the price of {model} is unknown. "
-                "Pass prices=, or leave max_cost out."
+                f"The limit `max_cost` cannot be kept: the price of {model} is unknown. "
+                "Pass prices=, or leave `max_cost` out."
             )
         if cost.total > self.max_cost:
             raise _passed("max_cost", self.max_cost, f"${cost.total:.6f} was spent")

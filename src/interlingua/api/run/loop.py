@@ -80,7 +80,7 @@ class ToolLoop:
         resumed: Any = None,
     ) -> None:
         if max_tool_rounds < 0:
-            raise ConfigurationError("max_tool_rounds must be 0 or more.")
+            raise ConfigurationError("`max_tool_rounds` must be 0 or more.")
         self._first = request
         choice = request.tool_choice
         self.tools: Mapping[str, Tool] = tools if choice is None else callable_tools(tools, choice)

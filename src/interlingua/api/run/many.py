@@ -47,7 +47,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     def unwrap(self) -> GenerateResult[Any]:
         """The result; raises the error if the item failed."""
         if self.result is None:
-            raise self.error or AssertionError("an item without result and error")
+            raise self.error or AssertionError("An item has a result or an error.")
         return self.result
 
 
@@ -96,7 +96,7 @@ def generate_many(
         refuse("concurrency", "an integer of 1 or more", count)
     if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, (Iterable, AsyncIterable)):
         kind = type(items).__name__
-        raise ConfigurationError(f"items must be a list, or another iterable, not a {kind}.")
+        raise ConfigurationError(f"`items` must be a list, or another iterable, not a {kind}.")
     for name in options.keys() & {"prompt", "messages", "resume", "approvals"}:
         raise ConfigurationError(f"{name} belongs to one item: write {{{name!r}: ...}} for it.")
     check_options(options)

@@ -65,14 +65,14 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
             return (), {**copies, **injected}
         if self.hints.takes_self:
             raise ConfigurationError(
-                f"the tool {self.hints.name!r} is an unbound method; take it from an object, "
-                "not from its class"
+                f"The tool {self.hints.name!r} is an unbound method. Take it from an object, "
+                "not from its class."
             )
         try:
             return (), {**self.hints.read(copies), **injected}
         except MismatchError as error:
             raise InvalidToolCallError(
-                f"the arguments do not match the types of the tool: {error.message}"
+                f"The arguments do not match the types of the tool: {error.message}"
             ) from error
 
 
@@ -86,7 +86,9 @@ def copied(value: UncheckedJson) -> UncheckedJson:
 def read_handler(handler: Any, parameters: Mapping[str, UncheckedJson], tool: str) -> Calling:
     """Read how to call a handler; `parameters` is the JSON Schema of the tool."""
     if not callable(handler):
-        raise ConfigurationError(f"execute= of the tool {tool!r} is not a function: {handler!r}")
+        raise ConfigurationError(
+            f"The execute= of the tool {tool!r} is not a function: {handler!r}."
+        )
     declared = parameters.get("properties", {}).keys()
     try:
         signature = signature_of(handler).parameters
@@ -130,14 +132,14 @@ def _check_names(
         for name in declared:
             if name not in by_name:
                 raise ConfigurationError(
-                    f"the schema of the tool {tool!r} declares {name!r}, but its handler has no "
-                    "such parameter"
+                    f"The schema of the tool {tool!r} declares {name!r}, but its handler has no "
+                    "such parameter."
                 )
     for parameter in names:
         is_needed = parameter.default is parameter.empty and parameter.name not in declared
         if is_needed and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             raise ConfigurationError(
-                f"the handler of the tool {tool!r} needs {parameter.name!r}, but the schema does "
-                "not declare it; annotate a parameter that the library fills in, for example "
-                "`context: ToolContext`"
+                f"The handler of the tool {tool!r} needs {parameter.name!r}, but the schema does "
+                "not declare it. Annotate a parameter that the library fills in, for example "
+                "`context: ToolContext`."
             )

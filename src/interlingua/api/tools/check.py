@@ -59,13 +59,13 @@ def decide(ready: Sequence[ReadyCall], decisions: Mapping[str, bool]) -> tuple[R
     for item in ready:
         if item.call.id in decisions and counts[item.call.id] > 1:
             raise ConfigurationError(
-                f"two calls have the id {item.call.id!r}, so an approval for it is ambiguous"
+                f"Two tool calls have the id {item.call.id!r}, so an approval of it is ambiguous."
             )
     undecided = [item.call.id for item in ready if item.waits and item.call.id not in decisions]
     if undecided:
         raise ConfigurationError(
-            f"no approval was given for {', '.join(undecided)}; pass "
-            "approvals={id: True or False} with every id"
+            f"No approval was given for {', '.join(undecided)}. Pass "
+            "approvals={id: True or False} with every id."
         )
     return tuple(_decided(item, decisions) for item in ready)
 
@@ -73,7 +73,7 @@ def decide(ready: Sequence[ReadyCall], decisions: Mapping[str, bool]) -> tuple[R
 def _decided(item: ReadyCall, decisions: Mapping[str, bool]) -> ReadyCall:
     error = item.error
     if decisions.get(item.call.id) is False:
-        error = SDKError("the user did not approve this call")
+        error = SDKError("The user did not approve this tool call.")
     return msgspec.structs.replace(item, error=error, waits=False)
 
 
@@ -105,11 +105,11 @@ def _read(
         raw = call.raw_arguments or ""
         quoted = raw if len(raw) <= _MAX_QUOTED else f"{raw[:_MAX_QUOTED]} …"
         reason = argument_problem(raw)
-        return None, InvalidToolCallError(f"the arguments are {reason}: {quoted}")
+        return None, InvalidToolCallError(f"The arguments are {reason}: {quoted}")
     values, problems = tool.read(call.arguments)
     if not problems:
         return values, None
-    text = f"the arguments do not match the schema: {list_problems(problems)}"
+    text = f"The arguments do not match the schema: {list_problems(problems)}."
     return None, InvalidToolCallError(text)
 
 

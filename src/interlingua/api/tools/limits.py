@@ -65,7 +65,7 @@ def describe_unknown(name: str, tools: list[str]) -> str:
     if len(known) > MAX_NAMES:
         known = f"{known[:MAX_NAMES]} … ({len(tools)} tools)"
     called = name if len(name) <= _NAME else f"{name[:_NAME]}…"
-    return f"unknown tool {called!r}; available tools: {known}"
+    return f"Unknown tool {called!r}. Available tools: {known}."
 
 
 def _measure(content: Json) -> tuple[str, int]:

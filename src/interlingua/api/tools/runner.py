@@ -128,11 +128,11 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
-            raise ConfigurationError("tool_timeout must be greater than 0")
+            raise ConfigurationError("`tool_timeout` must be greater than 0.")
         if self.max_concurrent is not None and self.max_concurrent < 1:
-            raise ConfigurationError("max_concurrent_tools must be at least 1")
+            raise ConfigurationError("`max_concurrent_tools` must be at least 1.")
         if self.max_output is not None and self.max_output < 1:
-            raise ConfigurationError("max_tool_output must be at least 1")
+            raise ConfigurationError("`max_tool_output` must be at least 1.")
 
     @classmethod
     def of(
@@ -210,7 +210,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         if ready.error is not None:
             raise ready.error
         if ready.waits or tool is None or tool.execute is None:
-            raise InvalidToolCallError("the call has not been approved")
+            raise InvalidToolCallError("The tool call has not been approved.")
         controller = AbortController()
         unlink = _link(signal, controller)
         context = ToolContext(
@@ -274,7 +274,7 @@ async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bo
     except StopIteration as error:  # a coroutine must not raise it
         raise SDKError(f"StopIteration: {error}") from error
     except SystemExit as error:  # argparse raises it; it would end the event loop
-        raise SDKError(f"the tool called sys.exit({error.code!r})") from error
+        raise SDKError(f"The tool called sys.exit({error.code!r}).") from error
     except (Exception, asyncio.CancelledError, KeyboardInterrupt):  # the last may be Ctrl-C
         raise
     except BaseException as error:
@@ -292,11 +292,11 @@ async def _within(
         _abandon(task, controller, _RUN_CANCELLED)
         raise
     if not done:
-        message = f"the tool {name} timed out after {limit:g} s"
+        message = f"The tool {name} timed out after {limit:g} s."
         _abandon(task, controller, message)
         raise RequestTimeoutError(message, retryable=False)  # the tool may have run
     if task.cancelled():  # the tool cancelled itself, which must not cancel the run
-        raise SDKError(f"the tool {name} cancelled itself")
+        raise SDKError(f"The tool {name} cancelled itself.")
     return task.result()
 
 
@@ -347,7 +347,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
     try:
         thread.start()
     except RuntimeError as error:  # the system has no more threads
-        settle(None, SDKError("no thread could be started for the tool", cause=error))
+        settle(None, SDKError("No thread could be started for the tool.", cause=error))
     return await future
 
 
@@ -391,8 +391,8 @@ def _from_bytes(data: bytes) -> Part:
         return Text(text=data.decode())
     except UnicodeDecodeError:
         raise ConfigurationError(
-            "the tool returned bytes of an unknown media type; return text or "
-            "Document(data=..., media_type=...)"
+            "The tool returned bytes of an unknown media type. Return text or "
+            "Document(data=..., media_type=...)."
         ) from None
 
 
@@ -401,7 +401,7 @@ def _json(value: Any) -> UncheckedJson:
         builtins = to_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
-            f"the tool returned a {type(value).__name__}, which cannot be converted to JSON: "
+            f"The tool returned a {type(value).__name__}, which cannot be converted to JSON: "
             f"{error}"
         ) from error
     return list(builtins) if isinstance(builtins, tuple) else builtins

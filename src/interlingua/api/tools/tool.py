@@ -105,14 +105,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         given: Any = self.name  # callers without a type checker may pass anything
         if not isinstance(given, str) or not TOOL_NAME.fullmatch(given):
             raise ConfigurationError(
-                f"invalid tool name {given!r}: it must be a letter, followed by at most 63 "
-                "letters, digits, _ or -"
+                f"The tool name {given!r} is invalid: it must be a letter, followed by at most 63 "
+                "letters, digits, _ or -."
             )
         _check_parameters(self.parameters, self.name)
         for name, (is_valid, expected) in _CHECKS.items():
             value = getattr(self, name)
             if value is not None and not is_valid(value):
-                refuse(f"{name}= of the tool {self.name!r}", expected, value)
+                refuse(f"The {name}= of the tool {self.name!r}", expected, value)
         calling = self.calling
         if self.execute is None:
             calling = None
@@ -123,7 +123,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function directly."""
         if self.execute is None:
-            raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
+            raise ConfigurationError(f"The tool {self.name!r} is passive: it has no function.")
         return self.execute(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         `InvalidToolCallError` is raised if they do not match the types of the function.
         """
         if self.calling is None:
-            raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
+            raise ConfigurationError(f"The tool {self.name!r} is passive: it has no function.")
         return self.calling.bind(arguments, context, values)
 
     @cached_property
@@ -301,18 +301,18 @@ def check_tools(tools: Iterable[AnyTool]) -> dict[str, Tool]:
         hints = None if checked.calling is None else checked.calling.hints
         if hints is not None and hints.takes_self:
             raise ConfigurationError(
-                f"the tool {checked.name!r} is an unbound method; take it from an object, "
-                "not from its class"
+                f"The tool {checked.name!r} is an unbound method. Take it from an object, "
+                "not from its class."
             )
         if checked.name in by_name:
-            raise ConfigurationError(f"two tools have the name {checked.name!r}")
+            raise ConfigurationError(f"Two tools have the name {checked.name!r}.")
         by_name[checked.name] = checked
     return by_name
 
 
 def _passive(definition: ToolSpec) -> Tool:
     if isinstance(definition, BuiltinTool):
-        raise ConfigurationError("a built-in tool has no function")
+        raise ConfigurationError("A built-in tool has no function.")
     return Tool(
         name=definition.name,
         description=definition.description,
@@ -341,8 +341,8 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def _check_parameters(parameters: Any, name: str) -> None:
     if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
         raise ConfigurationError(
-            f"the parameters of the tool {name!r} must be a JSON Schema of type 'object'"
+            f"The parameters of the tool {name!r} must be a JSON Schema of type 'object'."
         )
     problem = find_unreadable(dict(parameters), "parameters")
     if problem is not None:
-        raise ConfigurationError(f"the tool {name!r}: {problem}")
+        raise ConfigurationError(f"The schema of the tool {name!r} is invalid: {problem}.")

@@ -99,14 +99,14 @@ def convert(value: UncheckedJson, type_: TypeForm[T]) -> T:
 
 
 def decode(
-    read: Callable[[Any, Path, Findings], Any], value: UncheckedJson, what: str = "the value"
+    read: Callable[[Any, Path, Findings], Any], value: UncheckedJson, what: str = "The value"
 ) -> Any:
     """Decode a value; `MismatchError` lists every problem."""
     findings = Findings()
     try:
         decoded = read(value, None, findings)
     except RecursionError as error:
-        raise MismatchError(f"{what} is nested too deeply") from error
+        raise MismatchError(f"{what} is nested too deeply.") from error
     findings.raise_if_any()
     return decoded
 
@@ -293,7 +293,7 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, arguments: Mapping[str, UncheckedJson]) -> dict[str, Any]:
         """Convert JSON arguments to the hinted types; `MismatchError` lists every problem."""
-        converted: dict[str, Any] = decode(self.record.read, arguments, "an argument")
+        converted: dict[str, Any] = decode(self.record.read, arguments, "An argument")
         return converted
 
 
@@ -350,13 +350,13 @@ def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
     for parameter in parameters:
         if parameter.kind in _UNSUPPORTED_KINDS:
             raise ConfigurationError(
-                f"parameter {parameter.name!r} of {name} {_UNSUPPORTED_KINDS[parameter.kind]}; "
-                "a model passes arguments by name"
+                f"The parameter {parameter.name!r} of {name} {_UNSUPPORTED_KINDS[parameter.kind]}. "
+                "A model passes arguments by name."
             )
         if shapes.is_field(parameter.default):
             raise ConfigurationError(
-                f"parameter {parameter.name!r} of {name} has a pydantic Field as its default; "
-                "write Annotated[..., Field(...)] and a plain default"
+                f"The parameter {parameter.name!r} of {name} has a pydantic Field as its default. "
+                "Write Annotated[..., Field(...)] and a plain default."
             )
 
 

@@ -113,8 +113,8 @@ def resolve_hints(
         return get_type_hints(holder, globals_, dict(locals_), include_extras=True)
     except (NameError, AttributeError, TypeError, SyntaxError) as error:
         raise ConfigurationError(
-            f"the type hints of {what} cannot be resolved: {error}; import the names they use at "
-            "run time, not only under TYPE_CHECKING"
+            f"The type hints of {what} cannot be resolved: {error}. Import the names they use at "
+            "run time, not only under TYPE_CHECKING."
         ) from error
 
 

@@ -103,7 +103,7 @@ class Validator:
             self._validator: Any = jsonschema_rs.validator_for(schema, retriever=_reject_reference)
         except ValueError as error:  # an invalid schema, or a value that is not JSON
             reason = getattr(error, "message", None) or str(error)
-            raise ConfigurationError(f"the JSON Schema is invalid: {reason}") from error
+            raise ConfigurationError(f"The JSON Schema is invalid: {reason}") from error
 
     def __call__(self, value: UncheckedJson) -> list[str]:
         """The problems of the value, each as `path: message`; empty if it is valid."""
@@ -184,7 +184,7 @@ def replace_surrogates(value: UncheckedJson) -> UncheckedJson:
 
 
 def _reject_reference(uri: str) -> NoReturn:
-    raise ValueError(f"{uri[:100]} is not part of the schema")
+    raise ValueError(f"{uri[:100]} is not part of the schema.")
 
 
 # The `$defs` of a schema: each type that is used more than once.

@@ -452,7 +452,7 @@ def _dump_foreign(value: Any) -> UncheckedJson:
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"a {type(value).__name__} has no JSON form")
+    raise TypeError(f"A {type(value).__name__} has no JSON form.")
 
 
 def default_to_json(value: Any) -> UncheckedJson:

@@ -62,7 +62,9 @@ class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
         except ValueError:
             is_web = False
         if not is_web:
-            raise ConfigurationError("the URL of an MCP server must begin with http:// or https://")
+            raise ConfigurationError(
+                "The URL of an MCP server must begin with http:// or https://."
+            )
         msgspec.structs.force_setattr(self, "headers", dict(self.headers))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
@@ -211,7 +213,7 @@ def _stderr(errlog: TextIO | None) -> Iterator[TextIO]:
         file.fileno()
     except (AttributeError, OSError) as error:
         if errlog is not None:
-            raise ConfigurationError("errlog must be a real file with a descriptor") from error
+            raise ConfigurationError("`errlog` must be a real file with a descriptor.") from error
         with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: PTH123 -- a device
             yield null
     else:

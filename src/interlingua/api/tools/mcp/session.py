@@ -107,7 +107,7 @@ class Session:
             connection = await self._reconnect(connection)
             result = await self._call_once(connection, name, arguments)
         if result is None:
-            raise NetworkError(f"the MCP server {self.name} rejected a new session as expired")
+            raise NetworkError(f"The MCP server {self.name} rejected a new session as expired.")
         return result
 
     async def _call_once(
@@ -170,8 +170,8 @@ class Session:
 
     def _not_open(self) -> ConfigurationError:
         return ConfigurationError(
-            f"the session with the MCP server {self.name} is not open; call its tools inside "
-            "`async with mcp_tools(...)`"
+            f"The session with the MCP server {self.name} is not open. Call its tools inside "
+            "`async with mcp_tools(...)`."
         )
 
 
@@ -245,7 +245,9 @@ class Connection:
         is_late = not self._task.done()
         await self.close()
         if is_late:
-            late = f"no session with the MCP server {self._name} within {self._connect_timeout:g} s"
+            late = (
+                f"No session with the MCP server {self._name} within {self._connect_timeout:g} s."
+            )
             raise self._with_stderr(RequestTimeoutError(late, phase="connect"))
         # Without `from`: the original exception may contain a URL or a header with a key.
         failure = connect_failure(
@@ -296,7 +298,7 @@ def _import_client() -> type[Client]:
         from mcp import Client
     except ImportError as error:
         raise ConfigurationError(
-            "MCP support is not installed; run: pip install 'interlingua[mcp]'"
+            "MCP support is not installed. Run: pip install 'interlingua[mcp]'."
         ) from error
     return Client
 
@@ -317,7 +319,7 @@ async def _list_tools(client: Client) -> list[UncheckedJson]:
         if not cursor:
             return tools
         if cursor in seen:
-            raise DecodeError("the MCP server repeats a page in its list of tools")
+            raise DecodeError("The MCP server repeats a page in its list of tools.")
         seen.add(cursor)
 
 
@@ -328,7 +330,7 @@ def _dump(model: BaseModel) -> UncheckedJson:
 
 def _error_of(task: asyncio.Task[None]) -> BaseException:
     error = None if task.cancelled() else task.exception()
-    return error or ConnectionError("the session has ended")
+    return error or ConnectionError("The session has ended.")
 
 
 async def _wait_closed(task: asyncio.Task[None]) -> None:
@@ -383,17 +385,17 @@ def connect_failure(
         return cause
     reason = _reason(cause, redactor)
     if status is not None and status >= 400:
-        message = f"the MCP server {name} rejected the session (HTTP {status}): {reason}"
+        message = f"The MCP server {name} rejected the session (HTTP {status}): {reason}"
         return make_error(status, {}, Fault(message))
     # By exact type: subclasses such as ConnectionError and UnicodeDecodeError have other causes.
     if type(cause) in _START_FAILURES:
         reason = redactor.redact_message(getattr(cause, "strerror", None) or str(cause))
-        return ConfigurationError(f"the MCP server {name} could not be started: {reason}")
+        return ConfigurationError(f"The MCP server {name} could not be started: {reason}")
     if isinstance(cause, ValueError):
-        return DecodeError(f"the MCP server {name} sent an invalid message: {reason}")
+        return DecodeError(f"The MCP server {name} sent an invalid message: {reason}")
     if _code_of(cause) == _CONNECTION_CLOSED:
-        return NetworkError(f"the MCP server {name} ended before the session was open")
-    return NetworkError(f"no session with the MCP server {name}: {reason}")
+        return NetworkError(f"The MCP server {name} ended before the session was open.")
+    return NetworkError(f"No session with the MCP server {name}: {reason}")
 
 
 def call_failure(
@@ -415,23 +417,23 @@ def call_failure(
     code = _code_of(cause)
     # The `mcp` package does not say which call a status belongs to.
     if (code, str(cause)) == _HTTP_ERROR and len(set(statuses)) == 1:
-        message = f"the MCP server {name} rejected the call (HTTP {statuses[0]})"
+        message = f"The MCP server {name} rejected the tool call (HTTP {statuses[0]})."
         return make_error(statuses[0], {}, Fault(message))
     if isinstance(cause, TimeoutError) or code == _TIMED_OUT:
         limit = "" if timeout is None else f" within {timeout:g} s"
         # Not retryable: the tool may have run.
         return RequestTimeoutError(
-            f"the MCP server {name} did not answer{limit}", phase="request", retryable=False
+            f"The MCP server {name} did not answer{limit}.", phase="request", retryable=False
         )
     reason = _reason(cause, redactor)
     if code in (_METHOD_NOT_FOUND, _INVALID_PARAMS):
-        return InvalidToolCallError(f"the MCP server {name} rejected the call: {reason}")
+        return InvalidToolCallError(f"The MCP server {name} rejected the tool call: {reason}")
     if code is not None and code != _CONNECTION_CLOSED:
-        return SDKError(f"the MCP server {name} failed: {reason}")
+        return SDKError(f"The MCP server {name} failed: {reason}")
     # The `mcp` package raises these for a result that does not match the tool's output schema.
     if isinstance(cause, (RuntimeError, ValueError)):
-        return DecodeError(f"the MCP server {name} returned an invalid result: {reason}")
-    return NetworkError(f"the connection to the MCP server {name} is closed: {reason}")
+        return DecodeError(f"The MCP server {name} returned an invalid result: {reason}")
+    return NetworkError(f"The connection to the MCP server {name} is closed: {reason}")
 
 
 def _first(error: BaseException) -> BaseException:

@@ -122,7 +122,7 @@ def _select(
     selected = {source: tool for source, tool in listed.items() if source[1] in only}
     missing = set(only) - {name for _, name in selected}
     if missing:
-        raise ConfigurationError(f"no MCP server has the tools {', '.join(sorted(missing))}")
+        raise ConfigurationError(f"No MCP server has the tools {', '.join(sorted(missing))}.")
     return selected
 
 
