@@ -1,10 +1,14 @@
 """
 Check a wheel: what it contains, how large it is, and whether it works where it is installed.
 
-    python scripts/check_wheel.py WHEEL [--install [--uv PATH]]
+    python scripts/check_wheel.py WHEEL [--sdist FILE] [--install [--uv PATH]]
 
-With `--install` it is installed into fresh environments (bare, with each extra, with all of them).
-In each, the library answers, and each extra's feature works or names the extra that is missing.
+`scripts/build` builds both files and calls this. With `--sdist` the contents of the source
+distribution are checked, too. With `--install` the wheel is installed into fresh environments
+(bare, with each extra, with all of them), which needs a package index and `uv`. In each, the
+library answers, and each extra's feature works or names the extra that is missing.
+
+Each problem is a line that starts with FAIL; the exit status is 1 if there is one.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from email import message_from_bytes
@@ -30,6 +35,16 @@ PACKAGES_LIMIT = 14
 
 MODULES_LIMIT = 3
 """Modules of ours that `import interlingua` loads."""
+
+DATA = {
+    "interlingua/py.typed",
+    "interlingua/providers/catalog/models.json",
+    "interlingua/providers/catalog/profiles.json",
+}
+"""The files of the package that are no Python."""
+
+SOURCES = {"pyproject.toml", "PKG-INFO", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore"}
+"""The files of the source distribution beside the package; hatchling adds the last one."""
 
 COMMANDS = {"interlingua", "il"}
 
@@ -153,15 +168,20 @@ except ConfigurationError as error:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("wheel", type=Path)
-    parser.add_argument("--install", action="store_true", help="install and use it, too")
-    parser.add_argument("--uv", default=shutil.which("uv"), help="where uv is")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("wheel", type=Path, help="the wheel, such as dist/*.whl")
+    parser.add_argument("--sdist", type=Path, help="the source distribution, to check it as well")
+    parser.add_argument("--install", action="store_true", help="install and use the wheel, too")
+    parser.add_argument("--uv", default=shutil.which("uv"), help="the program uv, if not on PATH")
     options = parser.parse_args()
     problems = check_contents(options.wheel)
+    if options.sdist:
+        problems += check_sdist(options.sdist)
     if options.install:
         if not options.uv:
-            parser.error("uv makes the environments; name it with --uv")
+            parser.error("--install needs uv to make environments. Name it with --uv PATH.")
         problems += check_installed(options.wheel.resolve(), options.uv)
     for problem in problems:
         print("FAIL", problem)
@@ -190,8 +210,8 @@ def check_contents(wheel: Path) -> list[str]:
         for name in names
         if name.endswith((".pth", ".so", ".pyc", ".pyd", ".dll", ".sh"))
     ]
-    if "interlingua/py.typed" not in names:
-        problems.append("py.typed is missing")
+    problems += _unneeded([name for name in names if not name.startswith(f"{info}/")])
+    problems += [f"{name} is missing" for name in sorted(DATA - {*names})]
     if not any(name.startswith(f"{info}/licenses/") for name in names):
         problems.append("the licence is missing")
     if commands.sections() != ["console_scripts"] or {*commands["console_scripts"]} != COMMANDS:
@@ -205,6 +225,26 @@ def check_contents(wheel: Path) -> list[str]:
         problems.append(f"it has {size:,} bytes; the limit is {WHEEL_LIMIT:,}")
     print(f"{wheel.name}: {len(names)} files, {size:,} bytes (limit {WHEEL_LIMIT:,})")
     return problems
+
+
+def check_sdist(sdist: Path) -> list[str]:
+    """What a source distribution has that the wheel is not made of, one sentence each."""
+    with tarfile.open(sdist) as archive:
+        files = [member.name for member in archive.getmembers() if member.isfile()]
+    names = [name.partition("/")[2] for name in files]
+    package = [name.removeprefix("src/") for name in names if name.startswith("src/")]
+    others = {name for name in names if not name.startswith("src/")}
+    print(f"{sdist.name}: {len(names)} files, {sdist.stat().st_size:,} bytes")
+    return [
+        *_unneeded(package),
+        *(f"{name} is not needed in the source distribution" for name in sorted(others - SOURCES)),
+        *(f"{name} is missing" for name in sorted(SOURCES - others - {".gitignore"})),
+    ]
+
+
+def _unneeded(names: list[str]) -> list[str]:
+    """The files of the package that are neither Python nor known data."""
+    return [f"{name} is not needed" for name in names if name[-3:] != ".py" and name not in DATA]
 
 
 # Where it is installed.

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -25,17 +26,17 @@ check_wheel = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(check_wheel)
 
 
-def build(folder, epoch="1750000000"):
-    """Build the wheel of the working tree; returns its path."""
+def build(folder, kind="wheel"):
+    """Build the wheel or the sdist of the working tree; returns its path."""
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "SOURCE_DATE_EPOCH": epoch},
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1750000000"},
         capture_output=True,
         check=True,
     )
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+    (built,) = folder.iterdir()
+    return built
 
 
 def test_the_wheel(tmp_path, capsys):
@@ -47,19 +48,45 @@ def test_the_wheel(tmp_path, capsys):
     assert "bytes (limit" in capsys.readouterr().out
 
 
+def test_the_source_distribution(tmp_path, capsys):
+    """It has what the wheel is made of, and nothing else."""
+    sdist = build(tmp_path / "sdist", "sdist")
+
+    assert check_wheel.check_sdist(sdist) == []
+    assert "bytes" in capsys.readouterr().out
+
+
+def test_the_check_of_a_source_distribution_can_fail(tmp_path, capsys):
+    """A file that is not needed is found, beside the package and in it; so is one that lacks."""
+    sdist = tmp_path / "interlingua-0.1.0.tar.gz"
+    with tarfile.open(sdist, "w:gz") as archive:
+        for name in ("tests/test_a.py", "src/interlingua/notes.txt", "README.md"):
+            (tmp_path / "file").write_text("x")
+            archive.add(tmp_path / "file", f"interlingua-0.1.0/{name}")
+
+    problems = check_wheel.check_sdist(sdist)
+
+    assert "tests/test_a.py is not needed in the source distribution" in problems
+    assert "interlingua/notes.txt is not needed" in problems
+    assert "LICENSE is missing" in problems
+    capsys.readouterr()
+
+
 def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
-    """A file that would run code at each start of Python is found, and so is a large wheel."""
+    """A file that would run code at each start of Python is found; so is one too many, or size."""
     import zipfile
 
     wheel = build(tmp_path / "wheel")
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("surprise.pth", "import os")
+        archive.writestr("interlingua/notes.txt", "Remember.")
     monkeypatch.setattr(check_wheel, "WHEEL_LIMIT", 1000)
 
     problems = " ".join(check_wheel.check_contents(wheel))
 
     assert "surprise.pth is outside the package" in problems
     assert "surprise.pth would run code" in problems
+    assert "interlingua/notes.txt is not needed" in problems
     assert "the limit is 1,000" in problems
     capsys.readouterr()
 
