@@ -296,10 +296,20 @@ def serve(site: Path, port: int) -> None:
 
 def main() -> int:
     """Build the site, and serve it if asked for."""
-    parser = argparse.ArgumentParser(description="Build the documentation site.")
-    parser.add_argument("command", nargs="?", choices=("build", "serve"), default="build")
-    parser.add_argument("--output", type=Path, default=ROOT / "build")
-    parser.add_argument("--port", type=int, default=8000)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=("build", "serve"),
+        default="build",
+        help="build the site, or build and serve it; default: build",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "build", metavar="FOLDER", help="default: build/"
+    )
+    parser.add_argument("--port", type=int, default=8000, help="of `serve`; default: 8000")
     options = parser.parse_args()
     try:
         site = build(options.output.resolve())

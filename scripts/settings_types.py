@@ -11,6 +11,7 @@ at run time: hence a file.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import re
@@ -122,11 +123,16 @@ def _entry(field: Field) -> str:
 
 def main() -> int:
     """Write the file, or compare it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; name a stale file")
+    options = parser.parse_args()
     text = settings_text()
     if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
         return 0
     print(f"{TARGET.relative_to(ROOT)} is stale")
-    if "--check" in sys.argv:
+    if options.check:
         return 1
     TARGET.write_text(text, encoding="utf-8")
     return 0

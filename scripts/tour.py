@@ -1,7 +1,15 @@
-"""A demo without keys: a local model in three dialects, then one conversation in four."""
+"""
+A demo without keys: a local model in three dialects, then one conversation in four.
+
+    scripts/demo
+
+That script installs what is needed and runs this one. The first part starts llama.cpp with a model
+of 135 million parameters on this machine; the second is simulated, and no provider is called.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
@@ -201,4 +209,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    ).parse_args()
     asyncio.run(main())
