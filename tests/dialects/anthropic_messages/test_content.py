@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.anthropic_messages.content import decode_part, encode_part, read_part
-from interlingua.dialects.anthropic_messages.hosted import hosted_use
+from interlingua.dialects.anthropic_messages.tools import hosted_use
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -1,7 +1,7 @@
 """Messages <-> `system` and `messages`."""
 
 from interlingua.dialects.anthropic_messages import decode_request, encode_request
-from interlingua.dialects.anthropic_messages.messages import encode_messages
+from interlingua.dialects.anthropic_messages.request import encode_messages
 from interlingua.spec.content import Opaque, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message

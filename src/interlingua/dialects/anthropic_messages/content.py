@@ -1,21 +1,22 @@
-"""Parts <-> content blocks."""
+"""Parts and citations <-> content blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from interlingua.dialects.anthropic_messages.citations import citations_of, decode_citations
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.dialects.anthropic_messages.hosted import hosted_use
+from interlingua.dialects.anthropic_messages.tools import hosted_use
 from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
     Audio,
+    Citation,
     Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -27,7 +28,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, restore, wrong_type
+from interlingua.wire.fields import Fields, extra_of, restore, text_or_none, wrong_type
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import (
     decode_base64,
@@ -39,13 +40,18 @@ from interlingua.wire.media import (
 )
 from interlingua.wire.tool_calls import input_object
 
-Block: TypeAlias = dict[str, UncheckedJson]
+Block: TypeAlias = dict[str, Json]
 
+_CITATIONS = "citations"
 _PLAIN = "text/plain"
 
 
 def decode_content(content: UncheckedJson, path: str) -> tuple[Part, ...]:
-    """A string is one text block."""
+    """
+    Return the parts of a content; a string stands for one text block.
+
+    Blank text is marked as the API's own: the API refuses it, except where the model wrote it.
+    """
     if isinstance(content, str):
         return (Text(text=content, extra={NAME: {}} if content.isspace() else {}),)
     if not isinstance(content, list):
@@ -54,7 +60,7 @@ def decode_content(content: UncheckedJson, path: str) -> tuple[Part, ...]:
 
 
 def decode_part(block: UncheckedJson, path: str = "") -> Part:
-    """One block; a block of an unknown type is carried verbatim."""
+    """Return the part of a block; a block of an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content block", block)
     kind = block.get("type")
@@ -67,7 +73,11 @@ def decode_part(block: UncheckedJson, path: str = "") -> Part:
 
 
 def _loaded_tools(block: Block) -> tuple[str, ...]:
-    """The deferred tools that a search has found, or that a result of the caller refers to."""
+    """
+    Return the deferred tools that a block makes available.
+
+    A search of the API lists them; a search that the caller runs returns one reference for each.
+    """
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return (name,)
@@ -78,7 +88,7 @@ def _loaded_tools(block: Block) -> tuple[str, ...]:
 
 
 def read_part(block: UncheckedJson) -> Part:
-    """One block of a response; a block that does not fit its type is carried verbatim."""
+    """Return the part of a block of a response; a malformed block is carried verbatim."""
     try:
         return decode_part(block)
     except DecodeError:
@@ -87,7 +97,7 @@ def read_part(block: UncheckedJson) -> Part:
 
 def _decode_text(fields: Fields) -> Part:
     text, unread = fields.need("text"), fields.left
-    # The mark on blank text: the API accepts from the model's messages only what it wrote itself.
+    # A key in `extra` marks blank text as the model's own, see `decode_content`.
     if not unread:
         return Text(text=text, extra={NAME: {}} if text.isspace() else {})
     citations = decode_citations(unread["citations"]) if "citations" in unread else ()
@@ -95,6 +105,7 @@ def _decode_text(fields: Fields) -> Part:
 
 
 def _decode_thinking(fields: Fields) -> Part:
+    # With `display: "omitted"` the text is empty and the signature is all that there is to return.
     text = fields.text("thinking") or ""
     return Thinking(text=text, signature=fields.text("signature"), extra={NAME: fields.left})
 
@@ -119,6 +130,7 @@ def _decode_tool_result(fields: Fields) -> Part:
         content = ()
     elif not isinstance(content, str):
         content = decode_content(content, fields.at("content"))
+    # An explicit `false` stays unread, so that it is written again.
     is_error = fields.left.get("is_error") is True and fields.take("is_error")
     return ToolResult(
         tool_call_id=call_id, content=content, is_error=is_error, extra=extra_for(fields.left)
@@ -140,7 +152,11 @@ def _decode_document(fields: Fields) -> Part | None:
 
 
 def _decode_source(fields: Fields) -> dict[str, Any] | None:
-    """The part's fields for a source; None if they could not be encoded to the same source."""
+    """
+    Return the fields of the part that has a source; None if the part could not be written back.
+
+    So a source with unknown fields, or with base64 in an unusual form, is carried verbatim.
+    """
     match fields.object("source"):
         case {"type": "url", "url": str(url), **rest} if not rest:
             return {"url": url}
@@ -169,22 +185,42 @@ _DECODERS: dict[str, Callable[[Fields], Part | None]] = {
 
 
 def encode_part(part: Part, warnings: WarningList) -> Block | None:
-    """The block for a part; None, and a warning, if there is none."""
-    return ENCODERS[type(part)](part, warnings)
+    """Return the block of a part; None, with a warning, if the API has none for it."""
+    match part:
+        case Text():
+            return _encode_text(part)
+        case ToolCall():
+            return _encode_tool_use(part)
+        case ToolResult():
+            return _encode_tool_result(part, warnings)
+        case Thinking():
+            return _encode_thinking(part, warnings)
+        case Image() | Document():
+            return _encode_media(part, warnings)
+        case Refusal():
+            warnings.add_here("refusal_as_text")
+            return {"type": "text", "text": part.text}
+        case Opaque():
+            return _encode_opaque(part, warnings)
+        case Audio():
+            warnings.media_dropped(part.kind, "audio input")
+            return None
+    assert_never(part)
 
 
-def _encode_text(part: Text, _: WarningList) -> Block:
-    block = {"type": "text", "text": part.text}
+def _encode_text(part: Text) -> Block:
+    block: Block = {"type": "text", "text": part.text}
     return restore(block, part, NAME) if part.extra else block
 
 
-def _encode_refusal(part: Refusal, warnings: WarningList) -> Block:
-    warnings.add_here("refusal_as_text")
-    return {"type": "text", "text": part.text}
-
-
-def _encode_tool_use(call: ToolCall, _: WarningList) -> Block:
-    block = {"type": "tool_use", "id": call.id, "name": call.name, "input": input_object(call)}
+def _encode_tool_use(call: ToolCall) -> Block:
+    # Unlike the argument text of other APIs, `input` is an object.
+    block: Block = {
+        "type": "tool_use",
+        "id": call.id,
+        "name": call.name,
+        "input": input_object(call),
+    }
     return restore(block, call, NAME) if call.extra else block
 
 
@@ -194,7 +230,7 @@ def _encode_tool_result(result: ToolResult, warnings: WarningList) -> Block:
     if isinstance(content, str):
         block["content"] = content
     elif not isinstance(content, tuple):
-        block["content"] = dump_text(content)
+        block["content"] = dump_text(content)  # the API takes text or blocks, not any JSON
     elif content:
         encode = partial(encode_part, warnings=warnings)
         block["content"] = encode_result_parts(content, encode, warnings)
@@ -204,22 +240,27 @@ def _encode_tool_result(result: ToolResult, warnings: WarningList) -> Block:
 
 
 def _encode_thinking(part: Thinking, warnings: WarningList) -> Block | None:
-    """Only this API's own thinking is sent: the API checks the signature."""
+    """Return the block of this API's own thinking: the API checks the signature."""
     if not is_native(part):
         reason = f"{warnings.target} accepts only its own thinking"
         warnings.add_here("foreign_thinking_dropped", reason=reason)
         return None
     if part.redacted:
         return restore({"type": "redacted_thinking", "data": part.data}, part, NAME)
-    block = {"type": "thinking", "thinking": part.text}
+    block: Block = {"type": "thinking", "thinking": part.text}
     if part.signature is not None:
         block["signature"] = part.signature
     return restore(block, part, NAME)
 
 
 def show_text(part: Text) -> Block:
-    """The text of any model, with its citations, as a block of a response."""
-    block = _encode_text(part, WarningList())
+    """
+    Return the text of any model, with its citations, as a block of a response.
+
+    A request must not have citations: the API refuses them in messages of the user, and takes in
+    messages of the assistant only its own, which are in `extra`.
+    """
+    block = _encode_text(part)
     if part.citations:
         block["citations"] = citations_of(part)
     return block
@@ -227,9 +268,9 @@ def show_text(part: Text) -> Block:
 
 def show_thinking(part: Thinking) -> Block | None:
     """
-    The thinking of any model, as a block of a response.
+    Return the thinking of any model as a block of a response.
 
-    Clients require a signature; the thinking of another model gets an empty one.
+    Clients require a signature (`ThinkingBlock`); the thinking of another model gets an empty one.
     """
     if is_native(part):
         return _encode_thinking(part, WarningList())
@@ -239,7 +280,7 @@ def show_thinking(part: Thinking) -> Block | None:
 
 
 def is_native(part: Thinking) -> bool:
-    """Whether it is this API's thinking; without any `extra`, a signature counts as proof."""
+    """Return whether the thinking is this API's own; a signature without `extra` is proof."""
     return NAME in part.extra or (not part.extra and bool(part.signature or part.redacted))
 
 
@@ -251,7 +292,7 @@ def _encode_media(part: Image | Document, warnings: WarningList) -> Block | None
     if isinstance(part, Document) and part.file_name is not None:
         block["title"] = part.file_name
     if isinstance(part, Image) and part.detail not in (None, "auto"):
-        warnings.add_here("detail_dropped")
+        warnings.add_here("detail_dropped")  # `ImageBlockParam` has no such setting
     return restore(block, part, NAME)
 
 
@@ -272,6 +313,7 @@ def _encode_source(part: Image | Document, warnings: WarningList) -> Block | Non
     if data is None:
         warnings.media_dropped(part.kind, f"{part.kind} without a source")
         return None
+    # `Base64PDFSource` has only the media type of PDF files; text files have a source of their own.
     default = "image/png" if isinstance(part, Image) else "application/pdf"
     media_type = media_type or media_type_for(data, getattr(part, "file_name", None), default)
     if isinstance(part, Image) or not is_text_type(media_type):
@@ -284,19 +326,15 @@ def _encode_source(part: Image | Document, warnings: WarningList) -> Block | Non
 
 
 def _is_text_url(url: str, media_type: str | None) -> bool:
-    """Whether a URL is of a text file; the API fetches only images and PDF files."""
+    """Return whether a URL is of a text file: the API fetches only images and PDF files."""
     return is_text_type(media_type or media_type_for(b"", url.partition("?")[0]))
 
 
 def _encode_text_source(text: str, media_type: str | None, warnings: WarningList) -> Block:
-    """The source of a text document, which has one media type in this API."""
+    """Return the source of a text document; `PlainTextSource` has only one media type."""
     if media_type not in (None, _PLAIN):
         warnings.add_here("document_as_plain_text", media_type=media_type)
     return {"type": "text", "media_type": _PLAIN, "data": text}
-
-
-def _encode_audio(part: Audio, warnings: WarningList) -> None:
-    warnings.media_dropped(part.kind, "audio input")
 
 
 def _encode_opaque(part: Opaque, warnings: WarningList) -> Block | None:
@@ -306,15 +344,54 @@ def _encode_opaque(part: Opaque, warnings: WarningList) -> Block | None:
     return None
 
 
-ENCODERS: Mapping[type, Callable[[Any, WarningList], Block | None]] = {
-    Text: _encode_text,
-    ToolCall: _encode_tool_use,
-    ToolResult: _encode_tool_result,
-    Thinking: _encode_thinking,
-    Image: _encode_media,
-    Document: _encode_media,
-    Refusal: _encode_refusal,
-    Opaque: _encode_opaque,
-    Audio: _encode_audio,
-}
-"""The encoder of each kind of part."""
+# Citations.
+
+
+def decode_citations(items: Json) -> tuple[Citation, ...]:
+    """Return the citations of a block: the API splits a text so that each is for a whole block."""
+    if not isinstance(items, list):
+        return ()
+    return tuple(_decode_citation(item) for item in items if isinstance(item, dict))
+
+
+def citations_of(part: Text) -> list[Json]:
+    """Return the API's own citations, or those of another dialect in the form of the API."""
+    own = extra_of(part, NAME).get(_CITATIONS)
+    if isinstance(own, list) and decode_citations(own) == part.citations:
+        return own
+    return [_encode_citation(each) for each in part.citations]
+
+
+def _decode_citation(item: dict[str, Json]) -> Citation:
+    index = item.get("document_index")
+    # Five types: of a page of the web, of a search result (`source`), and of a document by its
+    # characters, pages or blocks (`document_index`, `document_title`).
+    return Citation(
+        url=text_or_none(item.get("url", item.get("source"))),
+        file_id=text_or_none(item.get("file_id")),
+        document=index if type(index) is int else None,
+        title=text_or_none(item.get("title", item.get("document_title"))),
+        quote=text_or_none(item.get("cited_text")),
+    )
+
+
+def _encode_citation(citation: Citation) -> dict[str, Json]:
+    # Clients check the fields of a type, so required ones that we do not know have empty values.
+    quote = citation.quote or ""
+    if citation.url is not None:
+        return {
+            "type": "web_search_result_location",
+            "url": citation.url,
+            "title": citation.title,
+            "cited_text": quote,
+            "encrypted_index": "",
+        }
+    return {
+        "type": "char_location",
+        "document_index": citation.document or 0,
+        "document_title": citation.title,
+        "file_id": citation.file_id,
+        "cited_text": quote,
+        "start_char_index": 0,
+        "end_char_index": len(quote),
+    }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from interlingua.dialects.anthropic_messages.citations import decode_citations
-from interlingua.dialects.anthropic_messages.content import read_part
+from interlingua.dialects.anthropic_messages.content import decode_citations, read_part
 from interlingua.dialects.anthropic_messages.errors import read_error
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.dialects.anthropic_messages.response import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.dialects.anthropic_messages.citations import citations_of
-from interlingua.dialects.anthropic_messages.content import is_native
+from interlingua.dialects.anthropic_messages.content import citations_of, is_native
 from interlingua.dialects.anthropic_messages.errors import error_body
 from interlingua.dialects.anthropic_messages.facts import NAME
 from interlingua.dialects.anthropic_messages.response import (

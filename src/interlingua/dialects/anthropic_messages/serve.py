@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
-from interlingua.dialects.anthropic_messages.hosted import hosted_parts
+from interlingua.dialects.anthropic_messages.tools import hosted_parts
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ProviderEvent
