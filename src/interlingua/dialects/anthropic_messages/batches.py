@@ -1,14 +1,17 @@
-"""`/v1/messages/batches`: both sides. The requests are in the call, the results are a file."""
+"""
+`/v1/messages/batches`: both sides. The requests are in the call, the results are a file.
+
+https://platform.claude.com/docs/en/build-with-claude/batch-processing
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.facts import PATH as MESSAGES
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.modalities.batch import (
@@ -49,6 +52,7 @@ _COUNTS = {
     "canceled": "cancelled",
     "expired": "expired",
 }
+# `ended` is the third: `_state` says what it means.
 _STATES: dict[str, BatchState] = {"in_progress": "in_progress", "canceling": "cancelling"}
 _PAGE = 20
 _MAX_PAGE = 1000
@@ -73,9 +77,9 @@ _REQUESTS = ItemFormat(
     wrap=_wrap,
     separator=b",",
     endpoint="/messages",
-    max_items=100_000,
+    max_items=100_000,  # «100,000 requests or 256 MB in size, whichever is reached first»
     max_bytes=256 * MEGABYTE,
-    id_pattern="[a-zA-Z0-9_-]{1,64}",
+    id_pattern="[a-zA-Z0-9_-]{1,64}",  # of `custom_id`
 )
 
 
@@ -100,7 +104,7 @@ def read_batch(value: UncheckedJson) -> Batch:
     status = fields.need("processing_status")
     figures = fields.object("request_counts") or {}
     counts = {field: count(figures.get(name)) for name, field in _COUNTS.items()}
-    total = sum(count(figure) or 0 for figure in figures.values())
+    total = sum(count(figure) or 0 for figure in figures.values())  # the API has no total
     output = fields.text("results_url")
     return Batch(
         id=fields.need("id"),
@@ -130,7 +134,7 @@ def read_reply(value: UncheckedJson, _index: int) -> BatchReply:
     fields = Fields(value, strict=False)
     item_id, result = fields.need("custom_id"), fields.fields("result")
     if result is None:
-        raise DecodeError("the line has no result")
+        raise DecodeError("The line has no result.")
     match result.need("type"):
         case "succeeded":
             return BatchReply(id=item_id, body=result.take("message"), raw=value)
@@ -156,6 +160,7 @@ def _read_failure(item_id: str, body: UncheckedJson, raw: UncheckedJson) -> Batc
     )
 
 
+# https://platform.claude.com/docs/en/api/errors
 _STATUS_OF = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -203,21 +208,21 @@ OPERATIONS: Mapping[str, Operation] = by_name(
 # Server side.
 
 
-def write_batch(served: ServedBatch) -> dict[str, Any]:
+def write_batch(served: ServedBatch) -> dict[str, Json]:
     """A batch as the provider describes it."""
     batch = served.batch
     counts = {name: getattr(batch.counts, field) or 0 for name, field in _COUNTS.items()}
     total = batch.counts.total or 0
     has_ended = batch.state in ENDED
     status = batch.raw_state or ("ended" if has_ended else _STATUSES.get(batch.state))
-    described: dict[str, Any] = {
+    described: dict[str, Json] = {
         "id": batch.id,
         "type": "message_batch",
         "processing_status": status or "in_progress",
         "request_counts": {"processing": total - sum(counts.values()), **counts},
         "results_url": batch.outputs[0] if batch.outputs else None,
     }
-    if NAME not in batch.extra:
+    if NAME not in batch.extra:  # a batch that was read has these fields in `extra`
         is_cancelled = batch.state in ("cancelling", "cancelled")
         described |= {
             "created_at": _time(batch.created_at),
@@ -237,10 +242,10 @@ def _time(seconds: float | None) -> str | None:
     return None if seconds is None else time_text(seconds)
 
 
-def write_reply(reply: BatchReply) -> dict[str, Any]:
+def write_reply(reply: BatchReply) -> dict[str, Json]:
     """A line of the results."""
     if reply.error is not None:
-        result: dict[str, Any] = {"type": "expired" if is_expired(reply) else "canceled"}
+        result: dict[str, Json] = {"type": "expired" if is_expired(reply) else "canceled"}
     elif reply.status < 300:
         result = {"type": "succeeded", "message": reply.body}
     else:
@@ -252,7 +257,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
     with request_errors():
         rows = Fields(call.body).array("requests")
         if not rows:
-            raise DecodeError("requests: Field required")
+            raise DecodeError("`requests` is required: a list of at least one request.")
         calls = tuple(_read_item(row, index, call.headers) for index, row in enumerate(rows))
     return BatchSubmission(owner=NAME, id_prefix="msgbatch_", calls=calls)
 
@@ -261,7 +266,7 @@ def _read_item(row: UncheckedJson, index: int, headers: Mapping[str, str]) -> tu
     fields = Fields(row, f"requests.{index}")
     body = fields.object("params")
     if body is None:
-        raise DecodeError(f"requests.{index}.params: Field required")
+        raise DecodeError(f"`requests.{index}.params` is required.")
     return fields.need("custom_id"), WireCall(path=MESSAGES, body=body, headers=headers)
 
 

@@ -1,4 +1,8 @@
-"""Stream frames -> events."""
+"""
+Stream frames -> events.
+
+https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,12 @@ _DELTA_TEXTS = {
 
 
 class _WholeBlock:
-    """A block that becomes a part only when it is complete."""
+    """
+    A block that becomes a part only when it is complete.
+
+    Seen in recordings: results of server tools and redacted thinking arrive whole in their start;
+    the input of `server_tool_use` follows in deltas.
+    """
 
     __slots__ = ("block", "pieces")
 
@@ -40,6 +49,7 @@ class _WholeBlock:
         self.pieces: list[str] = []
 
     def part(self) -> Part:
+        """Return the part of the complete block."""
         if not self.pieces:
             return read_part(self.block)
         text = "".join(self.pieces)
@@ -48,6 +58,8 @@ class _WholeBlock:
 
 
 class Decoder:
+    """Blocks are found by their index: a proxy may send the deltas of several in turns."""
+
     def __init__(self) -> None:
         self._blocks: dict[int | None, Segment | _WholeBlock] = {}
         self._inputs: dict[int | None, str] = {}  # of calls whose start has all the arguments
@@ -62,19 +74,21 @@ class Decoder:
         data = None if self._ended else read_frame(frame)
         if data is None:
             return []
-        kind = data.get("type") or frame.event
+        kind = data.get("type") or frame.event  # the API sends both, some servers only one
         if kind == "content_block_delta":  # first, because most frames are deltas
             return self._delta(data)
         handler = self._HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return handler(self, data)
+        # Unknown events are passed on. A version may «add new variants to enum-like output values
+        # (for example, streaming event types)»: https://platform.claude.com/docs/en/api/versioning
         if is_bare_error(data):
             return self._error(data)
         return [ProviderEvent(dialect=NAME, name=str(kind), data=data)]
 
     def finish(self) -> list[StreamEvent]:
         if not self._ended:
-            raise StreamError("the stream ended before message_stop")
+            raise StreamError("The stream ended before message_stop.")
         return []
 
     def _message_start(self, data: dict[str, Json]) -> list[StreamEvent]:
@@ -102,14 +116,14 @@ class Decoder:
         events = self._message_start({})
         block = data.get("content_block")
         if not isinstance(block, dict):
-            raise StreamError("content_block_start without a content_block")
+            raise StreamError("A content_block_start event has no content_block.")
         segment = self._blocks[_index(data)] = _open(block, self._next)
         if isinstance(segment, _WholeBlock):
             return events
         self._next += 1
         events.append(segment.start())
         if isinstance(segment, ToolCallSegment):
-            if block.get("input"):
+            if block.get("input"):  # the API starts with `{}`, some servers with all of it
                 self._inputs[_index(data)] = dump_text(block["input"])
             return events
         first = text_of(block.get("text" if isinstance(segment, TextSegment) else "thinking"))
@@ -122,16 +136,18 @@ class Decoder:
         index = data.get("index")
         segment = self._blocks.get(index if isinstance(index, int) else None)
         if not isinstance(delta, dict):
-            raise StreamError("content_block_delta without a delta")
+            raise StreamError("A content_block_delta event has no delta.")
         if segment is None:
-            raise StreamError(f"content_block_delta for block {index!r}, which is not open")
+            raise StreamError(
+                f"A content_block_delta event is for block {index!r}, which is not open."
+            )
         kind = delta.get("type")
         field = _DELTA_TEXTS.get(kind) if isinstance(kind, str) else None
         if field is None:
             return self._other_delta(segment, data, delta)
         text = delta.get(field)
         if not isinstance(text, str):
-            raise StreamError(f"{kind} without its {field}")
+            raise StreamError(f"A delta of the type {kind} has no {field}.")
         if isinstance(segment, _WholeBlock):
             segment.pieces.append(text)
             return []
@@ -146,10 +162,11 @@ class Decoder:
             segment.signature = (segment.signature or "") + text_of(delta.get("signature"))
         elif kind == "citations_delta" and isinstance(segment, TextSegment):
             extra = segment.extra.get(NAME, {})
+            # one delta for each citation, all after the text
             citations = [*(extra.get("citations") or ()), delta.get("citation")]
             segment.extra = {NAME: {**extra, "citations": citations}}
             segment.citations = decode_citations(citations)
-        elif isinstance(segment, _WholeBlock):
+        elif isinstance(segment, _WholeBlock):  # such as `compaction_delta` with its `content`
             segment.block = {**segment.block, **_without(delta, "type")}
         else:
             return [ProviderEvent(dialect=NAME, name="content_block_delta", data=data)]
@@ -166,7 +183,7 @@ class Decoder:
             return [ProviderEvent(dialect=NAME, part=segment.part(), index=self._next - 1)]
         if type(segment) is TextSegment and segment.pieces and not segment.extra:
             if all(map(str.isspace, segment.pieces)):
-                segment.extra = {NAME: {}}  # as in `decode_part`
+                segment.extra = {NAME: {}}  # see `decode_content`
         elif index in self._inputs and not segment.pieces:
             return [segment.delta(self._inputs[index]), segment.end()]
         return [segment.end()]
@@ -189,6 +206,7 @@ class Decoder:
     def _message_stop(self, _: dict[str, Json]) -> list[StreamEvent]:
         events = self._message_start({})
         self._ended = True
+        # Seen in recordings: one stream of 363 has a block without its content_block_stop.
         for index in list(self._blocks):
             events += self._end(index)
         finish = Finish(
@@ -203,6 +221,7 @@ class Decoder:
         return []
 
     def _error(self, data: dict[str, Json]) -> list[StreamEvent]:
+        # The status was 200: only the type of the error, such as overloaded_error, tells its class.
         raise read_error(None, {}, data)
 
     _HANDLERS: ClassVar[dict[str, Callable[[Decoder, dict[str, Json]], list[StreamEvent]]]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from interlingua.dialects.anthropic_messages.content import citations_of, is_native
 from interlingua.dialects.anthropic_messages.errors import error_body
 from interlingua.dialects.anthropic_messages.facts import NAME
@@ -10,7 +12,7 @@ from interlingua.dialects.anthropic_messages.response import (
     encode_stop_reason,
     encode_usage,
 )
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
@@ -19,7 +21,9 @@ from interlingua.spec.events import (
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
+    StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -27,6 +31,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.request import Request
 from interlingua.streams.declared_calls import declared_encoder
@@ -35,6 +40,7 @@ from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText
 
+# `MessageDelta` has them beside `stop_reason`; the other fields are beside `delta`.
 _DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
 
 
@@ -44,9 +50,7 @@ class Encoder(SequentialEncoder):
     def __init__(self) -> None:
         super().__init__()
         self._next = 0
-        self._thinking: dict[str, UncheckedJson] | None = (
-            None  # a block that is sent with its first text
-        )
+        self._thinking: dict[str, Json] | None = None  # a block that waits for its first text
         self._arguments = ArgumentText()
         self._native = False
 
@@ -55,8 +59,7 @@ class Encoder(SequentialEncoder):
             case TextDelta():
                 return [self._delta("text_delta", text=event.delta)]
             case ToolCallDelta():
-                text = self._arguments.feed(event.delta)
-                return self._input(text) if text or self._native else []
+                return self._input_delta(event.delta)
             case ReasoningDelta():
                 return self._thinking_delta(event.delta)
             case TextStart() | ReasoningStart() | ToolCallStart():
@@ -67,18 +70,19 @@ class Encoder(SequentialEncoder):
                 return self._provider_event(event)
             case StreamStart():
                 return [self._message_start(event)]
-            case ErrorEvent():
-                return [json_frame(error_body(event.error), "error")]
-            case Finish():
+            case Finish() | ErrorEvent():
                 return self._finish(event)
-        return []
+            case ToolResultEvent() | StepFinish() | StreamRestart():
+                return []  # events of runs and retries, which the API does not have
+        assert_never(event)
 
     def _message_start(self, event: StreamStart) -> Frame:
         self._native = NAME in event.extra
-        usage = {"input_tokens": 0, "output_tokens": 0}
+        # Clients read the figures of the input here, and require both fields.
+        usage: dict[str, Json] = {"input_tokens": 0, "output_tokens": 0}
         if event.usage is not None:
             usage = encode_usage(event.usage, native=self._native)
-        message = {
+        message: dict[str, Json] = {
             "id": event.id,
             "type": "message",
             "role": "assistant",
@@ -101,18 +105,23 @@ class Encoder(SequentialEncoder):
             self._arguments = ArgumentText(wrap=not self._native, is_free=is_free)
         return [self._start(block)]
 
-    def _start(self, block: UncheckedJson) -> Frame:
+    def _start(self, block: dict[str, Json]) -> Frame:
         self._next += 1
         return _frame(
             {"type": "content_block_start", "index": self._next - 1, "content_block": block}
         )
 
-    def _delta(self, kind: str, **fields: UncheckedJson) -> Frame:
+    def _delta(self, kind: str, **fields: Json) -> Frame:
         delta = {"type": kind, **fields}
         return _frame({"type": "content_block_delta", "index": self._next - 1, "delta": delta})
 
-    def _input(self, text: str) -> list[Frame]:
-        return [self._delta("input_json_delta", partial_json=text)]
+    def _input_delta(self, delta: str) -> list[Frame]:
+        text = self._arguments.feed(delta)
+        # Recorded: the API sends an empty delta for a call without arguments.
+        return [self._input(text)] if text or self._native else []
+
+    def _input(self, text: str) -> Frame:
+        return self._delta("input_json_delta", partial_json=text)
 
     def _thinking_delta(self, text: str) -> list[Frame]:
         if not text and self._thinking is not None:
@@ -133,10 +142,10 @@ class Encoder(SequentialEncoder):
             frames += [self._delta("citations_delta", citation=item) for item in items]
         elif isinstance(event, ToolCallEnd):
             text = self._arguments.end(event.tool_call)
-            frames += self._input(text) if text else []
+            frames += [self._input(text)] if text else []
         elif is_native(event.part):
             frames += self._start_thinking()
-            if event.part.signature is not None:
+            if event.part.signature is not None:  # the last delta of a block of thinking
                 frames.append(self._delta("signature_delta", signature=event.part.signature))
         elif self._thinking is not None:
             self._thinking = None
@@ -144,19 +153,21 @@ class Encoder(SequentialEncoder):
         return [*frames, self._stop()]
 
     def _provider_event(self, event: ProviderEvent) -> list[Frame]:
-        if event.part is not None:
+        if event.part is not None:  # sent whole, as the API sends results of its own tools
             block = encode_answer_part(event.part, native=self._native)
             return [] if block is None else [self._start(block), self._stop()]
         if event.dialect == NAME and event.name is not None:
             return [json_frame(event.data, event.name)]
         return []
 
-    def _finish(self, event: Finish) -> list[Frame]:
+    def _finish(self, event: Finish | ErrorEvent) -> list[Frame]:
+        if isinstance(event, ErrorEvent):
+            return [json_frame(error_body(event.error), "error")]
         native = self._native or NAME in event.extra
         stop = encode_stop_reason(event.finish_reason, native=native)
         extra = dict(extra_of(event, NAME))
         delta = {name: extra.pop(name) for name in _DELTA_FIELDS if name in extra}
-        data = {
+        data: dict[str, Json] = {
             "type": "message_delta",
             "delta": {"stop_reason": stop, "stop_sequence": None, **delta},
             "usage": encode_usage(event.usage, native=native),
@@ -165,7 +176,7 @@ class Encoder(SequentialEncoder):
         return [_frame(data), _frame({"type": "message_stop"})]
 
 
-def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, UncheckedJson]:
+def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Json]:
     extra = dict(extra_of(event, NAME))
     if isinstance(event, TextStart):
         if extra.get("citations"):
@@ -176,8 +187,8 @@ def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Unc
     return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **extra}
 
 
-def _frame(data: dict[str, UncheckedJson]) -> Frame:
-    return json_frame(data, data["type"])
+def _frame(data: dict[str, Json]) -> Frame:
+    return json_frame(data, str(data["type"]))  # clients may read either
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:

@@ -1,10 +1,14 @@
-"""ProviderError <-> error body."""
+"""
+ProviderError <-> error body.
+
+https://platform.claude.com/docs/en/api/errors
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -28,12 +32,14 @@ from interlingua.wire.classify import (
     status_of,
 )
 
+# The API has no code for an overflow: clients look for the words.
 _TOO_LONG = "prompt is too long: {used} tokens > {limit} maximum"
 _TYPES: tuple[tuple[type[SDKError], str], ...] = (
     (AuthenticationError, "authentication_error"),
     (AccessDeniedError, "permission_error"),
     (NotFoundError, "not_found_error"),
     (QuotaExceededError, "billing_error"),
+    # A spent budget is not a rate limit: agents would wait and try again.
     (BudgetExceededError, "billing_error"),
     (RateLimitError, "rate_limit_error"),
     (RequestTimeoutError, "timeout_error"),
@@ -60,14 +66,14 @@ def read_error(
     return make_error(status, headers, fault, raw=value, text=text, request_id=request_id)
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body for this error."""
     return status_of(error), retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, UncheckedJson]:
+def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error event."""
-    body: dict[str, UncheckedJson] = {
+    body: dict[str, Json] = {
         "type": "error",
         "error": {"type": _type_of(error), "message": _message(error)},
     }
@@ -90,5 +96,5 @@ def _type_of(error: Exception) -> str:
             return name
     status = status_of(error)
     if isinstance(error, ServerError) or status >= 500:
-        return "overloaded_error" if status == 529 else "api_error"
+        return "overloaded_error" if status == 529 else "api_error"  # 529 is this API's own
     return "invalid_request_error"

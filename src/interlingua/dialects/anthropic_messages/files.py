@@ -1,15 +1,18 @@
-"""`/v1/files`: both sides."""
+"""
+`/v1/files`: both sides.
+
+https://platform.claude.com/docs/en/build-with-claude/files
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION_HEADER
 from interlingua.prepare.options import form_with_options
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.modalities.files import (
@@ -38,7 +41,8 @@ from interlingua.wire.resources import by_name, decode_list, decode_one, serve, 
 
 PATH = "/v1/files"
 _MAX_PAGE = 1000
-_LEAST_EXPIRY, _MOST_EXPIRY = 3600, 7_776_000  # seconds: an hour, ninety days
+# Seconds: an hour, ninety days (`FileUploadParams.expires_in_seconds`).
+_LEAST_EXPIRY, _MOST_EXPIRY = 3600, 7_776_000
 
 
 # The client side.
@@ -54,8 +58,8 @@ def _encode_upload(value: UploadInput, profile: Profile) -> WireCall:
     if seconds is not None:
         if not _LEAST_EXPIRY <= seconds <= _MOST_EXPIRY:
             raise ConfigurationError(
-                f"expires_after must be between {_LEAST_EXPIRY} and {_MOST_EXPIRY} seconds here, "
-                f"not {seconds:g}."
+                f"`expires_after` must be between {_LEAST_EXPIRY} and {_MOST_EXPIRY} seconds at "
+                f"this provider, not {seconds:g}."
             )
         # Before the file, so that a server can check it before it reads the file.
         form = (FormPart(name="expires_in_seconds", content=str(round(seconds))), *form)
@@ -64,7 +68,7 @@ def _encode_upload(value: UploadInput, profile: Profile) -> WireCall:
 
 
 def _no_purpose(value: UploadInput | ListFilesInput) -> tuple[Warning, ...]:
-    if value.purpose is None:
+    if value.purpose is None:  # which `FileUploadParams` does not have
         return ()
     fields = {"target": NAME, "setting": "purpose", "when": ""}
     return (make_warning("setting_dropped", path="purpose", **fields),)
@@ -91,7 +95,7 @@ def _next_page(call: WireCall, headers: Mapping[str, str], body: bytes) -> WireC
     return page_after_last("after_id")(call, headers, body)
 
 
-def read_file(value: Json) -> StoredFile:
+def read_file(value: UncheckedJson) -> StoredFile:
     """A file as the provider describes it."""
     fields = Fields(value, strict=False)
     fields.take("type")
@@ -123,15 +127,16 @@ OPERATIONS: Mapping[str, Operation] = by_name(
 # The server side.
 
 
-def write_file(file: StoredFile) -> dict[str, Any]:
+def write_file(file: StoredFile) -> dict[str, Json]:
     """A file as the provider describes it."""
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "type": "file",
         "id": file.id,
         "filename": file.file_name or "unnamed",
         "mime_type": file.media_type or "application/octet-stream",
         "size_bytes": file.size or 0,
     }
+    # A time in `extra` is the provider's own text, which may have more digits than ours.
     known = file.extra.get(NAME, {})
     for name, seconds in (("created_at", file.created_at), ("expires_at", file.expires_at)):
         if name not in known and seconds is not None:
@@ -147,7 +152,7 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
     if seconds and not (
         seconds.isdecimal() and len(seconds) < 9 and _LEAST_EXPIRY <= int(seconds) <= _MOST_EXPIRY
     ):
-        message = f"expires_in_seconds: must be between {_LEAST_EXPIRY} and {_MOST_EXPIRY}"
+        message = f"`expires_in_seconds` must be between {_LEAST_EXPIRY} and {_MOST_EXPIRY}."
         raise InvalidRequestError(message, status_code=400)
     return UploadInput(
         content=file.content if isinstance(file.content, bytes) else b"",
@@ -190,6 +195,6 @@ SERVED = (
         read_list=_served_list,
         write_list=_write_list,
         write_deleted=_write_deleted,
-        only_generated=True,
+        only_generated=True,  # an uploaded file cannot be downloaded again
     ),
 )

@@ -15,6 +15,7 @@ from interlingua.spec.request import Request
 from interlingua.wire.models import ModelFields, read_models
 from interlingua.wire.operations import counted_request, page_after_last, read_count
 
+# `ModelInfo` has the first name of each; the others are those of compatible servers.
 _FIELDS = ModelFields(
     name=("display_name", "name"),
     context_window=("max_input_tokens", "context_length", "context_window"),

@@ -11,7 +11,7 @@ from interlingua.dialects.anthropic_messages.content import (
     show_thinking,
 )
 from interlingua.dialects.anthropic_messages.facts import NAME
-from interlingua.spec.content import MEDIA_TYPES, Part, Text, Thinking, UncheckedJson
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -30,6 +30,7 @@ from interlingua.wire.fields import (
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.usage import note_negative, own_cost
 
+# https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -37,8 +38,8 @@ _REASONS: dict[str, Reason] = {
     "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "refusal": "content_filter",
-    "pause_turn": "other",
-    "compaction": "other",
+    "pause_turn": "other",  # `Facts.paused` continues it
+    "compaction": "other",  # a beta: the answer is only a summary of the conversation
 }
 _STOP_REASONS: dict[Reason, str] = {  # `end_turn` for the others
     "length": "max_tokens",
@@ -55,6 +56,7 @@ Served tiers with rates of their own. The priority tier is paid by a commitment 
 
 https://platform.claude.com/docs/en/api/service-tiers
 """
+# Not in `extra`, so that the usual answer has none.
 _CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
@@ -86,7 +88,7 @@ def decode_response(
     )
 
 
-def encode_response(response: Response, request: Request | None = None) -> UncheckedJson:
+def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
@@ -98,7 +100,7 @@ def encode_response(response: Response, request: Request | None = None) -> Unche
     response = declared_response(response, request)
     native = NAME in response.extra
     content = (encode_answer_part(part, native=native) for part in response.message.content)
-    body: dict[str, UncheckedJson] = {
+    body: dict[str, Json] = {
         "id": response.id,
         "type": "message",
         "role": "assistant",
@@ -111,7 +113,7 @@ def encode_response(response: Response, request: Request | None = None) -> Unche
     return body
 
 
-def encode_answer_part(part: Part, *, native: bool) -> dict[str, UncheckedJson] | None:
+def encode_answer_part(part: Part, *, native: bool) -> dict[str, Json] | None:
     """The block for a part of a response; None if there is none, as for another model's media."""
     if isinstance(part, Thinking):
         return show_thinking(part)
@@ -136,7 +138,12 @@ def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
 
 
 def decode_usage(wire: UncheckedJson) -> Usage:
-    """The API's `input_tokens` excludes cached tokens; ours includes them."""
+    """
+    Return the usage; the API's `input_tokens` excludes cached tokens, ours includes them.
+
+    «Total input tokens in a request is the summation of `input_tokens`,
+    `cache_creation_input_tokens`, and `cache_read_input_tokens`» (`Message.usage`).
+    """
     if not isinstance(wire, dict):
         return Usage()
     input_tokens, output, read, written = counts(
@@ -145,12 +152,14 @@ def decode_usage(wire: UncheckedJson) -> Usage:
     details = wire.get("output_tokens_details")
     thinking = count(details.get("thinking_tokens")) if isinstance(details, dict) else None
     if thinking is not None and thinking > (output or 0):
-        output = (output or 0) + thinking  # then it is counted beside the output
+        # `output_tokens` includes thinking; with more thinking than output, it does not.
+        output = (output or 0) + thinking
     creation, tier = wire.get(_CREATION), wire.get("service_tier")
     tools = wire.get("server_tool_use")
     searches = count(tools.get("web_search_requests")) if isinstance(tools, dict) else None
     hourly = count(creation.get(_HOUR)) if isinstance(creation, dict) else None
     if isinstance(tier, str):
+        # https://platform.claude.com/docs/en/build-with-claude/fast-mode has prices of its own
         tier = "fast" if wire.get("speed") == "fast" else _SERVED.get(tier)
     return Usage(
         input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
@@ -177,12 +186,12 @@ def usage_notes(wire: UncheckedJson) -> tuple[Warning, ...]:
     return tuple(notes.warnings)
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The provider's own figures if they still match, else figures made from ours."""
     if native and usage.raw is not None and decode_usage(usage.raw) == usage:
         return usage.raw  # type: ignore[no-any-return]
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
-    wire: dict[str, UncheckedJson] = {
+    wire: dict[str, Json] = {
         "input_tokens": max(0, usage.input_tokens - (read or 0) - (written or 0)),
         "output_tokens": usage.output_tokens,
     }
@@ -198,7 +207,7 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
     return wire
 
 
-def take_constants(fields: dict[str, UncheckedJson]) -> None:
+def take_constants(fields: dict[str, Json]) -> None:
     """Removes the fields that have their usual value: encoding adds them again."""
     for name, value in _CONSTANTS.items():
         if name in fields and fields[name] == value:

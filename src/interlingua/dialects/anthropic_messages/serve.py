@@ -53,10 +53,11 @@ SERVER = ServerFacts(
     ),
     own_headers=(VERSION_HEADER, "x-api-key"),
     own_paths=("/messages",),
+    # The SDK sends the key as a bearer token since 2.0; with both, `x-api-key` counts.
     key_headers=("x-api-key", "authorization"),
-    required_headers=(VERSION_HEADER,),
+    required_headers=(VERSION_HEADER,),  # https://platform.claude.com/docs/en/api/versioning
     version_header=VERSION_HEADER,
-    required_fields=("model", "messages", "max_tokens"),
+    required_fields=("model", "messages", "max_tokens"),  # `MessageCreateParamsBase`
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
     limit_headers={
@@ -64,16 +65,17 @@ SERVER = ServerFacts(
         for unit in ("requests", "tokens")
         for figure in ("limit", "remaining", "reset")
     },
-    resets_at=True,
+    resets_at=True,  # a time in RFC 3339: https://platform.claude.com/docs/en/api/rate-limits
     response_prefix="msg_",
     call_prefix="toolu_",
-    refusal="content_filter",
+    refusal="content_filter",  # the stop reason `refusal`; there is no block for it
     hosted_parts=hosted_parts,
 )
 
 SERVED: tuple[ServedOperation, ...] = (*batches.SERVED, *files.SERVED)
 
 _ERRORS: dict[int, tuple[str, str]] = {
+    # recorded: 400, 401 and 404
     400: ("invalid_request_error", "messages.0: Input does not match the expected shape."),
     401: ("authentication_error", "invalid x-api-key"),
     402: ("billing_error", "Your credit balance is too low to access the Anthropic API."),
