@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects import gemini_generate
-from interlingua.dialects.gemini_generate.messages import encode_messages
+from interlingua.dialects.gemini_generate.request import encode_messages
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError

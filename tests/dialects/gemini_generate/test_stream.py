@@ -6,7 +6,7 @@ import pytest
 from google.genai import types
 
 from interlingua.dialects import gemini_generate
-from interlingua.dialects.gemini_generate.hosted import hosted_use
+from interlingua.dialects.gemini_generate.tools import hosted_use
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage

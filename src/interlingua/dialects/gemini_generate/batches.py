@@ -138,7 +138,7 @@ _LINES = ItemFormat(
 )
 
 
-def _settings(value: BatchInput) -> dict[str, Any]:
+def _settings(value: BatchInput) -> dict[str, Json]:
     """The fields of the batch besides its requests, such as `displayName`."""
     return body_with_options({}, value, NAME)
 
@@ -237,27 +237,27 @@ def _state(state: str, *, has_failed: bool) -> BatchState:
     return _STATES.get(word, "failed" if has_failed else "in_progress")
 
 
-def _without_results(operation: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _without_results(operation: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
     """The output of a batch, and the operation without the results in it."""
-    metadata = operation.get("metadata")
+    metadata, response = operation.get("metadata"), operation.get("response")
     held = metadata.get("output") if isinstance(metadata, dict) else None
-    output = held if isinstance(held, dict) else operation.get("response")
+    output = held if isinstance(held, dict) else response
     output = output if isinstance(output, dict) else {}
     if "inlinedResponses" not in output:
         return output, operation
     trimmed = dict(operation)
-    if isinstance(metadata, dict) and held is not None:
+    if isinstance(metadata, dict) and isinstance(held, dict):
         trimmed["metadata"] = {**metadata, "output": _trim(held)}
-    if isinstance(operation.get("response"), dict):
-        trimmed["response"] = _trim(operation["response"])
+    if isinstance(response, dict):
+        trimmed["response"] = _trim(response)
     return output, trimmed
 
 
-def _trim(output: dict[str, Any]) -> dict[str, Any]:
+def _trim(output: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in output.items() if name != "inlinedResponses"}
 
 
-def _outputs(name: str, output: Mapping[str, Any]) -> tuple[str, ...]:
+def _outputs(name: str, output: Mapping[str, Json]) -> tuple[str, ...]:
     if output.get("responsesFile"):
         return (text_of(output["responsesFile"]),)
     return (name,) if "inlinedResponses" in output else ()
@@ -327,7 +327,7 @@ class _InlineReplies:
         return read_replies(_inlined(output), read_reply)
 
 
-def _inlined(output: Mapping[str, Any]) -> list[Json]:
+def _inlined(output: Mapping[str, Json]) -> list[Json]:
     inlined = output.get("inlinedResponses")
     if isinstance(inlined, dict):
         inlined = inlined.get("inlinedResponses")
@@ -368,15 +368,15 @@ OPERATIONS: Mapping[str, Operation] = by_name(
 # Server side.
 
 
-def write_batch(served: ServedBatch) -> dict[str, Any]:
+def write_batch(served: ServedBatch) -> dict[str, Json]:
     """A batch as the provider describes it."""
     batch = served.batch
     has_ended = batch.state in ENDED
-    metadata: dict[str, Any] = {
+    metadata: dict[str, Json] = {
         "name": batch.id,
         "state": batch.raw_state or f"{_STATE}{_WORDS[batch.state]}",
     }
-    described: dict[str, Any] = {"name": batch.id, "metadata": metadata}
+    described: dict[str, Json] = {"name": batch.id, "metadata": metadata}
     known = batch.extra.get(NAME, {})
     if "metadata" in known:  # as it was read
         described["metadata"] = {**known["metadata"], "state": metadata["state"]}
@@ -408,7 +408,7 @@ def _write_stats(counts: BatchCounts) -> dict[str, str]:
     return {name: str(figure) for name, figure in figures.items() if figure}
 
 
-def _write_output(served: ServedBatch) -> dict[str, Any]:
+def _write_output(served: ServedBatch) -> dict[str, Json]:
     if served.output_file is not None:
         return {"responsesFile": _file_name(served.output_file)}
     rows = [{**_write_reply(each), "metadata": {"key": each.id}} for each in served.replies]
@@ -419,7 +419,7 @@ def _file_name(file_id: str) -> str:
     return file_id if file_id.startswith(_FILE) else f"{_FILE}{file_id}"
 
 
-def _write_reply(reply: BatchReply) -> dict[str, Any]:
+def _write_reply(reply: BatchReply) -> dict[str, Json]:
     if reply.error is not None:
         code = 4 if is_expired(reply) else 1  # of google.rpc.Code
         return {"error": {"code": code, "message": reply.error.message}}
@@ -480,7 +480,7 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
     page, has_more = batch_page(batches, value, _PAGE)
-    body: dict[str, Any] = {"operations": [write_batch(each) for each in page]} if page else {}
+    body: dict[str, Json] = {"operations": [write_batch(each) for each in page]} if page else {}
     if has_more:
         body["nextPageToken"] = page[-1].batch.id
     return ServedReply(body=body)

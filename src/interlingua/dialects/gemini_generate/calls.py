@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice, zip_longest
 
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import NewId
 from interlingua.wire.tool_calls import call_ids, counting_ids
 
@@ -55,7 +55,7 @@ class Links:
         self._open.pop(call_id, None)
         return call_id
 
-    def waits_for(self, name: UncheckedJson) -> bool:
+    def waits_for(self, name: Json) -> bool:
         """Whether a call of this function has no answer yet."""
         return isinstance(name, str) and self._next_waiting(name) is not None
 
@@ -113,7 +113,7 @@ class PartialArguments:
     """
 
     def __init__(self) -> None:
-        self._values: dict[str, UncheckedJson] = {}  # by path; a deque holds the pieces of a string
+        self._values: dict[str, Json] = {}  # by path; a deque holds the pieces of a string
 
     def feed(self, piece: UncheckedJson) -> None:
         """Adds one item of `partialArgs`; items without a path or a value are ignored."""
@@ -132,9 +132,9 @@ class PartialArguments:
         elif "nullValue" in piece:
             self._values[path] = None
 
-    def finish(self) -> dict[str, UncheckedJson]:
+    def finish(self) -> dict[str, Json]:
         """The complete arguments."""
-        arguments: dict[str, UncheckedJson] = {}
+        arguments: dict[str, Json] = {}
         for path, value in self._values.items():
             steps = [
                 int(match[2]) if match[2] else match[match.lastindex or 0]
@@ -145,7 +145,7 @@ class PartialArguments:
         return arguments
 
 
-def _put(arguments: dict[str, UncheckedJson], steps: list[str | int], value: UncheckedJson) -> None:
+def _put(arguments: dict[str, Json], steps: list[str | int], value: Json) -> None:
     """Stores a value at a path; an index past the end appends."""
     holder: UncheckedJson = arguments
     for step, following in zip_longest(steps, steps[1:]):

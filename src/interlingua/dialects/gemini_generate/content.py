@@ -8,7 +8,7 @@ becomes `Opaque`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -24,12 +24,13 @@ from interlingua.dialects.gemini_generate.facts import (
     take_nested,
     take_text,
 )
-from interlingua.dialects.gemini_generate.hosted import hosted_use
+from interlingua.dialects.gemini_generate.tools import hosted_use
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
     Document,
     Image,
+    Json,
     Opaque,
     Part,
     Refusal,
@@ -79,7 +80,7 @@ def read_part(part: UncheckedJson, links: Links) -> Part:
 
 def encode_part(
     part: Part, warnings: WarningList, calls: Mapping[str, ToolCall] = _NO_CALLS
-) -> dict[str, UncheckedJson] | None:
+) -> dict[str, Json] | None:
     """
     The wire part; None, with a warning, if the API has no form for it.
 
@@ -107,7 +108,7 @@ def encode_part(
     assert_never(part)
 
 
-def encode_answer_part(part: Part) -> list[UncheckedJson]:
+def encode_answer_part(part: Part) -> list[Json]:
     """
     The wire part of an answer, or none.
 
@@ -141,7 +142,7 @@ def decode_thinking(fields: Fields) -> Thinking:
     return Thinking(text=text, signature=signature, extra={NAME: fields.left})
 
 
-def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, UncheckedJson] | None:
+def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Json] | None:
     """A thought of this API's own models; None, with a warning, for any other."""
     wire = show_thinking(part) if _is_native(part) else None
     if wire is None:
@@ -150,12 +151,12 @@ def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Unchecke
     return wire
 
 
-def show_thinking(part: Thinking) -> dict[str, UncheckedJson] | None:
+def show_thinking(part: Thinking) -> dict[str, Json] | None:
     """A thought of any model, as an answer shows it; only this API's signatures are kept."""
     is_native = _is_native(part)
     if part.redacted or (part.text == "" and not is_native):
         return None
-    wire: dict[str, UncheckedJson] = {"text": part.text, "thought": True}
+    wire: dict[str, Json] = {"text": part.text, "thought": True}
     if part.signature is not None and is_native:
         wire[SIGNATURE] = part.signature
     return restore(wire, part, NAME)
@@ -175,7 +176,7 @@ def _is_native(part: Thinking) -> bool:
 # Images, audio and documents <-> `inlineData` and `fileData`.
 
 
-def decode_media(part: dict[str, UncheckedJson], path: str = "") -> Part:
+def decode_media(part: dict[str, Json], path: str = "") -> Part:
     """A part by its media type; a part that cannot be written back exactly becomes `Opaque`."""
     fields = Fields(part, path)
     inline, file = part.get("inlineData"), part.get("fileData")
@@ -218,7 +219,7 @@ def _decode_file(fields: Fields) -> Part | None:
     return _make_media(media_type, fields, url=url)
 
 
-def _make_media(media_type: str | None, fields: Fields, **source: UncheckedJson) -> Part:
+def _make_media(media_type: str | None, fields: Fields, **source: Any) -> Part:
     kind = (media_type or "").partition("/")[0].lower()
     extra = extra_for(fields.left)
     if kind == "image":
@@ -228,9 +229,7 @@ def _make_media(media_type: str | None, fields: Fields, **source: UncheckedJson)
     return Document(media_type=media_type, extra=extra, **source)
 
 
-def encode_media(
-    part: Image | Audio | Document, warnings: WarningList
-) -> dict[str, UncheckedJson] | None:
+def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[str, Json] | None:
     """The wire part; None, with a warning, if the API cannot reach the source."""
     if isinstance(part, Document) and part.file_name is not None:
         warnings.add_here("file_name_dropped")
@@ -264,7 +263,7 @@ def encode_media(
 
 def _encode_file(
     url: str, part: Image | Audio | Document, warnings: WarningList
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     extra = dict(extra_of(part, NAME))
     media_type = part.media_type
     if media_type is None and "fileData" not in extra:
@@ -283,7 +282,7 @@ def _encode_file(
 # inner object, those of the inner object; `ABSENT` lists the fields that were left out.
 
 
-def decode_call(part: dict[str, UncheckedJson], links: Links, path: str = "") -> ToolCall:
+def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall:
     """A call; one without an id is given one, which is not sent back."""
     fields = Fields(part, path)
     call = fields.fields("functionCall") or Fields({}, path)
@@ -296,13 +295,13 @@ def decode_call(part: dict[str, UncheckedJson], links: Links, path: str = "") ->
     return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra_for(fields.left))
 
 
-def encode_call(call: ToolCall) -> dict[str, UncheckedJson]:
+def encode_call(call: ToolCall) -> dict[str, Json]:
     """A call; arguments must be an object here, so other text goes into one under `input`."""
     arguments = input_object(call)
     if not call.extra:  # fast path
         return {"functionCall": {"name": call.name, "args": arguments, "id": call.id}}
     extra, inner, absent = _split_extra(call, "functionCall")
-    wire: dict[str, UncheckedJson] = {**inner, "name": call.name}
+    wire: dict[str, Json] = {**inner, "name": call.name}
     if arguments or not ("args" in absent or "args" in inner):
         wire["args"] = arguments
     if not ("id" in absent or "id" in inner):
@@ -310,7 +309,7 @@ def encode_call(call: ToolCall) -> dict[str, UncheckedJson]:
     return {"functionCall": wire, **extra}
 
 
-def decode_result(part: dict[str, UncheckedJson], links: Links, path: str = "") -> ToolResult:
+def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolResult:
     """A result; one without an id answers the first call of its name that has no answer yet."""
     fields = Fields(part, path)
     inner = fields.fields("functionResponse") or Fields({}, path)
@@ -335,7 +334,7 @@ def decode_result(part: dict[str, UncheckedJson], links: Links, path: str = "") 
 
 def encode_result(
     result: ToolResult, calls: Mapping[str, ToolCall], warnings: WarningList
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     """A result, with the name of the call it answers; its id is sent if the call's was."""
     call = calls.get(result.tool_call_id)
     if not result.extra:  # the usual case
@@ -343,7 +342,7 @@ def encode_result(
         sent = {"id": result.tool_call_id} if call is None or _sends_id(call) else {}
         return {"functionResponse": {**sent, "name": name, **_encode_content(result, warnings)}}
     extra, inner, absent = _split_extra(result, "functionResponse")
-    wire: dict[str, UncheckedJson] = {}
+    wire: dict[str, Json] = {}
     if not ("id" in absent or "id" in inner) and (call is None or _sends_id(call)):
         wire["id"] = result.tool_call_id
     if "name" in inner:
@@ -365,7 +364,7 @@ def encode_result(
 
 def _split_extra(
     part: ToolCall | ToolResult, key: str
-) -> tuple[dict[str, UncheckedJson], dict[str, UncheckedJson], Collection[str]]:
+) -> tuple[dict[str, Json], dict[str, Json], Collection[str]]:
     """The unread fields of the part and of its inner object, and the absent ones."""
     if not part.extra:  # fast path
         return {}, {}, ()
@@ -398,7 +397,7 @@ def _read_response(response: UncheckedJson) -> tuple[UncheckedJson, bool]:
     return output, False
 
 
-def _write_response(result: ToolResult) -> dict[str, UncheckedJson]:
+def _write_response(result: ToolResult) -> dict[str, Json]:
     content = "" if result.parts is not None else result.content
     if result.is_error:
         return {"error": content}
@@ -407,13 +406,13 @@ def _write_response(result: ToolResult) -> dict[str, UncheckedJson]:
     return {"output": content}
 
 
-def _has_content(response: UncheckedJson, result: ToolResult) -> bool:
+def _has_content(response: Json, result: ToolResult) -> bool:
     content, is_error = _read_response(response)
     decoded = ToolResult(tool_call_id="", content=content)
     return is_error is result.is_error and decoded.content == result.content
 
 
-def _is_wrapper(value: UncheckedJson) -> bool:
+def _is_wrapper(value: Json) -> bool:
     return isinstance(value, dict) and len(value) == 1 and ("output" in value or "error" in value)
 
 
@@ -421,8 +420,8 @@ def _is_wrapper(value: UncheckedJson) -> bool:
 
 
 def _decode_parts(
-    response: dict[str, UncheckedJson] | None,
-    content: UncheckedJson,
+    response: dict[str, Json] | None,
+    content: Json,
     items: list[UncheckedJson],
     path: str,
 ) -> tuple[Part, ...]:
@@ -435,13 +434,13 @@ def _decode_parts(
     return (Text(text=dump_text(response), extra={NAME: {_RESPONSE: response}}), *media)
 
 
-def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, UncheckedJson]:
+def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, Json]:
     """`response`, and `parts` if there are media."""
     if result.parts is None:
         return {_RESPONSE: _write_response(result)}
     texts: list[str] = []
-    media: list[dict[str, UncheckedJson]] = []
-    response: dict[str, UncheckedJson] | None = None
+    media: list[dict[str, Json]] = []
+    response: dict[str, Json] | None = None
     for warnings.inner, part in enumerate(result.parts):
         if isinstance(part, (Text, Refusal)):
             original = extra_of(part, NAME).get(_RESPONSE)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from interlingua.dialects.gemini_generate.annotations import LOGPROBS, read_citations, read_logprobs
 from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
-from interlingua.dialects.gemini_generate.citations import read_citations
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
-from interlingua.dialects.gemini_generate.logprobs import LOGPROBS, read_logprobs
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
@@ -19,7 +18,7 @@ from interlingua.dialects.gemini_generate.response import (
     read_envelope,
 )
 from interlingua.spec import events
-from interlingua.spec.content import Text, Thinking, ToolCall, UncheckedJson
+from interlingua.spec.content import Json, Text, Thinking, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.streams.frames import read_frame
@@ -43,16 +42,14 @@ class _Last:
 
     __slots__ = ("_frame", "_part", "_segment", "_usage_names")
 
-    def __init__(
-        self, frame: dict[str, UncheckedJson], part: dict[str, UncheckedJson], segment: _OpenText
-    ) -> None:
+    def __init__(self, frame: dict[str, Json], part: dict[str, Json], segment: _OpenText) -> None:
         self._frame = frame
         self._part = part
         self._segment = segment
         self._usage_names = [*self.usage] if isinstance(self.usage, dict) else None
 
     @property
-    def usage(self) -> UncheckedJson:
+    def usage(self) -> Json:
         return self._frame.get(_USAGE)
 
     def feed(
@@ -95,7 +92,7 @@ class Decoder:
         self._has_calls = False
         self._started = False
         self._ended = False  # a finish reason has arrived, and no content after it
-        self._unknown: dict[str, UncheckedJson] | None = None  # a first frame that is not an answer
+        self._unknown: dict[str, Json] | None = None  # a first frame that is not an answer
         self._names = ("", "")  # response id and model, from the first frame
         self._frames = Frames()
         self._last: _Last | None = None
@@ -160,7 +157,7 @@ class Decoder:
             self._frames.feed_usage(to_camel(self._last.usage, RESPONSE.inner[_USAGE]))
             self._last = None
 
-    def _feed_frame(self, data: dict[str, UncheckedJson]) -> None:
+    def _feed_frame(self, data: dict[str, Json]) -> None:
         if data == NO_REASON:
             self._ended = True
             return
@@ -176,7 +173,7 @@ class Decoder:
                 self._feed_part(part, is_first=place == 0, is_last=reason is not None)
             self._check_end(reason, parts)
 
-    def _feed_rare(self, data: dict[str, UncheckedJson]) -> bool:
+    def _feed_rare(self, data: dict[str, Json]) -> bool:
         """The first frame, or one without candidates; returns whether it is an answer."""
         if data.get("error") and "candidates" not in data:
             raise read_error(None, {}, data)
@@ -192,7 +189,7 @@ class Decoder:
         self._events.append(events.ProviderEvent(dialect=NAME, data=data))
         return False
 
-    def _start(self, data: dict[str, UncheckedJson]) -> None:
+    def _start(self, data: dict[str, Json]) -> None:
         self._started = True
         envelope = read_envelope(data)
         self._names = (envelope.id, envelope.model)
@@ -210,7 +207,7 @@ class Decoder:
             self._events.append(events.ProviderEvent(dialect=NAME, data=self._unknown))
             self._unknown = None
 
-    def _check_end(self, reason: UncheckedJson, parts: list[UncheckedJson]) -> None:
+    def _check_end(self, reason: Json, parts: list[Json]) -> None:
         """
         A finish reason ends the answer only if no content follows.
 
@@ -223,7 +220,7 @@ class Decoder:
         elif parts:
             self._ended = False
 
-    def _feed_part(self, part: UncheckedJson, *, is_first: bool, is_last: bool) -> None:
+    def _feed_part(self, part: Json, *, is_first: bool, is_last: bool) -> None:
         if self._feed_partial_call(part):
             return
         self._call_ended = False
@@ -300,7 +297,7 @@ class Decoder:
             self._call_ended = True
         return True
 
-    def _open_call(self, part: dict[str, UncheckedJson], call: dict[str, UncheckedJson]) -> None:
+    def _open_call(self, part: dict[str, Json], call: dict[str, Json]) -> None:
         self._close()
         whole = {name: value for name, value in call.items() if name not in _PARTIAL_FIELDS}
         decoded = read_part({**part, "functionCall": {"args": {}, **whole}}, self._links)
@@ -323,7 +320,7 @@ class Decoder:
             self._call = None
 
 
-def _keep_name(extra: dict[str, UncheckedJson], key: str, first: str, last: str) -> None:
+def _keep_name(extra: dict[str, Json], key: str, first: str, last: str) -> None:
     """Keeps a name in the extra of `Finish` only if it was not in `StreamStart`."""
     if first:
         extra.pop(key, None)
@@ -331,10 +328,10 @@ def _keep_name(extra: dict[str, UncheckedJson], key: str, first: str, last: str)
         extra[key] = last
 
 
-def _unwrap(frame: Frame, error: StreamError) -> dict[str, UncheckedJson]:
+def _unwrap(frame: Frame, error: StreamError) -> dict[str, Json]:
     """The error body inside an array of one; raises `error` for any other frame."""
     if error.__cause__ is None and frame.data.startswith("[{"):
-        items: list[dict[str, UncheckedJson]] = loads(frame.data)
+        items: list[dict[str, Json]] = loads(frame.data)
         if len(items) == 1:
             return items[0]
     raise error

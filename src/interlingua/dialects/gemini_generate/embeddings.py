@@ -12,7 +12,7 @@ from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import decode_request, encode_request
 from interlingua.dialects.gemini_generate.response import decode_usage
 from interlingua.prepare.options import merge_options
-from interlingua.spec.content import Text, UncheckedJson
+from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.messages import Message
@@ -67,8 +67,8 @@ _ONE = InputLimits(items=1)
 class _Contents(NamedTuple):
     """The contents of a value, each with its other fields, and warnings."""
 
-    contents: list[dict[str, UncheckedJson]]
-    others: Sequence[Mapping[str, UncheckedJson]]
+    contents: list[dict[str, Json]]
+    others: Sequence[Mapping[str, Json]]
     warnings: tuple[Warning, ...]
 
 
@@ -96,7 +96,7 @@ def _encode_vertex(value: EmbedInput, profile: Profile) -> WireCall:
     if len(contents) != 1:
         raise UnsupportedError(f"{value.model} on Vertex AI embeds one content in each call.")
     config = _settings(value, "taskType", "outputDimensionality")
-    body: dict[str, Any] = {"content": contents[0], **others[0]}
+    body: dict[str, Json] = {"content": contents[0], **others[0]}
     if config:
         body["embedContentConfig"] = config
     body = merge_options(body, value.provider_options.get(NAME, {}))
@@ -111,12 +111,11 @@ def _encode_predict(value: EmbedInput) -> WireCall:
         {"content": _only_text(content, value), **settings, **other}
         for content, other in zip(value.inputs, others, strict=True)
     ]
-    body: dict[str, Any] = {"instances": instances}
-    if value.dimensions is not None:
-        body["parameters"] = {"outputDimensionality": value.dimensions}
-    parameters = extra_of(value, NAME).get("parameters")
-    if isinstance(parameters, dict):
-        body["parameters"] = {**body.get("parameters", {}), **parameters}
+    body: dict[str, Json] = {"instances": instances}
+    own = {} if value.dimensions is None else {"outputDimensionality": value.dimensions}
+    unread = extra_of(value, NAME).get("parameters")
+    if own or isinstance(unread, dict):
+        body["parameters"] = {**own, **(unread if isinstance(unread, dict) else {})}
     body = merge_options(body, value.provider_options.get(NAME, {}))
     path = _path(value, "predict", _VERTEX_PATH)
     return WireCall(path=path, body=body, warnings=_user_warning(value))
@@ -127,8 +126,8 @@ def _path(value: EmbedInput, method: str, template: str = _PATH) -> str:
     return template.format(model=model, method=method)
 
 
-def _settings(value: EmbedInput, task: str, dimensions: str = "") -> dict[str, UncheckedJson]:
-    fields: dict[str, UncheckedJson] = {}
+def _settings(value: EmbedInput, task: str, dimensions: str = "") -> dict[str, Json]:
+    fields: dict[str, Json] = {}
     if value.task is not None and not _is_prefixed(value):
         fields[task] = _TASKS[value.task]
     if value.dimensions is not None and dimensions:
@@ -140,7 +139,7 @@ def _is_prefixed(value: EmbedInput) -> bool:
     return value.model.removeprefix("models/").startswith(_PREFIXED)
 
 
-def _others(value: EmbedInput) -> Sequence[Mapping[str, UncheckedJson]]:
+def _others(value: EmbedInput) -> Sequence[Mapping[str, Json]]:
     others = extra_of(value, NAME).get(_ITEMS)
     return others if isinstance(others, list) else [{}] * len(value.inputs)
 
@@ -153,7 +152,7 @@ def _user_warning(value: EmbedInput) -> tuple[Warning, ...]:
 
 
 def _contents(value: EmbedInput, profile: Profile) -> _Contents:
-    contents: list[dict[str, UncheckedJson]] = []
+    contents: list[dict[str, Json]] = []
     warnings = [*_user_warning(value)]
     for content in value.inputs:
         if value.task is not None and _is_prefixed(value):
@@ -180,7 +179,7 @@ def _with_prefix(content: EmbedContent, prefix: str) -> EmbedContent:
 
 def _encode_parts(
     content: tuple[Any, ...], value: EmbedInput, profile: Profile
-) -> tuple[UncheckedJson, tuple[Warning, ...]]:
+) -> tuple[Json, tuple[Warning, ...]]:
     if all(type(item) is int for item in content):
         raise UnsupportedError(f"{value.model} takes texts, not the ids of tokens. Pass the text.")
     is_text = all(isinstance(part, Text) for part in content)
@@ -232,7 +231,7 @@ def _prediction(prediction: Any) -> Any:
     return prediction.get("embeddings") if isinstance(prediction, dict) else None
 
 
-def _read_usage(metadata: dict[str, Any] | None, rows: list[dict[str, Any]]) -> Usage:
+def _read_usage(metadata: dict[str, Json] | None, rows: list[dict[str, Json]]) -> Usage:
     if metadata is not None:
         details = metadata.get("promptTokenDetails")  # in a batch it has this name
         known = metadata if details is None else {**metadata, "promptTokensDetails": details}
@@ -242,7 +241,7 @@ def _read_usage(metadata: dict[str, Any] | None, rows: list[dict[str, Any]]) -> 
     return Usage(input_tokens=sum(each or 0 for each in tokens)) if tokens else Usage()
 
 
-def _truncated(others: list[dict[str, Any]]) -> tuple[Warning, ...]:
+def _truncated(others: list[dict[str, Json]]) -> tuple[Warning, ...]:
     statistics = (other.get("statistics") for other in others)
     return tuple(
         make_warning("input_truncated", path=f"inputs[{index}]")
@@ -309,7 +308,7 @@ def _decode_items(items: list[Any], params: Mapping[str, str]) -> EmbedInput:
     )
 
 
-def _shared(others: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
+def _shared(others: list[dict[str, Json]], names: tuple[str, ...]) -> Any:
     """The value of a field that all items have, which is removed from them; else None."""
     for name in names:
         values = [other.get(name) for other in others]
@@ -323,7 +322,7 @@ def _shared(others: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
     return None
 
 
-def _decode_content(content: UncheckedJson) -> EmbedContent:
+def _decode_content(content: Json) -> EmbedContent:
     parts = _list(_object(content).get("parts"), "parts")
     if len(parts) == 1 and isinstance(parts[0], dict) and parts[0].keys() == {"text"}:
         text = parts[0]["text"]
@@ -335,19 +334,19 @@ def _decode_content(content: UncheckedJson) -> EmbedContent:
     return request.messages[0].content
 
 
-def _object(value: UncheckedJson) -> dict[str, Any]:
+def _object(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise InvalidRequestError("Request contains an invalid argument.", status_code=400)
     return value
 
 
-def _list(value: UncheckedJson, name: str) -> list[Any]:
+def _list(value: Json, name: str) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise InvalidRequestError(f"{name}: must be a list that is not empty", status_code=400)
     return value
 
 
-def _rows(result: EmbedResult) -> tuple[list[dict[str, UncheckedJson]], dict[str, UncheckedJson]]:
+def _rows(result: EmbedResult) -> tuple[list[dict[str, Json]], dict[str, Json]]:
     """The vectors with their other fields, and the other fields of the reply."""
     extra = dict(extra_of(result, NAME))
     others = extra.pop(_ITEMS, None) or [{}] * len(result.embeddings)
@@ -358,7 +357,7 @@ def _rows(result: EmbedResult) -> tuple[list[dict[str, UncheckedJson]], dict[str
     return rows, extra
 
 
-def _usage(result: EmbedResult) -> dict[str, UncheckedJson]:
+def _usage(result: EmbedResult) -> dict[str, Json]:
     if result.usage.raw is not None:
         return {"usageMetadata": result.usage.raw}
     tokens = result.usage.input_tokens

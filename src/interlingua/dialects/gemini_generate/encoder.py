@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from interlingua.dialects.gemini_generate.content import encode_answer_part, is_signed
 from interlingua.dialects.gemini_generate.errors import error_body
 from interlingua.dialects.gemini_generate.facts import NAME, NO_REASON, SIGNATURE
@@ -13,7 +15,7 @@ from interlingua.dialects.gemini_generate.response import (
     write_envelope,
 )
 from interlingua.spec import events
-from interlingua.spec.content import Part, Text, UncheckedJson
+from interlingua.spec.content import Json, Part, Text
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -29,9 +31,7 @@ class _Text:
 
     __slots__ = ("fields", "is_held", "is_sent", "needs_separator", "place")
 
-    def __init__(
-        self, fields: dict[str, UncheckedJson], *, is_held: bool, needs_separator: bool
-    ) -> None:
+    def __init__(self, fields: dict[str, Json], *, is_held: bool, needs_separator: bool) -> None:
         self.fields = fields
         self.is_held = is_held
         self.is_sent = False
@@ -46,10 +46,10 @@ class Encoder:
         self._grammar = Grammar(restarts=False)
         self._sequencer = Sequencer()  # the wire has no indexes, only an order
         self._start = events.StreamStart()
-        self._candidate: dict[str, UncheckedJson] = {}  # the fields of the candidate in each frame
-        self._content: dict[str, UncheckedJson] = {}
+        self._candidate: dict[str, Json] = {}  # the fields of the candidate in each frame
+        self._content: dict[str, Json] = {}
         self._texts: dict[str, _Text] = {}
-        self._last: dict[str, UncheckedJson] | None = None  # the fields of the text before
+        self._last: dict[str, Json] | None = None  # the fields of the text before
         self._sent = False
         self._failed = False
         self._spoken: dict[int, Part] = {}  # the texts that have ended, by index
@@ -90,14 +90,15 @@ class Encoder:
         self._start = event
         if NAME in event.extra:
             self._candidate = frame_fields(extra_of(event, NAME))
-            self._content = self._candidate.pop("content", {})
+            content = self._candidate.pop("content", {})
+            self._content = dict(content) if isinstance(content, Mapping) else {}
         else:
             self._candidate = {"index": 0}
 
-    def _frame(self, parts: list[UncheckedJson]) -> list[Frame]:
+    def _frame(self, parts: Sequence[Json]) -> list[Frame]:
         self._sent = True
         candidate = {"content": write_content(self._content, parts), **self._candidate}
-        body: dict[str, UncheckedJson] = {"candidates": [candidate]}
+        body: dict[str, Json] = {"candidates": [candidate]}
         if self._start.model:
             body["modelVersion"] = self._start.model
         if self._start.id:
@@ -144,12 +145,12 @@ class Encoder:
         self._last = text.fields
         if is_signed(event.part):  # the signature needs a part of its own
             for signed in encode_answer_part(event.part):
-                if SIGNATURE in signed:
+                if isinstance(signed, Mapping) and SIGNATURE in signed:
                     frames += self._whole([{**signed, "text": ""}])
                     self._count -= 1  # it belongs to the thought before it
         return frames
 
-    def _whole(self, parts: list[UncheckedJson]) -> list[Frame]:
+    def _whole(self, parts: list[Json]) -> list[Frame]:
         if not parts:
             return []
         self._last = None
@@ -175,7 +176,7 @@ class Encoder:
             extra={NAME: extra} if native else {},
         )
         has_reason = encode_finish(event.finish_reason, native=native) is not None
-        parts: list[UncheckedJson] | None = None if self._sent else []
+        parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
         spoken = with_late_fields(self._spoken, event)

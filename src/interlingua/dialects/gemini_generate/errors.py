@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.gemini_generate.facts import Shape, to_camel
 from interlingua.spec import errors
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.wire import classify
 from interlingua.wire.ratelimit_headers import parse_duration
 
@@ -83,31 +83,36 @@ def read_status(value: UncheckedJson) -> errors.ProviderError:
     return read_error(None, {}, {"error": fields})
 
 
-def write_status(error: Exception) -> dict[str, UncheckedJson]:
+def write_status(error: Exception) -> dict[str, Json]:
     """The reverse of `read_status`."""
-    body = error_body(error)["error"]
-    word = body["status"]
+    word = _word(error)
     code = _RPC_WORDS.index(word) if word in _RPC_WORDS else _RPC_WORDS.index("UNKNOWN")
-    return {"code": code, "message": body["message"]}
+    return {"code": code, "message": _message(error)}
 
 
-def encode_error(error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
+def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """The status, headers and body of an error."""
     return classify.status_of(error, _SPENT), classify.retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, UncheckedJson]:
+def error_body(error: Exception) -> dict[str, Json]:
     """The body of an error response, which is also the last frame of a failed stream."""
     status = classify.status_of(error, _SPENT)
-    word = getattr(error, "error_code", None)
-    if _STATUSES.get(word or "") != status:
-        words = (name for cls, name in _CLASSES if isinstance(error, cls))
-        word = next(words, None) or word_for(status)
-    body: dict[str, UncheckedJson] = {"code": status, "message": _message(error), "status": word}
+    body: dict[str, Json] = {"code": status, "message": _message(error), "status": _word(error)}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]
     return {"error": body}
+
+
+def _word(error: Exception) -> str:
+    """The provider's own word if it fits the status, else that of the class or of the status."""
+    status = classify.status_of(error, _SPENT)
+    word = getattr(error, "error_code", None)
+    if isinstance(word, str) and _STATUSES.get(word) == status:
+        return word
+    words = (name for cls, name in _CLASSES if isinstance(error, cls))
+    return next(words, None) or word_for(status)
 
 
 def _message(error: Exception) -> str:
@@ -130,7 +135,7 @@ _RPC_STATUSES = {
 """HTTP statuses by the numbers of google.rpc.Code."""
 
 
-def status_of_code(code: UncheckedJson) -> int:
+def status_of_code(code: Json) -> int:
     """The HTTP status of a code: a word, a number of google.rpc.Code, or a status itself."""
     if isinstance(code, str):
         return _STATUSES.get(code, 500)
@@ -140,7 +145,7 @@ def status_of_code(code: UncheckedJson) -> int:
 
 
 def _find_class(
-    status: int | None, fault: classify.Fault, details: list[dict[str, UncheckedJson]]
+    status: int | None, fault: classify.Fault, details: list[dict[str, Json]]
 ) -> type[errors.ProviderError] | None:
     """The class, where the details are more precise than the status."""
     if any(detail.get("reason") in _BAD_KEYS for detail in details):
@@ -152,20 +157,20 @@ def _find_class(
     return None
 
 
-def _details(value: UncheckedJson) -> list[dict[str, UncheckedJson]]:
+def _details(value: UncheckedJson) -> list[dict[str, Json]]:
     match value[0] if isinstance(value, list) and value else value:
         case {"error": {"details": list(details)}}:
             return [to_camel(item, _DETAIL) for item in details if isinstance(item, dict)]
     return []
 
 
-def _is_daily_limit(detail: dict[str, UncheckedJson]) -> bool:
+def _is_daily_limit(detail: dict[str, Json]) -> bool:
     violations = detail.get("violations")
     return isinstance(violations, list) and any(
         isinstance(item, dict) and "PerDay" in str(item.get("quotaId")) for item in violations
     )
 
 
-def _retry_delay(details: list[dict[str, UncheckedJson]]) -> float | None:
+def _retry_delay(details: list[dict[str, Json]]) -> float | None:
     delays = (detail.get("retryDelay") for detail in details)
     return next((parse_duration(delay) for delay in delays if isinstance(delay, str)), None)

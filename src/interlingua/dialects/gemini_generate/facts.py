@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import SILENT, words
-from interlingua.spec.content import Extra, Part, Thinking, UncheckedJson
+from interlingua.spec.content import Extra, Json, Part, Thinking, UncheckedJson
 from interlingua.spec.facts import (
     CacheRules,
     CacheStep,
@@ -118,7 +118,7 @@ def to_camel(value: UncheckedJson, shape: Shape) -> UncheckedJson:
     return value if _is_camel(value, shape) else _rename(value, shape)
 
 
-def _is_camel(value: UncheckedJson, shape: Shape) -> bool:
+def _is_camel(value: Json, shape: Shape) -> bool:
     if isinstance(value, list):
         return all(_is_camel(item, shape) for item in value if isinstance(item, dict))
     if not isinstance(value, dict):
@@ -136,12 +136,12 @@ def _is_camel(value: UncheckedJson, shape: Shape) -> bool:
     return True
 
 
-def _rename(value: UncheckedJson, shape: Shape) -> UncheckedJson:
+def _rename(value: Json, shape: Shape) -> Json:
     if isinstance(value, list):
         return [_rename(item, shape) if isinstance(item, dict) else item for item in value]
     if not isinstance(value, dict):
         return value
-    renamed: dict[str, UncheckedJson] = {}
+    renamed: dict[str, Json] = {}
     for key, item in value.items():
         name = _replace_underscores(lambda match: match[1].upper(), key) if "_" in key else key
         if name not in shape.names or name in value:  # unknown, or sent in both spellings
@@ -154,7 +154,7 @@ def _rename(value: UncheckedJson, shape: Shape) -> UncheckedJson:
     return renamed
 
 
-def _normal_request(body: UncheckedJson) -> UncheckedJson:
+def _normal_request(body: Json) -> UncheckedJson:
     """A request in camelCase; a string as `systemInstruction` stands for one text part."""
     normal = to_camel(body, REQUEST)
     if isinstance(normal, dict) and isinstance(normal.get("systemInstruction"), str):
@@ -262,27 +262,25 @@ FACTS = Facts(
 # Unread fields are carried in `extra`.
 
 
-def extra_for(unread: dict[str, UncheckedJson]) -> Extra:
+def extra_for(unread: dict[str, Json]) -> Extra:
     """The `extra` that carries these fields."""
     return {NAME: unread} if unread else {}
 
 
-def take_nested(fields: dict[str, UncheckedJson], key: str) -> dict[str, UncheckedJson]:
+def take_nested(fields: dict[str, Json], key: str) -> dict[str, Json]:
     """Removes an object and returns a copy of it; `{}` if there is none."""
     value = fields.pop(key, None)
     return dict(value) if isinstance(value, dict) else {}
 
 
-def mark_absent(
-    extra: dict[str, UncheckedJson], wire: Mapping[str, UncheckedJson], *names: str
-) -> None:
+def mark_absent(extra: dict[str, Json], wire: Mapping[str, Json], *names: str) -> None:
     """Notes in `extra` which of the fields `wire` does not have."""
     absent = [name for name in names if name not in wire]
     if absent:
         extra[ABSENT] = absent
 
 
-def take_absent(extra: dict[str, UncheckedJson]) -> Collection[str]:
+def take_absent(extra: dict[str, Json]) -> Collection[str]:
     """Removes the list that `mark_absent` made, and returns it."""
     absent = extra.pop(ABSENT, ())
     return absent if isinstance(absent, (list, tuple)) else ()

@@ -181,10 +181,10 @@ def _delete(value: FileInput) -> Script:
 # The server side.
 
 
-def write_file(file: StoredFile) -> dict[str, Any]:
+def write_file(file: StoredFile) -> dict[str, Json]:
     """A file as the provider describes it."""
     name = file.id if file.id.startswith(PREFIX) else f"{PREFIX}{file.id}"
-    body: dict[str, Any] = {"name": name, "uri": file.uri or f"{ADDRESS}{name}"}
+    body: dict[str, Json] = {"name": name, "uri": file.uri or f"{ADDRESS}{name}"}
     if file.file_name is not None:
         body["displayName"] = file.file_name
     if file.media_type is not None:
@@ -255,7 +255,7 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
 
 def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     page, has_more = file_page(files, value, _MAX_PAGE)
-    body: dict[str, Any] = {"files": [write_file(file) for file in page]} if page else {}
+    body: dict[str, Json] = {"files": [write_file(file) for file in page]} if page else {}
     if has_more:
         body["nextPageToken"] = page[-1].id
     return ServedReply(body=body)

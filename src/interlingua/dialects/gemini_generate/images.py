@@ -7,15 +7,16 @@ An edit is a prompt with images. The API takes an aspect ratio and one of the si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import get_args
 
 from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
+from interlingua.dialects.gemini_generate.request import encode_media_call
+from interlingua.dialects.gemini_generate.response import decode_reply
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio, sent_value
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Image, Text, UncheckedJson
+from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, InvalidRequestError
 from interlingua.spec.modalities.images import FORMAT_TYPES, ImageFormat, ImageInput, ImageResult
@@ -63,7 +64,7 @@ def _make(value: ImageInput, profile: Profile) -> Script:
         reply = yield _encode_predict(value)
         return _read_predictions(loads(reply.body), value)
     reply = yield _encode(value, profile)
-    return images_of_chat(read_reply(reply), value)
+    return images_of_chat(decode_reply(reply), value)
 
 
 def _limits(model: str) -> ImageLimits:
@@ -76,10 +77,10 @@ def _encode(value: ImageInput, profile: Profile) -> WireCall:
     form = in_ratio(value, limits)
     fields = {"aspectRatio": form.ratio, "imageSize": form.size}
     image = {name: given for name, given in fields.items() if given is not None}
-    config: dict[str, Any] = {"responseModalities": ["TEXT", "IMAGE"]}
+    config: dict[str, Json] = {"responseModalities": ["TEXT", "IMAGE"]}
     if image:
         config["imageConfig"] = image
-    parts = (*value.images, Text(value.prompt))
+    parts: tuple[Part, ...] = (*value.images, Text(value.prompt))
     return encode_media_call(value, parts, config, profile, warnings=(*warnings, *form.warnings))
 
 
@@ -130,7 +131,7 @@ def _encode_predict(value: ImageInput) -> WireCall:
     )
 
 
-def _read_predictions(body: UncheckedJson, value: ImageInput) -> ImageResult:
+def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
     found = body.get("predictions") if isinstance(body, dict) else None
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]

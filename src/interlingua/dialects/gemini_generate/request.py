@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote, unquote
 
+from msgspec.structs import replace
+
 from interlingua import dialects
+from interlingua.dialects.gemini_generate.calls import Links, request_links
+from interlingua.dialects.gemini_generate.content import decode_part, encode_part
 from interlingua.dialects.gemini_generate.facts import (
     FACTS,
     JSON_SCHEMA,
@@ -14,16 +20,21 @@ from interlingua.dialects.gemini_generate.facts import (
     PATH,
     REQUEST,
     SCHEMA,
+    extra_for,
+    mark_absent,
+    take_absent,
     to_camel,
 )
-from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
+from interlingua.spec.messages import Message, Role
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request, ResponseFormat
+from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, request_errors
 
@@ -62,7 +73,7 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # the vendor caches prompts by default
-    body: dict[str, UncheckedJson] = {}
+    body: dict[str, Json] = {}
     encode_messages(request, body, warnings)
     encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
@@ -107,7 +118,7 @@ def _encode_path(template: str, model: str, *, stream: bool) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _decode_path(path: str) -> tuple[str, dict[str, UncheckedJson]]:
+def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
     path, _, query = path.partition("?")
     items = [item for item in query.split("&") if item and item != "alt=sse"]
     query = "&".join(item for item in items if not item.startswith(_SECRETS))
@@ -123,10 +134,8 @@ def _decode_path(path: str) -> tuple[str, dict[str, UncheckedJson]]:
 # `generationConfig`. Unread fields stay where they were.
 
 
-def _encode_settings(
-    request: Request, body: dict[str, UncheckedJson], warnings: WarningList
-) -> None:
-    config: dict[str, UncheckedJson] = {}
+def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+    config: dict[str, Json] = {}
     for name, value in _supported.said(request):
         config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
@@ -148,14 +157,12 @@ def _encode_settings(
         warnings.setting_dropped(name)
 
 
-def _decode_settings(fields: Fields) -> dict[str, UncheckedJson]:
+def _decode_settings(fields: Fields) -> dict[str, Any]:
     config = fields.fields(_CONFIG)
     if config is None:
         return {}
     was_empty = not config.left
-    settings: dict[str, UncheckedJson] = {
-        name: config.number(key) for name, key in _NUMBERS.items()
-    }
+    settings: dict[str, Any] = {name: config.number(key) for name, key in _NUMBERS.items()}
     for name, key in _INTEGERS.items():
         settings[name] = _decode_integer(config, key)
     settings["stop_sequences"] = config.texts("stopSequences")
@@ -184,9 +191,7 @@ def _decode_logprobs(config: Fields) -> int | None:
     return _decode_integer(config, _LOGPROBS) if config.left.get(_LOGPROBS) else 0
 
 
-def _encode_format(
-    form: ResponseFormat, config: dict[str, UncheckedJson], warnings: WarningList
-) -> None:
+def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: WarningList) -> None:
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
@@ -222,7 +227,7 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
 # Thinking. The API rejects a level together with a budget: the level wins.
 
 
-def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, UncheckedJson]:
+def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Json]:
     effort, budget = request.reasoning_effort, request.thinking_budget
     if budget is None and effort == "none":
         budget = 0
@@ -237,7 +242,7 @@ def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Unche
     return {"thinkingLevel": effort.upper()}
 
 
-def _decode_thinking(config: Fields, settings: dict[str, UncheckedJson]) -> None:
+def _decode_thinking(config: Fields, settings: dict[str, Any]) -> None:
     thinking = config.fields(_THINKING)
     if thinking is None:
         return
@@ -253,3 +258,152 @@ def _decode_thinking(config: Fields, settings: dict[str, UncheckedJson]) -> None
         settings["thinking_budget"] = thinking.integer("thinkingBudget")
     if thinking.left or was_empty:
         config.left[_THINKING] = thinking.left
+
+
+# Messages.
+
+
+def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+    """Adds `systemInstruction` and `contents` to the body."""
+    calls: dict[str, ToolCall] = {}
+    system: UncheckedJson = None
+    contents: list[Json] = []
+    leading = True
+    for warnings.message, message in enumerate(request.messages):
+        leading = leading and message.role in ("system", "developer")
+        content = _encode_message(message, calls, warnings, leading=leading)
+        if content is None:
+            warnings.add("emptied_message_dropped", warnings.message_path())
+        elif not leading:
+            contents.append(content)
+        elif system is None:
+            system = content
+        else:
+            system = {**system, "parts": [*system.get("parts", ()), *content.get("parts", ())]}
+        if leading and message.role == "developer":
+            warnings.add("developer_as_system", warnings.message_path())
+    if system is not None:
+        body["systemInstruction"] = system
+    if contents:
+        body["contents"] = contents
+
+
+def _encode_message(
+    message: Message, calls: dict[str, ToolCall], warnings: WarningList, *, leading: bool
+) -> UncheckedJson:
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Opaque:
+        only = content[0]
+        if only.dialect == NAME and isinstance(only.data, str):
+            return only.data  # see `_decode_content`
+    parts: list[Json] = []
+    for warnings.part, part in enumerate(content):
+        if type(part) is Text and not part.extra:  # the usual case
+            parts.append({"text": part.text})
+            continue
+        if type(part) is ToolCall:
+            calls[part.id] = part
+        wire = encode_part(part, warnings, calls)
+        if wire is not None:
+            parts.append(wire)
+    if message.name is not None:
+        warnings.add("name_dropped", f"{warnings.message_path()}.name")
+    if content and not parts:
+        return None
+    role = "model" if message.role == "assistant" else "user"
+    if not message.extra and not leading:  # fast path
+        return {"role": role, "parts": parts}
+    return _restore_content(message, role, parts, leading=leading)
+
+
+def _restore_content(
+    message: Message, role: str, parts: list[Json], *, leading: bool
+) -> dict[str, Json]:
+    """The content of a leading system message, or of a message that was decoded from one."""
+    extra = dict(extra_of(message, NAME))
+    absent = take_absent(extra)
+    if not leading and message.role not in ("user", "tool"):
+        extra["role"] = role
+    elif not leading and "role" not in absent:  # `systemInstruction` needs no role
+        extra.setdefault("role", role)
+    if parts or not ("parts" in absent or "parts" in extra):
+        extra["parts"] = parts
+    return extra
+
+
+def decode_messages(fields: Fields) -> tuple[Message, ...]:
+    """The messages of a request, one for each content."""
+    messages: list[Message] = []
+    links = request_links()
+    system = fields.left.get("systemInstruction")
+    if isinstance(system, str):
+        fields.take("systemInstruction")
+        messages.append(Message.system(system))
+    elif (content := fields.fields("systemInstruction")) is not None:
+        mark_absent(content.left, content.left, "parts")
+        parts = _decode_parts(content, links)
+        messages.append(Message(role="system", content=parts, extra=extra_for(content.left)))
+    contents = fields.array("contents")
+    if contents:
+        messages += [_decode_content(item, i, links) for i, item in enumerate(contents)]
+    elif contents is not None:
+        fields.left["contents"] = contents
+    return tuple(messages)
+
+
+def _decode_content(item: Json, index: int, links: Links) -> Message:
+    if isinstance(item, str):  # not a valid content, but it must not be lost
+        return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
+    fields = Fields(item, f"contents[{index}]")
+    links.turn()
+    mark_absent(fields.left, fields.left, "parts", "role")
+    content = _decode_parts(fields, links)
+    wire_role = fields.text("role")
+    role: Role = "assistant" if wire_role == "model" else "user"
+    is_all_results = bool(content) and all(isinstance(part, ToolResult) for part in content)
+    if wire_role == "function" or (role == "user" and is_all_results):
+        role = "tool"
+    if wire_role not in ("user", "model", None):
+        fields.left["role"] = wire_role
+    return Message(role=role, content=content, extra=extra_for(fields.left))
+
+
+def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
+    parts, path = fields.array("parts") or [], fields.at("parts")
+    decoded: dict[int, Part] = {}
+    # Results whose name no call has come last: then only the calls that they answer still wait.
+    for i in sorted(range(len(parts)), key=lambda i: _is_stray(parts[i], links)):
+        decoded[i] = decode_part(parts[i], links, f"{path}[{i}]")
+    return tuple(decoded[i] for i in range(len(parts)))
+
+
+def _is_stray(part: Json, links: Links) -> bool:
+    match part:
+        case {"functionResponse": {"name": name}}:
+            return not links.waits_for(name)
+    return False
+
+
+# Operations that are calls of `generateContent`: images and speech.
+
+
+def encode_media_call(
+    value: OperationInput,
+    parts: tuple[Part, ...],
+    config: Mapping[str, Json],
+    profile: Profile,
+    *,
+    stream: bool = False,
+    warnings: tuple[Warning, ...] = (),
+) -> WireCall:
+    """The call with one user message; `config` is its `generationConfig`."""
+    own = value.provider_options.get(NAME, {})
+    options = merge_options({"generationConfig": config} if config else {}, own)
+    request = Request(
+        model=value.model,
+        messages=(Message.user(parts),),
+        provider_options={NAME: options},
+        on_loss=value.on_loss,
+    )
+    call = encode_request(request, profile, stream=stream)
+    return replace(call, warnings=(*call.warnings, *warnings)) if warnings else call

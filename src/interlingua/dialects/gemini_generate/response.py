@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from interlingua.dialects.gemini_generate.calls import response_links
-from interlingua.dialects.gemini_generate.citations import (
+from interlingua.dialects.gemini_generate.annotations import (
     GROUNDING,
+    LOGPROBS,
+    join_logprobs,
+    set_logprobs,
     with_citations,
+    with_logprobs,
     write_grounding,
 )
+from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
 from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
@@ -23,15 +27,10 @@ from interlingua.dialects.gemini_generate.facts import (
     take_text,
     to_camel,
 )
-from interlingua.dialects.gemini_generate.logprobs import (
-    LOGPROBS,
-    join_logprobs,
-    set_logprobs,
-    with_logprobs,
-)
-from interlingua.spec.content import Text, ToolCall, UncheckedJson
+from interlingua.spec.content import Json, Text, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
@@ -45,6 +44,7 @@ from interlingua.wire.fields import (
     known_int,
     whole_object,
 )
+from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.usage import make_usage, served_tier
 
@@ -83,7 +83,7 @@ class Envelope(NamedTuple):
 
     id: str
     model: str
-    parts: list[UncheckedJson]
+    parts: list[Json]
     finish: str | None
     block: str | None
     usage: Usage
@@ -123,7 +123,12 @@ def decode_response(
     )
 
 
-def encode_response(response: Response, request: Request | None = None) -> UncheckedJson:
+def decode_reply(reply: OperationReply) -> Response:
+    """The answer in the reply to an operation that is a call of `generateContent`."""
+    return decode_response(loads(reply.body), headers=reply.headers)
+
+
+def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
@@ -133,7 +138,7 @@ def encode_response(response: Response, request: Request | None = None) -> Unche
     if carried is not None:
         return carried
     response = declared_response(response, request)
-    parts: list[UncheckedJson] = []
+    parts: list[Json] = []
     cited: list[tuple[int, Text]] = []
     for part in response.message.content:
         if isinstance(part, Text):
@@ -143,8 +148,8 @@ def encode_response(response: Response, request: Request | None = None) -> Unche
 
 
 def ground(
-    body: dict[str, UncheckedJson], response: Response, texts: Sequence[tuple[int, Text]]
-) -> dict[str, UncheckedJson]:
+    body: dict[str, Json], response: Response, texts: Sequence[tuple[int, Text]]
+) -> dict[str, Json]:
     """The body with the citations and tokens of these texts, unless it has those of the API."""
     candidates = body.get("candidates")
     if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
@@ -156,7 +161,7 @@ def ground(
     return {**body, "candidates": [first, *candidates[1:]]}
 
 
-def is_answer(whole: dict[str, UncheckedJson]) -> bool:
+def is_answer(whole: dict[str, Json]) -> bool:
     """Whether it is an answer, not a token count, an embedding or some other body."""
     return not _ANSWER.isdisjoint(whole)
 
@@ -165,11 +170,11 @@ def is_answer(whole: dict[str, UncheckedJson]) -> bool:
 # other candidates under `candidates`.
 
 
-def read_envelope(whole: dict[str, UncheckedJson]) -> Envelope:
+def read_envelope(whole: dict[str, Json]) -> Envelope:
     """The fields of an answer; `extra` holds those without a canonical form."""
     fields = Fields(whole, strict=False)
     unread = fields.left
-    parts: list[UncheckedJson] = []
+    parts: list[Json] = []
     finish = None
     candidates = unread.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
@@ -193,7 +198,7 @@ def read_envelope(whole: dict[str, UncheckedJson]) -> Envelope:
 
 def _read_candidate(
     candidate: dict[str, UncheckedJson],
-) -> tuple[list[UncheckedJson], str | None, dict[str, UncheckedJson]]:
+) -> tuple[list[Json], str | None, dict[str, Json]]:
     """The parts, the finish reason and the unread fields."""
     unread = dict(candidate)
     mark_absent(unread, candidate, "content", FINISH)
@@ -206,22 +211,18 @@ def _read_candidate(
     mark_absent(content, content, "parts", "role")
     if content.get("role") == "model":
         del content["role"]
-    parts: list[UncheckedJson] = (
-        content.pop("parts") if isinstance(content.get("parts"), list) else []
-    )
+    parts: list[Json] = content.pop("parts") if isinstance(content.get("parts"), list) else []
     if not content:
         del unread["content"]
     return parts, finish, unread
 
 
-def write_envelope(
-    response: Response, parts: list[UncheckedJson] | None
-) -> dict[str, UncheckedJson]:
+def write_envelope(response: Response, parts: list[Json] | None) -> dict[str, Json]:
     """The body of an answer; `parts` is None if earlier frames have sent them."""
     native = NAME in response.extra
     fields = dict(extra_of(response, NAME))
     candidate = fields.pop("candidate", None)
-    body: dict[str, UncheckedJson] = {}
+    body: dict[str, Json] = {}
     if candidate is not None or parts is None or parts or not native:
         first = candidate if isinstance(candidate, Mapping) else {"index": 0}
         finish = encode_finish(response.finish_reason, native=native)
@@ -240,14 +241,14 @@ def write_envelope(
 
 
 def _write_candidate(
-    candidate: Mapping[str, UncheckedJson],
-    parts: list[UncheckedJson] | None,
+    candidate: Mapping[str, Json],
+    parts: list[Json] | None,
     finish: str | int | None,
-) -> dict[str, UncheckedJson]:
+) -> dict[str, Json]:
     fields = dict(candidate)
     absent = take_absent(fields)
     content = fields.pop("content", {} if parts is not None and "content" not in absent else None)
-    wire: dict[str, UncheckedJson] = {}
+    wire: dict[str, Json] = {}
     if isinstance(content, Mapping) or parts:
         wire["content"] = write_content(content if isinstance(content, Mapping) else {}, parts)
     elif "content" in candidate:
@@ -257,9 +258,7 @@ def _write_candidate(
     return {**wire, **fields}
 
 
-def write_content(
-    extra: Mapping[str, UncheckedJson], parts: list[UncheckedJson] | None
-) -> dict[str, UncheckedJson]:
+def write_content(extra: Mapping[str, Json], parts: Sequence[Json] | None) -> dict[str, Json]:
     """The content of a candidate; `extra` are its other fields."""
     content = dict(extra)
     absent = take_absent(content)
@@ -312,7 +311,7 @@ def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage
     )
 
 
-def _by_modality(details: UncheckedJson, modality: str) -> int:
+def _by_modality(details: Json, modality: str) -> int:
     """The tokens of a modality in a list of details."""
     return sum(
         known_int(detail.get("tokenCount", detail.get("token_count")))
@@ -321,12 +320,12 @@ def _by_modality(details: UncheckedJson, modality: str) -> int:
     )
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The vendor's own figures if they are still the same, otherwise made from ours."""
     if native and isinstance(usage.raw, dict) and decode_usage(usage.raw) == usage:
         return usage.raw
     thoughts = usage.reasoning_tokens
-    wire: dict[str, UncheckedJson] = {
+    wire: dict[str, Json] = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - (thoughts or 0)),
         _TOTAL: usage.total_tokens,
@@ -338,17 +337,17 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, UncheckedJson]:
     return wire
 
 
-def _enum_word(value: UncheckedJson) -> str | None:
+def _enum_word(value: Json) -> str | None:
     """The word of an enum value; a number is written as text."""
     if type(value) is int and 0 <= value < len(_NUMBERS):
         return str(value)
     return value if isinstance(value, str) else None
 
 
-def frame_fields(extra: Mapping[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def frame_fields(extra: Mapping[str, Json]) -> dict[str, Json]:
     """The unusual fields of the candidate that every frame of a stream repeats."""
     candidate = extra.get("candidate")
-    fields: dict[str, UncheckedJson] = {}
+    fields: dict[str, Json] = {}
     if isinstance(candidate, Mapping):
         if candidate.get("index", 0) != 0:
             fields["index"] = candidate["index"]
@@ -367,16 +366,14 @@ class Frames:
     """
 
     def __init__(self) -> None:
-        self._top: dict[str, UncheckedJson] = {}
-        self._usage: dict[str, UncheckedJson] = {}
-        self._agreed: dict[
-            str, UncheckedJson
-        ] = {}  # the last figures that agree with their own total
+        self._top: dict[str, Json] = {}
+        self._usage: dict[str, Json] = {}
+        self._agreed: dict[str, Json] = {}  # the last figures that agree with their own total
         self._main: int | None = None  # the index of the candidate that is the answer
         self._candidates: dict[int, _Candidate] = {}
-        self._malformed: list[UncheckedJson] = []  # candidates that are not objects
+        self._malformed: list[Json] = []  # candidates that are not objects
 
-    def feed(self, frame: dict[str, UncheckedJson]) -> list[dict[str, UncheckedJson]]:
+    def feed(self, frame: dict[str, Json]) -> list[dict[str, Json]]:
         """Adds a frame; returns its candidates that belong to the answer."""
         fold(self._top, frame)
         self.feed_usage(frame.get("usageMetadata"))
@@ -384,14 +381,14 @@ class Frames:
         places = enumerate(candidates if isinstance(candidates, list) else ())
         return [candidate for place, candidate in places if self._is_main(candidate, place)]
 
-    def feed_usage(self, usage: UncheckedJson) -> None:
+    def feed_usage(self, usage: Json) -> None:
         """Adds figures: they are cumulative, but later frames may leave some out."""
         if isinstance(usage, dict):
             fold(self._usage, usage)
             if _beside_total(usage) == 0:
                 self._agreed = usage
 
-    def whole(self) -> dict[str, UncheckedJson]:
+    def whole(self) -> dict[str, Json]:
         """The body so far."""
         body = dict(self._top)
         if self._usage or isinstance(body.get("usageMetadata"), dict):
@@ -401,7 +398,7 @@ class Frames:
             body["candidates"] = [main, *self._malformed, *others]
         return body
 
-    def _whole_usage(self) -> dict[str, UncheckedJson]:
+    def _whole_usage(self) -> dict[str, Json]:
         """
         The figures together, unless an earlier one in them makes them contradict the total.
 
@@ -417,7 +414,7 @@ class Frames:
         others = {name: value for name, value in usage.items() if name not in _COUNTS}
         return {**others, **agreed}
 
-    def _is_main(self, candidate: UncheckedJson, place: int) -> bool:
+    def _is_main(self, candidate: Json, place: int) -> bool:
         if not isinstance(candidate, dict):
             self._malformed.append(candidate)
             return False
@@ -431,7 +428,7 @@ class Frames:
         return is_main
 
 
-def _beside_total(usage: dict[str, UncheckedJson]) -> int | None:
+def _beside_total(usage: dict[str, Json]) -> int | None:
     """How many tokens of the total the other figures leave out; None if there is no total."""
     total, *parts = counts(usage, _TOTAL, *_COUNTS[:-1])
     return None if total is None else total - sum(part or 0 for part in parts)
@@ -439,12 +436,12 @@ def _beside_total(usage: dict[str, UncheckedJson]) -> int | None:
 
 class _Candidate:
     def __init__(self) -> None:
-        self._fields: dict[str, UncheckedJson] = {}
-        self._content: dict[str, UncheckedJson] = {}
+        self._fields: dict[str, Json] = {}
+        self._content: dict[str, Json] = {}
         self._parts: list[tuple[UncheckedJson, list[str]]] = []  # each with the pieces of its text
-        self._logprobs: dict[str, UncheckedJson] = {}
+        self._logprobs: dict[str, Json] = {}
 
-    def feed(self, candidate: dict[str, UncheckedJson], *, with_parts: bool) -> None:
+    def feed(self, candidate: dict[str, Json], *, with_parts: bool) -> None:
         fold(self._fields, candidate)
         if LOGPROBS in candidate:
             join_logprobs(self._logprobs, candidate[LOGPROBS])
@@ -465,7 +462,7 @@ class _Candidate:
             else:
                 self._parts.append((others, [text]))
 
-    def whole(self) -> dict[str, UncheckedJson]:
+    def whole(self) -> dict[str, Json]:
         candidate = dict(self._fields)
         if self._logprobs:
             candidate[LOGPROBS] = self._logprobs
@@ -479,7 +476,7 @@ class _Candidate:
         return candidate
 
 
-def fold(known: dict[str, UncheckedJson], update: dict[str, UncheckedJson]) -> None:
+def fold(known: dict[str, Json], update: dict[str, Json]) -> None:
     """Updates `known`; a null does not replace a value."""
     if None in update.values():
         update = {

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.hosted import hosted_parts
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
-from interlingua.spec.content import UncheckedJson
+from interlingua.dialects.gemini_generate.tools import hosted_parts
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.operations import (
     Failure,
@@ -110,7 +110,7 @@ _MESSAGES = {
     529: _OVERLOADED,
 }
 _OTHER_WORDS = {408: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE"}
-_WRONG_KEY: dict[str, UncheckedJson] = {
+_WRONG_KEY: dict[str, Json] = {
     "code": 400,
     "message": "API key not valid. Please pass a valid API key.",
     "status": "INVALID_ARGUMENT",
@@ -125,21 +125,21 @@ _WRONG_KEY: dict[str, UncheckedJson] = {
 }
 
 
-def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> UncheckedJson:
+def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:
     """One page; `pageToken` is the id of the last model of the page before it."""
     size = page_size(query, "pageSize", default=_PAGE, highest=_MAX_PAGE)
     token = query.get("pageToken")
     start = page_start(models, token, "pageToken") if token else 0
     page = models[start : start + size]
-    body: dict[str, UncheckedJson] = {"models": [describe_model(model) for model in page]}
+    body: dict[str, Json] = {"models": [describe_model(model) for model in page]}
     if start + size < len(models):
         body["nextPageToken"] = page[-1].id
     return body
 
 
-def describe_model(model: ServedModel) -> dict[str, UncheckedJson]:
+def describe_model(model: ServedModel) -> dict[str, Json]:
     """One model."""
-    body: dict[str, UncheckedJson] = {
+    body: dict[str, Json] = {
         "name": f"models/{model.id}",
         "version": "001",
         "displayName": model.name or model.id,
@@ -161,24 +161,24 @@ def counted_call(call: WireCall) -> WireCall:
     return replace(call, body=inner) if isinstance(inner, dict) else call
 
 
-def count_tokens(tokens: int) -> UncheckedJson:
+def count_tokens(tokens: int) -> Json:
     """A token count."""
     return {"totalTokens": tokens}
 
 
-def error_body(failure: Failure, *, model: str, request_id: str) -> UncheckedJson:  # noqa: ARG001
+def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noqa: ARG001
     """The vendor's body for a status; it has no request id."""
     status = failure.status
     if status not in _MESSAGES and failure.message is None and status > 500:
         return None
     message = _MESSAGES.get(status, f"Error {status}").replace("{model}", model)
     word = _OTHER_WORDS.get(status) or word_for(status)
-    error: dict[str, UncheckedJson] = {
+    error: dict[str, Json] = {
         "code": status,
         "message": failure.message or message,
         "status": word,
     }
-    details: list[dict[str, UncheckedJson]] = []
+    details: list[dict[str, Json]] = []
     if status == 429:
         violations = [{"quotaId": _QUOTA}]
         details.append({"@type": f"{RPC}QuotaFailure", "violations": violations})

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate.decoder import stream_decoder
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.media_calls import encode_media_call, read_reply
-from interlingua.dialects.gemini_generate.response import decode_response
-from interlingua.spec.content import Audio, Text, UncheckedJson
+from interlingua.dialects.gemini_generate.request import encode_media_call
+from interlingua.dialects.gemini_generate.response import decode_reply, decode_response
+from interlingua.spec.content import Audio, Json, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, StreamError, UnsupportedError
 from interlingua.spec.events import Finish, TextDelta
@@ -45,7 +45,7 @@ _VOICE = "Kore"
 _UNKNOWN_SIZE = 0xFFFFFFFF - 36  # of a WAV file whose length is not known yet
 _FORMATS = ("wav", "pcm")
 _MAX_SPEAKERS = 2
-_SCHEMA = {
+_SCHEMA: dict[str, Json] = {
     "type": "OBJECT",
     "properties": {
         "language": {"type": "STRING", "description": "ISO 639-1 code of the spoken language"},
@@ -72,7 +72,7 @@ _SCHEMA = {
 
 def _speak(value: SpeakInput, profile: Profile) -> Script:
     reply = yield _encode_speak(value, profile, stream=False)
-    response = read_reply(reply)
+    response = decode_reply(reply)
     parts = [part for part in response.message.content if isinstance(part, Audio) and part.data]
     if not parts:
         raise _no_audio(response)
@@ -104,23 +104,26 @@ def _encode_speak(value: SpeakInput, profile: Profile, *, stream: bool) -> WireC
         fields = {"target": value.model, "setting": "speed", "when": ""}
         warnings = (make_warning("setting_dropped", path="speed", **fields),)
     text = value.text if value.instructions is None else f"{value.instructions}\n\n{value.text}"
-    config = {"responseModalities": ["AUDIO"], "speechConfig": _speech_config(value)}
+    config: dict[str, Json] = {
+        "responseModalities": ["AUDIO"],
+        "speechConfig": _speech_config(value),
+    }
     return encode_media_call(
         value, (Text(text),), config, profile, stream=stream, warnings=warnings
     )
 
 
-def _speech_config(value: SpeakInput) -> dict[str, Any]:
+def _speech_config(value: SpeakInput) -> dict[str, Json]:
     if not value.speakers:
         return {"voiceConfig": _voice(value.voice or _VOICE)}
-    voices = [
+    voices: list[Json] = [
         {"speaker": speaker, "voiceConfig": _voice(voice)}
         for speaker, voice in value.speakers.items()
     ]
     return {"multiSpeakerVoiceConfig": {"speakerVoiceConfigs": voices}}
 
 
-def _voice(name: str) -> dict[str, Any]:
+def _voice(name: str) -> dict[str, Json]:
     return {"prebuiltVoiceConfig": {"voiceName": name}}
 
 
@@ -155,8 +158,8 @@ class _SpeechItems:
         self._value = value
         self._media_type = ""
         self._has_ended = False
-        self._last: dict[str, Any] = {}
-        self._usage: UncheckedJson = None
+        self._last: dict[str, Json] = {}
+        self._usage: Json = None
 
     def feed(self, chunk: bytes) -> list[Any]:
         """The audio of the events that this chunk completes."""
@@ -204,13 +207,13 @@ class _SpeechItems:
         return pieces
 
 
-def _candidate(body: dict[str, Any]) -> dict[str, Any]:
+def _candidate(body: dict[str, Json]) -> dict[str, Json]:
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) else {}
 
 
-def _blobs(candidate: dict[str, Any]) -> list[dict[str, Any]]:
+def _blobs(candidate: dict[str, Json]) -> list[dict[str, Json]]:
     """The inline data of a candidate."""
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
@@ -232,7 +235,7 @@ def _no_audio(response: Response) -> Exception:
 
 def _transcribe(value: TranscribeInput, profile: Profile) -> Script:
     reply = yield _encode_transcribe(value, profile, stream=False)
-    response = read_reply(reply)
+    response = decode_reply(reply)
     if response.finish_reason.reason == "content_filter":
         raise ContentFilterError("The provider refused to transcribe.", partial=response)
     if not value.timestamps and not value.speakers:
@@ -265,7 +268,7 @@ def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool
         sentences.append(f"The language is {value.language}.")
     if value.prompt is not None:
         sentences.append(f"Context: {value.prompt}")
-    config: dict[str, Any] = {}
+    config: dict[str, Json] = {}
     if value.temperature is not None:
         config["temperature"] = value.temperature
     if (value.timestamps or value.speakers) and not stream:
@@ -294,7 +297,7 @@ def _read_segments(response: Response, value: TranscribeInput) -> Transcript:
     )
 
 
-def _read_segment(wire: dict[str, Any]) -> TranscriptSegment:
+def _read_segment(wire: dict[str, Json]) -> TranscriptSegment:
     speaker = wire.get("speaker")
     return TranscriptSegment(
         text=str(wire.get("text", "")).strip(),

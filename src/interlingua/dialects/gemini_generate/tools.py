@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
-from interlingua.dialects.gemini_generate.hosted import HOSTED, KINDS, decode_hosted
-from interlingua.prepare.hosted_tools import encode_hosted
+from interlingua.prepare.hosted_tools import HostedForm, encode_hosted, rename, take
 from interlingua.prepare.schema import encode_parameters, from_openapi
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
     Request,
@@ -18,8 +19,24 @@ from interlingua.spec.request import (
     ToolSpec,
 )
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of
+from interlingua.wire.fields import Fields, extra_of, text_or_none
 
+KINDS = {
+    "googleSearch": "web_search",
+    "codeExecution": "code_execution",
+    "urlContext": "url_context",
+    "fileSearch": "file_search",
+    "computerUse": "computer",
+}
+"""The canonical name of each hosted tool."""
+_STORES = {"stores": "fileSearchStoreNames", "max_results": "topK"}
+_BROWSER = "ENVIRONMENT_BROWSER"
+_TYPES = {
+    "GOOGLE_SEARCH_WEB": "web_search",
+    "URL_CONTEXT": "url_context",
+    "FILE_SEARCH": "file_search",
+}
+_WIRE_TYPES = {name: kind for kind, name in _TYPES.items()}
 _DECLARATIONS = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
 _OPENAPI = "parameters"
@@ -39,7 +56,7 @@ _JOINED = "~with"
 """Our own key among the other fields of a tool: the hosted tools in the same object."""
 
 
-def encode_tools(request: Request, body: dict[str, UncheckedJson], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """Adds `tools` and `toolConfig` to the body."""
     if request.tools and (tools := _encode_list(request.tools, warnings)):
         body["tools"] = tools
@@ -51,9 +68,9 @@ def encode_tools(request: Request, body: dict[str, UncheckedJson], warnings: War
         warnings.setting_dropped("parallel_tool_calls")
 
 
-def decode_tools(fields: Fields) -> dict[str, UncheckedJson]:
+def decode_tools(fields: Fields) -> dict[str, Any]:
     """The request's `tools` and `tool_choice`."""
-    settings: dict[str, UncheckedJson] = {}
+    settings: dict[str, Any] = {}
     tools = fields.items("tools")
     if tools:
         specs: list[ToolSpec] = []
@@ -77,12 +94,10 @@ def decode_tools(fields: Fields) -> dict[str, UncheckedJson]:
     return settings
 
 
-def _encode_list(
-    tools: tuple[ToolSpec, ...], warnings: WarningList
-) -> list[dict[str, UncheckedJson]]:
-    wire: list[dict[str, UncheckedJson]] = []
-    group: list[dict[str, UncheckedJson]] | None = None
-    joined: dict[str, dict[str, UncheckedJson]] = {}  # hosted tools -> the object that they share
+def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dict[str, Json]]:
+    wire: list[dict[str, Json]] = []
+    group: list[dict[str, Json]] | None = None
+    joined: dict[str, dict[str, Json]] = {}  # hosted tools -> the object that they share
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
         if isinstance(tool, BuiltinTool):
@@ -105,13 +120,11 @@ def _encode_list(
     return wire
 
 
-def _encode_declaration(
-    tool: ToolDefinition, warnings: WarningList, path: str
-) -> dict[str, UncheckedJson]:
+def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Json]:
     extra = dict(extra_of(tool, NAME))
     extra.pop(TOOL, None)
     openapi = extra.pop(SCHEMA, None)
-    wire: dict[str, UncheckedJson] = {"name": tool.name}
+    wire: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     if openapi is not None and from_openapi(openapi) == tool.parameters:
@@ -125,7 +138,7 @@ def _encode_declaration(
     return {**extra, **wire}
 
 
-def _decode_tool(tool: UncheckedJson, path: str, *, after_group: bool) -> list[ToolSpec]:
+def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
     fields = Fields(tool, path)
     declarations = fields.array(_DECLARATIONS)
     if not declarations:
@@ -135,7 +148,7 @@ def _decode_tool(tool: UncheckedJson, path: str, *, after_group: bool) -> list[T
     if hosted:
         fields.left[_JOINED] = hosted
     # The first group without other fields needs no mark: encoding starts one group by itself.
-    marks = {TOOL: fields.left} if fields.left or after_group else {}
+    marks: dict[str, Json] = {TOOL: fields.left} if fields.left or after_group else {}
     return [
         *(
             _decode_declaration(item, f"{path}.{_DECLARATIONS}[{i}]", {} if i else marks)
@@ -145,9 +158,7 @@ def _decode_tool(tool: UncheckedJson, path: str, *, after_group: bool) -> list[T
     ]
 
 
-def _decode_declaration(
-    item: UncheckedJson, path: str, marks: dict[str, UncheckedJson]
-) -> ToolDefinition:
+def _decode_declaration(item: Json, path: str, marks: dict[str, Json]) -> ToolDefinition:
     fields = Fields(item, path)
     name, description = fields.need("name"), fields.text("description")
     if fields.left.get(_JSON_SCHEMA) is not None:
@@ -161,8 +172,8 @@ def _decode_declaration(
     return ToolDefinition(name=name, description=description, parameters=parameters, extra=extra)
 
 
-def _encode_choice(choice: ToolChoice) -> dict[str, UncheckedJson]:
-    wire: dict[str, UncheckedJson] = {"mode": _MODE_NAMES[choice.mode]}
+def _encode_choice(choice: ToolChoice) -> dict[str, Json]:
+    wire: dict[str, Json] = {"mode": _MODE_NAMES[choice.mode]}
     if choice.mode == "named":
         wire[_NAMES] = [] if choice.tool_name is None else [choice.tool_name]
     elif choice.allowed is not None and choice.mode != "none":
@@ -188,3 +199,87 @@ def _decode_choice(config: Fields) -> ToolChoice | None:
     if _encode_choice(choice)["mode"] != wire_mode:
         config.left["mode"] = wire_mode
     return msgspec.structs.replace(choice, extra=extra_for(config.left))
+
+
+# Tools that Gemini runs.
+
+
+def _file_search(options: dict[str, Json]) -> dict[str, Json]:
+    return {"fileSearch": take(options, **_STORES)}
+
+
+def _computer_use(options: dict[str, Json]) -> dict[str, Json]:
+    if options.get("environment") == "browser":
+        del options["environment"]
+    return {"computerUse": {"environment": _BROWSER}}
+
+
+def _plain(kind: str) -> HostedForm:
+    return lambda _: {kind: {}}
+
+
+HOSTED: dict[str, HostedForm] = {
+    "code_execution": _plain("codeExecution"),
+    "computer": _computer_use,
+    "file_search": _file_search,
+    "url_context": _plain("urlContext"),
+    "web_search": _plain("googleSearch"),
+}
+
+
+def decode_hosted(tool: UncheckedJson) -> BuiltinTool:
+    """The tool verbatim, with its canonical name and options if it is one alone."""
+    names = [KINDS[key] for key in tool if key in KINDS] if isinstance(tool, dict) else []
+    if len(names) != 1 or len(tool) != 1:
+        return BuiltinTool(dialect=NAME, data=tool)
+    inner = next(iter(tool.values()))
+    options = dict(inner) if isinstance(inner, dict) else {}
+    rename(options, **_STORES)
+    rename(options, stores="file_search_store_names", max_results="top_k")
+    if options.get("environment") == _BROWSER:
+        options["environment"] = "browser"
+    return BuiltinTool(dialect=NAME, data=tool, name=names[0], options=options)
+
+
+# Calls and results.
+
+
+def hosted_use(part: dict[str, Json]) -> Opaque:
+    """A part without a canonical form; the call or result of a hosted tool is described."""
+    use: dict[str, Any] = {}
+    match part:
+        case {"executableCode": dict(code)}:
+            use = {"tool": "code_execution", "input": {"code": code.get("code")}}
+            use["tool_call_id"] = text_or_none(code.get("id"))
+        case {"codeExecutionResult": dict(result)}:
+            use = {"tool": "code_execution", "output": result.get("output") or ""}
+            use["tool_call_id"] = text_or_none(result.get("id"))
+        case {"toolCall": dict(call)}:
+            use = {"tool": _tool_of(call), "tool_call_id": text_or_none(call.get("id"))}
+            use["input"] = call.get("args") or {}
+        case {"toolResponse": dict(result)}:
+            use = {"tool": _tool_of(result), "tool_call_id": text_or_none(result.get("id"))}
+            use["output"] = result.get("response") or {}
+    return Opaque(dialect=NAME, data=part, **use)
+
+
+def _tool_of(fields: dict[str, Json]) -> str | None:
+    kind = text_or_none(fields.get("toolType"))
+    return None if kind is None else _TYPES.get(kind, kind.lower())
+
+
+def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
+    """The parts of a call and its result that a script describes."""
+    called = part.input if isinstance(part.input, dict) else {}
+    if part.tool == "code_execution":
+        code = {"language": "PYTHON", "code": called.get("code", "")}
+        result = {"outcome": "OUTCOME_OK", "output": part.output or ""}
+        return hosted_use({"executableCode": code}), hosted_use({"codeExecutionResult": result})
+    if part.tool not in _WIRE_TYPES:
+        return ()
+    head = {"id": part.tool_call_id, "toolType": _WIRE_TYPES[part.tool]}
+    answer = {"results": part.output or []}
+    return (
+        hosted_use({"toolCall": {**head, "args": called}}),
+        hosted_use({"toolResponse": {**head, "response": answer}}),
+    )

@@ -7,8 +7,7 @@ https://ai.google.dev/gemini-api/docs/video
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlsplit
 
 from msgspec.structs import replace
@@ -92,7 +91,7 @@ def _create(value: CreateVideoInput, _profile: Profile, *, prefix: str = "/v1bet
 
 def _encode_create(value: CreateVideoInput, prefix: str) -> WireCall:
     shape = shape_video(value, find_rules(value.model, _RULES))
-    instance: dict[str, Any] = {"prompt": value.prompt}
+    instance: dict[str, Json] = {"prompt": value.prompt}
     if value.image is not None:
         instance["image"] = _encode_image(value.image)
     fields = {
@@ -102,7 +101,7 @@ def _encode_create(value: CreateVideoInput, prefix: str) -> WireCall:
         "durationSeconds": _whole(value.seconds),
     }
     parameters = {name: given for name, given in fields.items() if given is not None}
-    body: dict[str, Any] = {"instances": [instance]}
+    body: dict[str, Json] = {"instances": [instance]}
     if parameters:
         body["parameters"] = parameters
     model = quote(value.model.removeprefix("models/"), safe="", errors="replace")
@@ -117,7 +116,7 @@ def _whole(seconds: float | None) -> float | None:
     return int(seconds) if seconds is not None and seconds == int(seconds) else seconds
 
 
-def _encode_image(image: Image) -> dict[str, Any]:
+def _encode_image(image: Image) -> dict[str, Json]:
     if image.data is not None:
         media_type = image.media_type or media_type_for(image.data) or "image/png"
         return {"bytesBase64Encoded": encode_base64(image.data), "mimeType": media_type}
@@ -150,7 +149,7 @@ def _read_job(value: Json, *, is_new: bool = False) -> VideoJob:
         completed_at=seconds_of(metadata.get("endTime")),
         progress=_percent(metadata.get("progressPercent")),
     )
-    extra: dict[str, Any] = {"metadata": metadata} if metadata else {}
+    extra: dict[str, Json] = {"metadata": metadata} if metadata else {}
     if fields.left.get("error"):
         error = read_status(fields.take("error"))
         is_cancelled = error.error_code == "CANCELLED"
@@ -190,7 +189,7 @@ def _read_response(job: VideoJob, fields: Fields) -> VideoJob:
     return replace(job, state="failed", filtered=reasons, error=error)
 
 
-def _read_file(row: dict[str, Any]) -> VideoFile:
+def _read_file(row: dict[str, Json]) -> VideoFile:
     video = row.get("video")
     video = video if isinstance(video, dict) else row
     text = video.get("encodedVideo", video.get("bytesBase64Encoded"))
@@ -286,23 +285,26 @@ OPERATIONS: Mapping[str, Operation] = {
 # The server side.
 
 
-def write_job(job: VideoJob, value: CreateVideoInput | VideoQuery) -> dict[str, Any]:
+def write_job(job: VideoJob, value: CreateVideoInput | VideoQuery) -> dict[str, Json]:
     """The operation of a job, as the Gemini API describes it."""
-    body: dict[str, Any] = {"name": job.id if _match_name(job.id) else _name(job)}
+    body: dict[str, Json] = {"name": job.id if _match_name(job.id) else _name(job)}
     if job.error is not None and not job.filtered:
         return restore({**body, "done": True, "error": write_status(job.error)}, job, NAME)
     if job.is_ended:
         address = value.address if isinstance(value, VideoQuery) else ""
         samples = [{"video": {"uri": _file_url(file, address)}} for file in job.files]
-        made = {"@type": _RESPONSE, "generateVideoResponse": _written(job, samples)}
+        made: dict[str, Json] = {
+            "@type": _RESPONSE,
+            "generateVideoResponse": _written(job, samples),
+        }
         other = extra_of(job, NAME).get("response")
         body |= {"done": True, "response": merge(made, other) if other else made}
     return restore(body, job, NAME)
 
 
-def _write_vertex_job(job: VideoJob) -> dict[str, Any]:
+def _write_vertex_job(job: VideoJob) -> dict[str, Json]:
     """The operation of a job, as Vertex AI describes it: without a bucket, the bytes are in it."""
-    body: dict[str, Any] = {"name": _name(job)}
+    body: dict[str, Json] = {"name": _name(job)}
     if job.error is not None and not job.filtered:
         return {**body, "done": True, "error": write_status(job.error)}
     if job.is_ended:
@@ -316,9 +318,9 @@ def _write_vertex_job(job: VideoJob) -> dict[str, Any]:
 
 
 def _written(
-    job: VideoJob, videos: list[dict[str, Any]], name: str = "generatedSamples"
-) -> dict[str, Any]:
-    body: dict[str, Any] = {name: videos} if videos else {}
+    job: VideoJob, videos: Sequence[Mapping[str, Json]], name: str = "generatedSamples"
+) -> dict[str, Json]:
+    body: dict[str, Json] = {name: videos} if videos else {}
     if job.filtered:
         body["raiMediaFilteredCount"] = len(job.filtered)
         body["raiMediaFilteredReasons"] = list(job.filtered)
@@ -393,7 +395,7 @@ def _write_list(jobs: list[VideoJob], value: VideoQuery) -> ServedReply:
         raise NotFoundError("pageToken: invalid", status_code=400)
     start = 0 if value.after is None else ids.index(value.after) + 1
     page = own[start : start + (value.limit or _PAGE)]
-    body: dict[str, Any] = {"operations": [write_job(job, value) for job in page]}
+    body: dict[str, Json] = {"operations": [write_job(job, value) for job in page]}
     if start + len(page) < len(own):
         body["nextPageToken"] = page[-1].id
     return ServedReply(body=body)

@@ -10,11 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Citation, Json, Part, Text
-from interlingua.wire.fields import count, text_or_none
+from interlingua.spec.content import Citation, Json, Part, Text, TokenLogprob
+from interlingua.wire.fields import count, is_number, text_or_none
 
 GROUNDING = "groundingMetadata"
 _SOURCES = "citationMetadata"
+LOGPROBS = "logprobsResult"
+_CHOSEN = "chosenCandidates"
+_TOP = "topCandidates"
+_EACH = "candidates"
 _CHUNK_KINDS = ("web", "retrievedContext", "maps", "image")
 
 
@@ -134,3 +138,79 @@ def _segment(citation: Citation, text: Text, place: int) -> dict[str, Json]:
         "endIndex": first + len(inside.encode("utf-8", "replace")),
         "text": inside,
     }
+
+
+# Probabilities of tokens.
+
+
+def read_logprobs(candidate: Mapping[str, Json]) -> tuple[TokenLogprob, ...]:
+    """The tokens of the answer; none of them if one cannot be read."""
+    result = candidate.get(LOGPROBS)
+    if not isinstance(result, dict):
+        return ()
+    chosen = _read_tokens(result.get(_CHOSEN))
+    top = result.get(_TOP)
+    if not isinstance(top, list) or len(top) != len(chosen):
+        return chosen
+    inner = [each.get(_EACH) if isinstance(each, dict) else None for each in top]
+    return tuple(
+        replace(token, top=_read_tokens(each)) for token, each in zip(chosen, inner, strict=True)
+    )
+
+
+def with_logprobs(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts, with the tokens on the last text."""
+    places = [place for place, part in enumerate(parts) if isinstance(part, Text)]
+    tokens = read_logprobs(candidate) if places else ()
+    if not tokens:
+        return parts
+    last = places[-1]
+    return (*parts[:last], replace(parts[last], logprobs=tokens), *parts[last + 1 :])
+
+
+def set_logprobs(candidate: dict[str, Json], texts: Sequence[Text]) -> None:
+    """Give a candidate the tokens of its texts; the vendor's own stay if they are the same."""
+    tokens = tuple([token for text in texts for token in text.logprobs])
+    if not tokens and not candidate.get(LOGPROBS):
+        return
+    if read_logprobs(candidate) == tokens or not texts:
+        return
+    if tokens:
+        candidate[LOGPROBS] = _write_result(tokens)
+    else:
+        del candidate[LOGPROBS]
+
+
+def _write_result(tokens: Sequence[TokenLogprob]) -> dict[str, Json]:
+    result: dict[str, Json] = {_CHOSEN: [*map(_write, tokens)]}
+    if any(token.top for token in tokens):
+        result[_TOP] = [{_EACH: [*map(_write, token.top)]} for token in tokens]
+    return result
+
+
+def join_logprobs(known: dict[str, Json], result: Json) -> None:
+    """Add what one frame of a stream has: the tokens of its own text."""
+    for name, value in result.items() if isinstance(result, dict) else ():
+        if isinstance(value, list):
+            tokens = known.get(name)
+            if not isinstance(tokens, list):
+                tokens = known[name] = []
+            tokens += value
+        else:
+            known[name] = value
+
+
+def _read_tokens(items: Json) -> tuple[TokenLogprob, ...]:
+    tokens = [_read(item) for item in items] if isinstance(items, list) else []
+    return tuple([token for token in tokens if token]) if all(tokens) else ()
+
+
+def _read(item: Json) -> TokenLogprob | None:
+    match item:
+        case {"token": str(token), "logProbability": logprob} if is_number(logprob):
+            return TokenLogprob(token=token, logprob=logprob)
+    return None
+
+
+def _write(token: TokenLogprob) -> dict[str, Json]:
+    return {"token": token.token, "logProbability": token.logprob}
