@@ -1,7 +1,7 @@
 """
-Citations of texts <-> `groundingMetadata` and `citationMetadata` of a candidate.
+What a candidate says about its texts: citations and probabilities of tokens.
 
-The API counts the bytes of the text in UTF-8; ours are characters.
+Citations are in `groundingMetadata` and `citationMetadata`, tokens in `logprobsResult`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ _EACH = "candidates"
 _CHUNK_KINDS = ("web", "retrievedContext", "maps", "image")
 
 
+# Citations. The API counts the bytes of the text in UTF-8 («measured in bytes»); ours are
+# characters.
+
+
 def read_citations(
     candidate: Mapping[str, Json], texts: Mapping[int, str]
 ) -> dict[int, tuple[Citation, ...]]:
@@ -30,6 +34,7 @@ def read_citations(
     if not texts:
         return {}
     for place, citation in (*_supported(candidate.get(GROUNDING)), *_sources(candidate)):
+        # The index of a part may count thoughts, or be left out: then it is the first text.
         index = place if place in texts else next(iter(texts))
         found.setdefault(index, []).append(_in_characters(citation, texts[index]))
     return {index: tuple(citations) for index, citations in found.items()}
@@ -82,7 +87,7 @@ def _supported(grounding: Json) -> Iterator[tuple[int, Citation]]:
             if isinstance(number, int) and 0 <= number < len(sources):
                 place = count(segment.get("partIndex")) or 0
                 yield place, replace(sources[number], start=start, end=end)
-    if not items:
+    if not items:  # sources without a place in the text support all of it
         for source in sources:
             yield 0, source
 
@@ -98,10 +103,11 @@ def _source(chunk: Json) -> Citation:
 
 
 def _sources(candidate: Mapping[str, Json]) -> Iterator[tuple[int, Citation]]:
-    """What the text repeats from elsewhere."""
+    """The sources that the text repeats, such as licensed code."""
     metadata = candidate.get(_SOURCES)
     if not isinstance(metadata, dict):
         return
+    # The first name is of the Gemini API, the second of Vertex AI.
     items = metadata.get("citationSources", metadata.get("citations"))
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
@@ -150,7 +156,7 @@ def read_logprobs(candidate: Mapping[str, Json]) -> tuple[TokenLogprob, ...]:
         return ()
     chosen = _read_tokens(result.get(_CHOSEN))
     top = result.get(_TOP)
-    if not isinstance(top, list) or len(top) != len(chosen):
+    if not isinstance(top, list) or len(top) != len(chosen):  # they are matched by place
         return chosen
     inner = [each.get(_EACH) if isinstance(each, dict) else None for each in top]
     return tuple(

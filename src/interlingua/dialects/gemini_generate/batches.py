@@ -2,7 +2,7 @@
 `:batchGenerateContent` and `/v1beta/batches`: both sides.
 
 A batch is an operation: its facts are in `metadata`. Few requests are in the call and their results
-in the operation; many are in files.
+in the operation; many are in files. https://ai.google.dev/gemini-api/docs/batch-api
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ _STATES: dict[str, BatchState] = {
     "CANCELLED": "cancelled",
     "EXPIRED": "expired",
 }
+# The Gemini API writes BATCH_STATE_…, Vertex AI and the SDK JOB_STATE_….
 _STATE = "BATCH_STATE_"
 _WORDS = {
     "queued": "PENDING",
@@ -90,7 +91,7 @@ _WORDS = {
     "finalizing": "RUNNING",
     "completed": "SUCCEEDED",
     "failed": "FAILED",
-    "cancelling": "RUNNING",
+    "cancelling": "RUNNING",  # the API has no state for it
     "cancelled": "CANCELLED",
     "expired": "EXPIRED",
 }
@@ -126,14 +127,14 @@ _INLINE = ItemFormat(
     wrap=_wrap_inline,
     separator=b",",
     endpoint=":generateContent",
-    max_bytes=20 * MEGABYTE,
-    single_model=True,
+    max_bytes=20 * MEGABYTE,  # for requests in the call, «under 20MB»
+    single_model=True,  # the model is in the path of the batch
 )
 _LINES = ItemFormat(
     name="lines",
     wrap=_wrap_line,
     endpoint=":generateContent",
-    max_bytes=2048 * MEGABYTE,
+    max_bytes=2048 * MEGABYTE,  # the limit of the Files API: 2 GB a file
     single_model=True,
 )
 
@@ -171,7 +172,7 @@ def _upload(value: BatchInput, profile: Profile) -> Generator[WireCall, Operatio
 def _script(name: str, value: Any, profile: Profile) -> Script:
     script = files.OPERATIONS[name].script
     if script is None:
-        raise AssertionError(f"{name} is no script")
+        raise AssertionError(f"The operation {name} has no script.")
     steps: Script = script(value, profile)
     return steps
 
@@ -439,12 +440,12 @@ def _served_submit(call: WireCall, params: Mapping[str, str]) -> BatchSubmission
         fields = Fields(call.body).fields("batch") or Fields({})
         config = fields.fields("inputConfig")
         if config is None:
-            raise DecodeError("batch.inputConfig: Field required")
+            raise DecodeError("`batch.inputConfig` is required.")
         file_name = config.text("fileName")
         requests = config.fields("requests")
         rows = [] if requests is None else requests.array("requests") or []
         if not rows and file_name is None:
-            raise DecodeError("batch.inputConfig: no requests")
+            raise DecodeError("`batch.inputConfig` has no requests and names no file.")
         calls = tuple(_read_item(path, row, index) for index, row in enumerate(rows))
     return BatchSubmission(
         owner=NAME,
@@ -463,7 +464,7 @@ def _read_item(path: str, row: Json, index: int) -> tuple[str, WireCall]:
     fields = Fields(row, f"requests[{index}]")
     body = fields.object("request")
     if body is None:
-        raise DecodeError(f"requests[{index}].request: Field required")
+        raise DecodeError(f"`requests[{index}].request` is required.")
     metadata = fields.object("metadata") or {}
     key = fields.text("key") or metadata.get("key")
     return str(index) if key is None else str(key), WireCall(path=path, body=body)

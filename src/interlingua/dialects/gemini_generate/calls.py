@@ -16,7 +16,8 @@ class Links:
     """
     Gives ids to calls that have none, and finds the call that a result without an id answers.
 
-    It needs the calls and results of a conversation in order; `turn()` starts each content.
+    It needs the calls and results of a conversation in order; `turn()` starts each content. Ids are
+    optional on the wire; without them the API matches results by name and place.
     """
 
     def __init__(self, make: Callable[[], str]) -> None:
@@ -107,7 +108,7 @@ _find_steps = re.compile(r"""\.?([^.\[\]]+)|\[(\d{1,9})\]|\[(?:'([^']*)'|"([^"]*
 
 class PartialArguments:
     """
-    Joins the pieces of a call's arguments.
+    Joins the pieces of a call's arguments: `FunctionCall.partial_args`, at Vertex AI only.
 
     The pieces of a string are joined once, at the end, so the work is linear.
     """

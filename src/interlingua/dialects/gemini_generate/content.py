@@ -57,6 +57,7 @@ def decode_part(part: UncheckedJson, links: Links, path: str = "") -> Part:
     """One part; a part of an unknown kind becomes `Opaque`."""
     if not isinstance(part, dict):
         raise wrong_type(path, "a part", part)
+    # `data` is a oneof of protobuf: a part with two kinds, or with none, is not understood.
     kinds = [key for key in part if key in DATA and part[key] is not None]
     match kinds[0] if len(kinds) == 1 and ABSENT not in part else None:
         case "text":
@@ -128,7 +129,7 @@ def _decode_text(fields: Fields) -> Text | Thinking:
     if fields.left.get("thought") is True:
         return decode_thinking(fields)
     text = fields.need("text")
-    if fields.flag("thought") is False:
+    if fields.flag("thought") is False:  # an explicit default is written again
         fields.left["thought"] = False
     return Text(text=text, extra=extra_for(fields.left))
 
@@ -138,7 +139,7 @@ def decode_thinking(fields: Fields) -> Thinking:
     text = fields.need("text")
     fields.take("thought")
     signature = fields.text(SIGNATURE)
-    # an empty `extra` would not show that the thought is this API's own
+    # An empty `extra` would not show that the thought is this API's own.
     return Thinking(text=text, signature=signature, extra={NAME: fields.left})
 
 
@@ -181,7 +182,7 @@ def decode_media(part: dict[str, Json], path: str = "") -> Part:
     fields = Fields(part, path)
     inline, file = part.get("inlineData"), part.get("fileData")
     media = None
-    # with `thought`, it is a draft that the model made for itself
+    # With `thought`, the image is a draft that the model made for itself.
     if not part.get("thought") and ABSENT not in part and None in (inline, file):
         media = _decode_file(fields) if inline is None else _decode_inline(fields)
     return media or Opaque(dialect=NAME, data=part)
@@ -212,7 +213,7 @@ def _decode_file(fields: Fields) -> Part | None:
     if file is None:
         return None
     url, media_type = file.text("fileUri"), take_text(file, "mimeType")
-    if not url or url[:5].lower() == "data:":
+    if not url or url[:5].lower() == "data:":  # a data URL would be written as `inlineData`
         return None
     if file.left or media_type is None:  # even if empty: it keeps the encoder from guessing a type
         fields.left["fileData"] = file.left
@@ -232,6 +233,7 @@ def _make_media(media_type: str | None, fields: Fields, **source: Any) -> Part:
 def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[str, Json] | None:
     """The wire part; None, with a warning, if the API cannot reach the source."""
     if isinstance(part, Document) and part.file_name is not None:
+        # `Blob.display_name` is «used in the Gemini calls only when server-side tools» are on.
         warnings.add_here("file_name_dropped")
     if isinstance(part, Image) and part.detail not in (None, "auto"):
         warnings.add_here("detail_dropped")
@@ -242,6 +244,7 @@ def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[
             return _encode_file(part.url, part, warnings)
         data, media_type = inline[0], media_type or inline[1]
     elif part.file_id is not None:
+        # A file of this API is named by its URI or by its name, `files/…`.
         if "://" in part.file_id or part.file_id.startswith("files/"):
             return _encode_file(part.file_id, part, warnings)
         warnings.media_dropped(part.kind, "files of another provider")
@@ -254,7 +257,7 @@ def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[
     media_type = media_type or media_type_for(data, getattr(part, "file_name", None))
     extra = dict(extra_of(part, NAME))
     blob = take_nested(extra, "inlineData")
-    base64 = blob.get("data")
+    base64 = blob.get("data")  # the text that was read, see `_decode_inline`
     if not isinstance(base64, str) or decode_base64(base64) != data:
         base64 = encode_base64(data)
     blob |= {"mimeType": media_type or _DEFAULT_TYPES[part.kind], "data": base64}
@@ -266,7 +269,7 @@ def _encode_file(
 ) -> dict[str, Json]:
     extra = dict(extra_of(part, NAME))
     media_type = part.media_type
-    if media_type is None and "fileData" not in extra:
+    if media_type is None and "fileData" not in extra:  # `FileData.mime_type` is «Required»
         media_type = media_type_for(b"", url.partition("?")[0].partition("#")[0])
         if not isinstance(part, Document) and not (media_type or "").startswith(part.kind):
             media_type = _DEFAULT_TYPES[part.kind]
@@ -283,9 +286,14 @@ def _encode_file(
 
 
 def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall:
-    """A call; one without an id is given one, which is not sent back."""
+    """
+    A call; one without an id is given one, which is not sent back.
+
+    Seen in recordings: 278 of 309 calls of the models have no id.
+    """
     fields = Fields(part, path)
     call = fields.fields("functionCall") or Fields({}, path)
+    # A call without arguments may have no `args`; it is written as it was.
     mark_absent(fields.left, call.left, "args", "id")
     name = call.need("name")
     arguments = call.arguments("args")
@@ -379,8 +387,9 @@ def _sends_id(call: ToolCall) -> bool:
     return not ("id" in absent or "id" in inner)
 
 
-# The `response` object. `{"output": x}` and `{"error": x}` are the documented wrappers; any
-# other object is the result itself. A result that looks like a wrapper is wrapped once more.
+# The `response` object. «Use "output" key to specify function output and "error" key to specify
+# error details (if any). If "output" and "error" keys are not specified, then whole "response" is
+# treated as function output.» A result that looks like a wrapper is wrapped once more.
 
 
 def _read_response(response: UncheckedJson) -> tuple[UncheckedJson, bool]:
@@ -416,7 +425,7 @@ def _is_wrapper(value: Json) -> bool:
     return isinstance(value, dict) and len(value) == 1 and ("output" in value or "error" in value)
 
 
-# Results with media: the text is in `response`, the media are in `parts`.
+# Results with media: the text is in `response`, which is required, the media are in `parts`.
 
 
 def _decode_parts(
@@ -450,7 +459,7 @@ def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, Json
                 texts.append(part.text)
         elif isinstance(part, (Image, Audio, Document)):
             wire = encode_media(part, warnings)
-            if wire is None:
+            if wire is None:  # the model is told that something is missing
                 texts.append(media_note(part).text)
             else:
                 media.append(wire)

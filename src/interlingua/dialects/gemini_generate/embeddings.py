@@ -52,6 +52,7 @@ _PREFIXES: Mapping[TaskType, str] = {
     "fact_verification": "task: fact checking | query: ",
     "code_query": "task: code retrieval | query: ",
 }
+# The models before gemini-embedding-2 embed only text.
 _TEXT_ONLY = ("gemini-embedding-001", "text-embedding-", "text-multilingual-", "embedding-001")
 _ITEMS = "items"
 _MAX_DIMENSIONS = 65_536
@@ -76,7 +77,7 @@ def _encode(value: EmbedInput, profile: Profile) -> WireCall:
     contents, others, warnings = _contents(value, profile)
     settings = _settings(value, "taskType", "outputDimensionality")
     options = value.provider_options.get(NAME, {})
-    if len(contents) == 1:
+    if len(contents) == 1:  # `batchEmbedContents` repeats model and settings in each request
         body = merge_options({"content": contents[0], **settings, **others[0]}, options)
         return WireCall(path=_path(value, "embedContent"), body=body, warnings=warnings)
     model = f"models/{value.model.removeprefix('models/')}"
@@ -213,7 +214,7 @@ def _decode(_status: int, _headers: Mapping[str, str], body: bytes) -> EmbedResu
         predictions = fields.array("predictions")
         rows = None if predictions is None else [_prediction(each) for each in predictions]
     if rows is None or not all(isinstance(row, dict) for row in rows):
-        raise DecodeError("the reply has no embeddings")
+        raise DecodeError("The reply has no embeddings.")
     raw = dict(fields.left)
     usage = _read_usage(fields.object("usageMetadata"), rows)
     others = [{name: row[name] for name in row.keys() - {"values"}} for row in rows]
@@ -328,7 +329,7 @@ def _decode_content(content: Json) -> EmbedContent:
         text = parts[0]["text"]
         if isinstance(text, str) and text:
             return text
-        raise InvalidRequestError("content is empty", status_code=400)
+        raise InvalidRequestError("The content is empty.", status_code=400)
     body = {"contents": [{"role": "user", "parts": parts}]}
     request = decode_request(WireCall(path=_PATH, body=body))
     return request.messages[0].content
@@ -342,7 +343,7 @@ def _object(value: Json) -> dict[str, Json]:
 
 def _list(value: Json, name: str) -> list[Any]:
     if not isinstance(value, list) or not value:
-        raise InvalidRequestError(f"{name}: must be a list that is not empty", status_code=400)
+        raise InvalidRequestError(f"`{name}` must be a list that is not empty.", status_code=400)
     return value
 
 

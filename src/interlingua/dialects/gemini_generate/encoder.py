@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from interlingua.dialects.gemini_generate.content import encode_answer_part, is_signed
 from interlingua.dialects.gemini_generate.errors import error_body
@@ -70,7 +71,7 @@ class Encoder:
             case events.TextDelta() | events.ReasoningDelta():
                 return self._delta(event.id, event.delta)
             case events.TextStart() | events.ReasoningStart():
-                self._open(event)
+                return self._open(event)
             case events.TextEnd() | events.ReasoningEnd():
                 return self._end(event)
             case events.ToolCallEnd():
@@ -78,22 +79,24 @@ class Encoder:
             case events.ProviderEvent():
                 return self._provider_event(event)
             case events.StreamStart():
-                self._begin(event)
-            case events.ErrorEvent():
-                self._failed = True
-                return [json_frame(error_body(event.error))]
-            case events.Finish():
-                return [] if self._failed else self._finish(event)
-        return []
+                return self._begin(event)
+            case events.Finish() | events.ErrorEvent():
+                return self._finish(event)
+            case events.ToolCallStart() | events.ToolCallDelta():
+                return []  # a call is sent whole, at its end
+            case events.ToolResultEvent() | events.StepFinish() | events.StreamRestart():
+                return []  # events of runs and retries, which the API does not have
+        assert_never(event)
 
-    def _begin(self, event: events.StreamStart) -> None:
+    def _begin(self, event: events.StreamStart) -> list[Frame]:
         self._start = event
         if NAME in event.extra:
             self._candidate = frame_fields(extra_of(event, NAME))
             content = self._candidate.pop("content", {})
             self._content = dict(content) if isinstance(content, Mapping) else {}
         else:
-            self._candidate = {"index": 0}
+            self._candidate = {"index": 0}  # as the vendor sends it
+        return []
 
     def _frame(self, parts: Sequence[Json]) -> list[Frame]:
         self._sent = True
@@ -109,7 +112,7 @@ class Encoder:
     # it. Two texts with the same fields would be read as one: an empty piece before the second,
     # in the same frame, separates them.
 
-    def _open(self, event: events.TextStart | events.ReasoningStart) -> None:
+    def _open(self, event: events.TextStart | events.ReasoningStart) -> list[Frame]:
         fields = dict(extra_of(event, NAME))
         if isinstance(event, events.ReasoningStart):
             fields["thought"] = True
@@ -117,6 +120,7 @@ class Encoder:
         is_alike = not is_held and self._last == fields
         self._texts[event.id] = _Text(fields, is_held=is_held, needs_separator=is_alike)
         self._last = None
+        return []
 
     def _delta(self, id: str, delta: str) -> list[Frame]:  # noqa: A002 -- the name of the event's field
         text = self._texts[id]
@@ -162,7 +166,15 @@ class Encoder:
             return self._whole(encode_answer_part(event.part))
         return [json_frame(event.data)] if event.dialect == NAME else []
 
-    def _finish(self, event: events.Finish) -> list[Frame]:
+    def _finish(self, event: events.Finish | events.ErrorEvent) -> list[Frame]:
+        if isinstance(event, events.ErrorEvent):
+            self._failed = True
+            return [json_frame(error_body(event.error))]
+        if self._failed:  # the error was the last frame
+            return []
+        return self._last_frames(event)
+
+    def _last_frames(self, event: events.Finish) -> list[Frame]:
         start = self._start
         extra = merge(extra_of(start, NAME), extra_of(event, NAME))
         if "body" in extra:  # not an answer: see `carry_body`

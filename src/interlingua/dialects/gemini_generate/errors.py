@@ -1,4 +1,8 @@
-"""ProviderError <-> error body."""
+"""
+ProviderError <-> error body.
+
+https://cloud.google.com/apis/design/errors
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,7 @@ _SPENT = 403  # clients of this API try again after a 429, also if the message s
 _TOO_LONG = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
 RPC = "type.googleapis.com/google.rpc."
 """The prefix of the types of error details."""
+# recorded: a wrong key is a 400 INVALID_ARGUMENT with the reason API_KEY_INVALID
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
 # Failed preconditions that no other request would meet: access is denied.
 _DENIED = re.compile(r"location is not supported|billing", re.IGNORECASE)
@@ -165,6 +170,7 @@ def _details(value: UncheckedJson) -> list[dict[str, Json]]:
 
 
 def _is_daily_limit(detail: dict[str, Json]) -> bool:
+    # Such as GenerateRequestsPerDayPerProjectPerModel: waiting for seconds does not help.
     violations = detail.get("violations")
     return isinstance(violations, list) and any(
         isinstance(item, dict) and "PerDay" in str(item.get("quotaId")) for item in violations
@@ -172,5 +178,6 @@ def _is_daily_limit(detail: dict[str, Json]) -> bool:
 
 
 def _retry_delay(details: list[dict[str, Json]]) -> float | None:
+    # The API has no header `retry-after`; the time is in a detail, as a duration such as `34.4s`.
     delays = (detail.get("retryDelay") for detail in details)
     return next((parse_duration(delay) for delay in delays if isinstance(delay, str)), None)

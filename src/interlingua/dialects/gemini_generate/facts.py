@@ -1,7 +1,8 @@
 """
-The facts of Gemini `generateContent`, and the names of its fields.
+The facts of Gemini `generateContent`, each with its reason, and the names of its fields.
 
-API reference: https://ai.google.dev/api/generate-content
+API reference: https://ai.google.dev/api/generate-content. Texts in «» are the vendor's: error
+messages, or descriptions of fields in its Python SDK (`google.genai.types`).
 """
 
 from __future__ import annotations
@@ -40,11 +41,16 @@ NO_REASON = {"candidates": [{"finishReason": None}]}
 """The last frame of a stream whose answer has no finish reason."""
 
 UNCHECKED_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""Base64 of `skip_thought_signature_validator`, the documented substitute for a signature."""
+"""
+Base64 of `skip_thought_signature_validator`, the documented substitute for a signature.
 
-# Field names. The API accepts camelCase and snake_case, and a single object where an array is
-# expected. Only the fields listed here are renamed: all others are unknown or free-form (tool
-# arguments, schemas), so their keys must not change.
+https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
+
+# Field names. The API accepts camelCase and snake_case (https://protobuf.dev/programming-guides/json;
+# recorded: `inline_data`, `function_call`), and a single object where an array is expected. Only
+# the fields listed here are renamed: all others are unknown or free-form (tool arguments, schemas),
+# so their keys must not change.
 
 
 class Shape:
@@ -173,52 +179,65 @@ def _signature_of(part: Part) -> tuple[str, ...]:
     return (signature,) if isinstance(signature, str) else ()
 
 
+# https://ai.google.dev/gemini-api/docs/function-calling
 HISTORY = HistoryRules(
     dialect=NAME,
-    tool_types=("function",),
-    namespaces=False,
+    # calls
+    tool_types=("function",),  # `FunctionDeclaration` has parameters: no free text, no search
+    namespaces=False,  # `FunctionDeclaration` has no namespace
+    # «the number of function response parts is equal to the number of function call parts»
     paired_calls=True,
-    stored_options=("cachedContent",),
-    call_id=r"[\s\S]+",
+    stored_options=("cachedContent",),  # its `contents` may hold the calls
+    call_id=r"[\s\S]+",  # «Optional.» Any text; recorded requests have ids of other vendors
+    # «a-z, A-Z, 0-9, or contain underscores, dots, colons and dashes, … maximum length of 128»
     call_name=r"[A-Za-z0-9_.:-]{1,128}",
-    unique_call_ids="turn",
-    valid_arguments=True,
+    unique_call_ids="turn",  # `FunctionResponse.id` names one of the calls of a turn
+    valid_arguments=True,  # `FunctionCall.args` is an object
+    # A signature belongs to its part and is returned in it, exactly as it was received.
+    # https://ai.google.dev/gemini-api/docs/thought-signatures
     signature_field=SIGNATURE,
-    media_roles=("user", "assistant", "tool"),
     unchecked_signature=UNCHECKED_SIGNATURE,
-    results="next",
-    joins_roles=True,
-    ordered_results=True,
-    results_first=True,
-    gather_results=True,
-    results_as_user=True,
-    inline_system=False,
-    least="turn",
-    empty_messages=False,
-    empty_prompt=False,
-    lone_surrogates=False,
-    foreign_blocks=False,
-    thinking="native",
-    unmarked_thinking=("signed", "plain"),
     bound=(SIGNATURE,),
+    # results
+    results="next",  # «of the function call turn»: the turn after the calls
+    # Recorded: two contents of the model with one call each, then both results, were accepted.
+    joins_roles=True,
+    ordered_results=True,  # a result without an id is found by its name and its place
+    results_first=True,  # our caution: no recorded content has other parts beside results
+    gather_results=True,  # recorded too: results in several contents; one is the documented form
+    results_as_user=True,  # recorded: «Please use a valid role: user, model.»
+    # messages and parts
+    inline_system=False,  # the same message: `contents` has no role for it
+    media_roles=("user", "assistant", "tool"),  # `systemInstruction` is «currently, text only»
+    least="turn",  # «GenerateContentRequest.contents: contents is not specified»
+    empty_messages=False,  # «contents[1].parts: contents.parts must not be empty»
+    empty_prompt=False,  # `systemInstruction` is a content as well
+    # A string of protobuf is valid UTF-8: https://protobuf.dev/programming-guides/proto3
+    lone_surrogates=False,
+    foreign_blocks=False,  # «required oneof field 'data' must have one initialized field»
+    # thinking
+    thinking="native",  # a signature is valid only where it was made
+    unmarked_thinking=("signed", "plain"),  # thoughts of this API may have no signature
 )
 
-# https://ai.google.dev/api/generate-content#v1beta.GenerationConfig; recorded requests with
-# `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted too.
 JSON_SCHEMA = SchemaRules(
     name="Gemini JSON Schema",
-    optional_cycles=True,
+    optional_cycles=True,  # cyclic references are allowed only «within non-required properties»
+    # https://ai.google.dev/api/generate-content#v1beta.GenerationConfig; recorded requests with
+    # `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted too.
     keywords=words(
         "$id $defs $ref $anchor type format title description enum items prefixItems minItems "
         "maxItems minimum maximum anyOf oneOf properties additionalProperties required "
         "propertyOrdering $schema default pattern minLength maxLength uniqueItems"
     ),
     silent=(SILENT - {"$id", "propertyOrdering"}) | {"definitions"},
-    enum_types=frozenset({"string", "number", "integer"}),
+    enum_types=frozenset({"string", "number", "integer"}),  # «`enum` (for strings and numbers)»
 )
 """`parametersJsonSchema` and `responseJsonSchema`."""
 
-CACHE = CacheRules(  # the vendor caches prompts by default
+# Prompts are cached without being asked; a cache that is made beforehand is named in the request.
+# https://ai.google.dev/gemini-api/docs/caching
+CACHE = CacheRules(
     fields=("cachedContent",),
     order=(
         MODEL,
@@ -232,7 +251,7 @@ CACHE = CacheRules(  # the vendor caches prompts by default
             cost=AFTER_SYSTEM,
         ),
     ),
-    messages="contents",
+    messages="contents",  # the name of the field here
 )
 
 FACTS = Facts(
@@ -240,12 +259,14 @@ FACTS = Facts(
     history=HISTORY,
     schema=JSON_SCHEMA,
     cache=CACHE,
-    framings=("sse", "json-array"),
+    framings=("sse", "json-array"),  # recorded: without `alt=sse`, a stream is one JSON array
+    # «Used to resume generation from a previous response that stopped with … `CONTINUATION`»
     continuation=Continuation(
         reason="CONTINUATION",
         token=("candidate", "continuationToken"),
         option="continuationToken",
     ),
+    # Both spellings: provider options are sent as they are. `path` is ours.
     options=words(
         "path contents systemInstruction system_instruction tools toolConfig tool_config "
         "safetySettings safety_settings generationConfig generation_config cachedContent "
@@ -253,6 +274,7 @@ FACTS = Facts(
         "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
+    # Clients must return signatures, also on texts and calls.
     sealed_field=SealedField(name=SIGNATURE, make=_sign_thought, read=_signature_of, on_parts=True),
     normal_request=_normal_request,
     normal_response=lambda body: to_camel(body, RESPONSE),

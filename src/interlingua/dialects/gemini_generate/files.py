@@ -2,14 +2,13 @@
 `/v1beta/files`: both sides.
 
 An upload has two steps: the first names the file and is told an address, to which the second sends
-the bytes. Files expire after 48 hours.
+the bytes. «Files are stored for 48 hours»: https://ai.google.dev/gemini-api/docs/files
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.prepare.options import body_with_options
@@ -80,7 +79,7 @@ def _upload(value: UploadInput, _profile: Profile) -> Script:
     reply = yield WireCall(path=_UPLOAD, body=body, headers=headers, warnings=warnings)
     address = reply.headers.get("x-goog-upload-url")
     if address is None:
-        raise DecodeError("the reply to the start of an upload has no x-goog-upload-url")
+        raise DecodeError("The reply to the start of an upload has no x-goog-upload-url.")
     reply = yield WireCall(
         path=address,
         content=value.content,
@@ -92,11 +91,11 @@ def _upload(value: UploadInput, _profile: Profile) -> Script:
     )
     status = reply.headers.get("x-goog-upload-status", "final")
     if status != "final":
-        raise DecodeError(f"the upload has not ended: its status is {status!r}")
+        raise DecodeError(f"The upload has not ended: its status is {status!r}.")
     return read_file(Fields(loads(reply.body), strict=False).object("file"))
 
 
-def _dropped(value: Any, setting: str) -> tuple[Warning, ...]:
+def _dropped(value: UploadInput | ListFilesInput, setting: str) -> tuple[Warning, ...]:
     if getattr(value, setting) is None:
         return ()
     fields = {"target": NAME, "setting": setting, "when": ""}
@@ -120,7 +119,7 @@ def read_file(value: Json) -> StoredFile:
     """A file as the provider describes it."""
     fields = Fields(value, strict=False)
     name = fields.need("name")
-    size = fields.left.get("sizeBytes")
+    size = fields.left.get("sizeBytes")  # an int64, which is a string in the JSON of protobuf
     if isinstance(size, str) and size.isdecimal() and len(size) < 19:
         fields.take("sizeBytes")
     else:
@@ -134,7 +133,7 @@ def read_file(value: Json) -> StoredFile:
         file_name=fields.text("displayName"),
         media_type=fields.text("mimeType"),
         size=None if size is None else int(size),
-        state=_STATES.get(str(state), "ready"),
+        state=_STATES.get(str(state), "ready"),  # a video is PROCESSING before it can be used
         created_at=take_time(fields, "createTime"),
         expires_at=take_time(fields, "expirationTime"),
         uri=fields.text("uri"),
@@ -173,7 +172,7 @@ OPERATIONS: Mapping[str, Operation] = by_name(
 
 
 def _delete(value: FileInput) -> Script:
-    """The reply has no id."""
+    """Delete a file; the reply has no id."""
     reply = yield WireCall(method="DELETE", path=_path(value))
     return DeletedFile(file_id=value.file_id, raw=loads(reply.body) if reply.body else None)
 

@@ -2,6 +2,7 @@
 Images: `generateContent` with images out, and `:predict` of the earlier Imagen models.
 
 An edit is a prompt with images. The API takes an aspect ratio and one of the sizes 1K, 2K, 4K.
+https://ai.google.dev/gemini-api/docs/image-generation
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def _encode(value: ImageInput, profile: Profile) -> WireCall:
     form = in_ratio(value, limits)
     fields = {"aspectRatio": form.ratio, "imageSize": form.size}
     image = {name: given for name, given in fields.items() if given is not None}
+    # The models may answer in words, such as a refusal, which would be lost with IMAGE alone.
     config: dict[str, Json] = {"responseModalities": ["TEXT", "IMAGE"]}
     if image:
         config["imageConfig"] = image
@@ -136,10 +138,11 @@ def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]
     if not made:
+        # A filter takes out images, and leaves its reason in their place.
         reasons = [text for row in rows if (text := text_or_none(row.get("raiFilteredReason")))]
         if reasons:
             raise ContentFilterError(f"The provider refused to make the image: {reasons[0]}")
-        raise DecodeError("the reply has no images")
+        raise DecodeError("The reply has no images.")
     items = tuple(
         measured(
             read_image(row["bytesBase64Encoded"], text_or_none(row.get("mimeType"))),

@@ -23,6 +23,7 @@ from interlingua.spec.request import Request
 from interlingua.wire.models import ModelFields, read_models
 from interlingua.wire.operations import counted_request, page_by_token, read_count
 
+# `Model` has the first name of each; the others are those of compatible servers.
 _FIELDS = ModelFields(
     id=("name", "id"),
     name=("displayName", "display_name", "name"),

@@ -40,7 +40,7 @@ from interlingua.wire.fields import Fields, extra_of, request_errors
 
 _match_path = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
-_SECRETS = ("key=", "access_token=")
+_SECRETS = ("key=", "access_token=")  # the API takes a key in the query; it must not be kept
 _CONFIG = "generationConfig"
 _THINKING = "thinkingConfig"
 _NUMBERS = {
@@ -61,7 +61,7 @@ _JSON = "application/json"
 _PLAIN = "text/plain"
 _OPENAPI = "responseSchema"
 _JSON_SCHEMA = "responseJsonSchema"
-_HIGHEST = "HIGH"
+_HIGHEST = "HIGH"  # of `ThinkingLevel`
 _ABOVE_HIGHEST = ("xhigh", "max")
 _WITH_LOGPROBS, _LOGPROBS = "responseLogprobs", "logprobs"
 
@@ -142,7 +142,7 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         config["stopSequences"] = list(request.stop_sequences)
     if request.response_format is not None:
         _encode_format(request.response_format, config, warnings)
-    if request.logprobs is not None:
+    if request.logprobs is not None:  # `logprobs` is «only valid if responseLogprobs=True»
         config[_WITH_LOGPROBS] = True
         if request.logprobs:
             config[_LOGPROBS] = request.logprobs
@@ -199,7 +199,7 @@ def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: Warn
     openapi = extra_of(form, NAME).get(SCHEMA)
     if openapi is not None and from_openapi(openapi) == form.json_schema:
         config[_OPENAPI] = openapi
-    elif form.json_schema is not None:
+    elif form.json_schema is not None:  # the API takes one of both, and needs the JSON type
         path = "response_format.json_schema"
         config[_JSON_SCHEMA], _ = encode_schema(
             form.json_schema, JSON_SCHEMA, warnings, path, strict=form.strict
@@ -230,7 +230,7 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
 def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Json]:
     effort, budget = request.reasoning_effort, request.thinking_budget
     if budget is None and effort == "none":
-        budget = 0
+        budget = 0  # «0 is DISABLED»; whether a model can be without thinking is in its profile
     if effort is None or effort == "none":
         return {} if budget is None else {"thinkingBudget": budget}
     if budget is not None:
@@ -260,7 +260,7 @@ def _decode_thinking(config: Fields, settings: dict[str, Any]) -> None:
         config.left[_THINKING] = thinking.left
 
 
-# Messages.
+# Messages. The leading system messages are `systemInstruction`; `contents` has no system role.
 
 
 def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
@@ -276,7 +276,7 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
             warnings.add("emptied_message_dropped", warnings.message_path())
         elif not leading:
             contents.append(content)
-        elif system is None:
+        elif system is None:  # several prompts become one, which is all that the API takes
             system = content
         else:
             system = {**system, "parts": [*system.get("parts", ()), *content.get("parts", ())]}

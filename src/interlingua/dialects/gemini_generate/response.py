@@ -48,8 +48,8 @@ from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.usage import make_usage, served_tier
 
-# A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree
-# are listed; the others are `other`.
+# The words of `FinishReason`; MODEL_ARMOR is only in recordings of Vertex AI. A client may ask for
+# enums as numbers: those on which the vendor's two APIs agree are listed, the others are `other`.
 _VENDOR_REASONS: dict[Reason, str] = {
     "stop": "STOP 1",
     "length": "MAX_TOKENS CONTINUATION 2",
@@ -66,7 +66,7 @@ _VENDOR_REASONS: dict[Reason, str] = {
 _REASONS = {word: reason for reason, words in _VENDOR_REASONS.items() for word in words.split()}
 _FINISH_REASONS: dict[Reason, str] = {
     "stop": "STOP",
-    "tool_calls": "STOP",
+    "tool_calls": "STOP",  # the API has no reason for calls
     "length": "MAX_TOKENS",
     "content_filter": "SAFETY",
 }
@@ -205,7 +205,7 @@ def _read_candidate(
     finish = _enum_word(candidate.get(FINISH))
     if finish is not None:
         del unread[FINISH]
-    if not isinstance(candidate.get("content"), dict):
+    if not isinstance(candidate.get("content"), dict):  # a filtered answer may have none
         return [], finish, unread
     content = unread["content"] = dict(candidate["content"])
     mark_absent(content, content, "parts", "role")
@@ -270,7 +270,11 @@ def write_content(extra: Mapping[str, Json], parts: Sequence[Json] | None) -> di
 
 
 def decode_finish(envelope: Envelope, *, has_calls: bool) -> FinishReason:
-    """`STOP` after a call is `tool_calls`; a blocked prompt has a block reason but no candidate."""
+    """
+    `STOP` after a call is `tool_calls`; a blocked prompt has a block reason but no candidate.
+
+    Seen in recordings: status 200 with `promptFeedback.blockReason` MODEL_ARMOR and no candidates.
+    """
     finish = envelope.finish
     if finish is None and envelope.block is not None:
         return FinishReason(reason="content_filter", raw=envelope.block)
@@ -290,10 +294,16 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
 
 
 def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage:
-    """The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them."""
+    """
+    The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them.
+
+    `total_token_count` is «the sum of `prompt_token_count`, `candidates_token_count`,
+    `tool_use_prompt_token_count`, and `thoughts_token_count`».
+    """
     if not isinstance(wire, dict):
         return Usage()
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
+    # The tokens by modality: those of audio and images have prices of their own.
     given, made, saved = map(wire.get, _DETAILS)
     return make_usage(
         input_tokens=(prompt or 0) + (tools or 0),

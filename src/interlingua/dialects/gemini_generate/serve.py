@@ -45,6 +45,7 @@ __all__ = [
 
 _GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
 _COUNT = re.compile(r".*/models/[^/:]+:countTokens")
+# The names of jobs begin with the name of their model: see `video.py`.
 _NO_JOB = r"(?!.*/operations(?:/|$))"
 _MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>[^:]+)")
 _SHARED_MODEL = re.compile(rf"{_NO_JOB}.*/models/(?P<model>.+)")
@@ -61,14 +62,14 @@ SERVER = ServerFacts(
     own_headers=("x-goog-api-key",),
     own_paths=("/v1beta/",),
     key_headers=("x-goog-api-key",),
-    key_query="key",
-    required_fields=("contents",),
+    key_query="key",  # older clients send the key so
+    required_fields=("contents",),  # «contents is not specified»
     file_address=f"{files.ADDRESS}{files.PREFIX}",
     stream_path=":streamGenerateContent",
     sse_query="alt=sse",
     content_type="application/json; charset=UTF-8",
-    retry_after_header=False,
-    refusal="content_filter",
+    retry_after_header=False,  # the time is in the body: `RetryInfo`
+    refusal="content_filter",  # the finish reason SAFETY; there is no part for it
     hosted_parts=hosted_parts,
 )
 SERVED: tuple[ServedOperation, ...] = (
@@ -87,6 +88,7 @@ _QUOTA = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
 _TIMED_OUT = "Deadline expired before operation could complete."
 _OVERLOADED = "The model is overloaded. Please try again later."
 _MESSAGES = {
+    # recorded: 404 and the wrong key below
     400: "Request contains an invalid argument.",
     401: (
         "Request is missing required authentication credential. Expected OAuth 2 access token, "

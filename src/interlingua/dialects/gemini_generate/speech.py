@@ -3,6 +3,7 @@ Speech: `generateContent` with audio in or out.
 
 There are no endpoints for speech. A model that speaks returns 16-bit samples without a header; a
 model that listens is asked for the transcript.
+https://ai.google.dev/gemini-api/docs/speech-generation
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ from interlingua.wire.wav import wav_header, wrap_samples
 
 _RATE = 24_000  # samples a second, if the media type does not say
 _find_rate = re.compile(r"rate=([0-9]{1,7})").search
-_VOICE = "Kore"
+_VOICE = "Kore"  # the voice of the vendor's examples: a voice must be named
 _UNKNOWN_SIZE = 0xFFFFFFFF - 36  # of a WAV file whose length is not known yet
 _FORMATS = ("wav", "pcm")
-_MAX_SPEAKERS = 2
+_MAX_SPEAKERS = 2  # of `MultiSpeakerVoiceConfig`, as documented
 _SCHEMA: dict[str, Json] = {
     "type": "OBJECT",
     "properties": {
@@ -103,6 +104,7 @@ def _encode_speak(value: SpeakInput, profile: Profile, *, stream: bool) -> WireC
     if value.speed is not None:
         fields = {"target": value.model, "setting": "speed", "when": ""}
         warnings = (make_warning("setting_dropped", path="speed", **fields),)
+    # Style is asked for in words, before the text.
     text = value.text if value.instructions is None else f"{value.instructions}\n\n{value.text}"
     config: dict[str, Json] = {
         "responseModalities": ["AUDIO"],
@@ -172,7 +174,7 @@ class _SpeechItems:
         ]
         last = decode_response({"candidates": [], **self._last, "usageMetadata": self._usage})
         if not self._has_ended and last.finish_reason.reason != "content_filter":
-            raise StreamError("the stream ended before a finish reason")
+            raise StreamError("The stream ended before a finish reason.")
         if not self._media_type:
             raise _no_audio(last)
         return [
@@ -198,7 +200,7 @@ class _SpeechItems:
         for blob in _blobs(candidate):
             samples = decode_base64(str(blob.get("data", "")))
             if samples is None:
-                raise DecodeError("a piece of the audio is not valid base64")
+                raise DecodeError("A piece of the audio is not valid base64.")
             if not self._media_type:
                 self._media_type = str(blob.get("mimeType") or "audio/l16")
                 if self._value.format != "pcm" and _is_raw(self._media_type):
@@ -227,7 +229,7 @@ def _no_audio(response: Response) -> Exception:
         return ContentFilterError(
             f"The provider refused to speak this text ({finish.raw}).", partial=response
         )
-    return DecodeError(f"the reply has no audio (finish reason {finish.raw or 'unknown'})")
+    return DecodeError(f"The reply has no audio (finish reason {finish.raw or 'unknown'}).")
 
 
 # Listening.
@@ -272,6 +274,7 @@ def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool
     if value.temperature is not None:
         config["temperature"] = value.temperature
     if (value.timestamps or value.speakers) and not stream:
+        # The API has no times and speakers of its own, so the model writes them in a schema.
         config |= {"responseMimeType": "application/json", "responseSchema": _SCHEMA}
         sentences.append("Give the start and the end of each segment in seconds.")
         if value.speakers:
@@ -284,7 +287,7 @@ def _read_segments(response: Response, value: TranscribeInput) -> Transcript:
     body = loads(response.text)
     found = body.get("segments") if isinstance(body, dict) else None
     if not isinstance(found, list):
-        raise DecodeError("the model returned no segments")
+        raise DecodeError("The model returned no segments.")
     segments = tuple(_read_segment(each) for each in found if isinstance(each, dict))
     language = body.get("language")
     return Transcript(

@@ -1,4 +1,4 @@
-"""Tools and tool choice <-> `tools` and `toolConfig`."""
+"""Tools and tool choice <-> `tools` and `toolConfig`: of the caller, and run by Gemini."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ KINDS = {
 """The canonical name of each hosted tool."""
 _STORES = {"stores": "fileSearchStoreNames", "max_results": "topK"}
 _BROWSER = "ENVIRONMENT_BROWSER"
+# Of `toolCall` and `toolResponse`, which the API sends with `includeServerSideToolInvocations`.
 _TYPES = {
     "GOOGLE_SEARCH_WEB": "web_search",
     "URL_CONTEXT": "url_context",
@@ -44,14 +45,15 @@ _MODES: dict[str | int, ToolChoiceMode] = {
     "AUTO": "auto",
     "ANY": "required",
     "NONE": "none",
-    1: "auto",  # numbers come from clients that send enums as integers
+    # recorded: clients that send enums as integers
+    1: "auto",
     2: "required",
     3: "none",
 }
 _MODE_NAMES = {"auto": "AUTO", "required": "ANY", "named": "ANY", "none": "NONE"}
 _CALLING = "functionCallingConfig"
 _NAMES = "allowedFunctionNames"
-_VALIDATED = "VALIDATED"
+_VALIDATED = "VALIDATED"  # as AUTO, but the calls fit their schemas
 _JOINED = "~with"
 """Our own key among the other fields of a tool: the hosted tools in the same object."""
 
@@ -63,7 +65,7 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
     if request.tool_choice is not None:
         body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
     if request.parallel_tool_calls:
-        warnings.setting_implied("parallel_tool_calls")  # calls are parallel by default
+        warnings.setting_implied("parallel_tool_calls")  # there is no switch: calls may be parallel
     elif request.parallel_tool_calls is not None:
         warnings.setting_dropped("parallel_tool_calls")
 
@@ -129,11 +131,11 @@ def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) 
         wire["description"] = tool.description
     if openapi is not None and from_openapi(openapi) == tool.parameters:
         wire[_OPENAPI] = openapi
-    elif tool.parameters is not None:
+    elif tool.parameters is not None:  # «mutually exclusive with `parameters`»
         wire[_JSON_SCHEMA], _ = encode_parameters(
             tool.parameters, JSON_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
-    if tool.strict:
+    if tool.strict:  # only the mode VALIDATED enforces schemas, for all tools together
         warnings.add("strict_dropped", f"{path}.strict", limit=0)
     return {**extra, **wire}
 
@@ -143,6 +145,7 @@ def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
     declarations = fields.array(_DECLARATIONS)
     if not declarations:
         return [decode_hosted(tool)]
+    # `Tool` may hold declarations and hosted tools in one object; ours are one by one.
     hosted = [name for name in fields.left if name in KINDS and fields.left[name] is not None]
     tools = [decode_hosted({name: fields.take(name)}) for name in hosted]
     if hosted:
@@ -209,7 +212,7 @@ def _file_search(options: dict[str, Json]) -> dict[str, Json]:
 
 
 def _computer_use(options: dict[str, Json]) -> dict[str, Json]:
-    if options.get("environment") == "browser":
+    if options.get("environment") == "browser":  # the only one that the API has
         del options["environment"]
     return {"computerUse": {"environment": _BROWSER}}
 

@@ -138,6 +138,7 @@ def _read_job(value: Json, *, is_new: bool = False) -> VideoJob:
     job = VideoJob(
         id=name,
         model=match["model"] if match else "",
+        # An operation says only whether it is done.
         state="completed" if is_done else "queued" if is_new else "in_progress",
         raw_state="done" if is_done else "",
         raw=value,
@@ -168,7 +169,7 @@ def _read_response(job: VideoJob, fields: Fields) -> VideoJob:
     """The videos; the Gemini API wraps them once more than Vertex AI does."""
     response = fields.left.get("response")
     if not isinstance(response, dict):
-        raise DecodeError("the job is done, but it has neither videos nor an error")
+        raise DecodeError("The job is done, but it has neither videos nor an error.")
     inner = response.get("generateVideoResponse")
     inner = inner if isinstance(inner, dict) else response
     rows = inner.get("generatedSamples", inner.get("videos"))
@@ -181,9 +182,10 @@ def _read_response(job: VideoJob, fields: Fields) -> VideoJob:
         job = replace(job, raw=fields.left)
     if files:
         return replace(job, files=files, filtered=reasons, progress=100.0)
+    # A filter that takes out all videos leaves a job that is done and has no error.
     is_filtered = bool(reasons or inner.get("raiMediaFilteredCount"))
     if not is_filtered:
-        raise DecodeError("the job is done, but it has no videos")
+        raise DecodeError("The job is done, but it has no videos.")
     text = " ".join(reasons) or "A safety filter has withheld the video."
     error = ContentFilterError(text, error_code="raiMediaFiltered", raw=response)
     return replace(job, state="failed", filtered=reasons, error=error)
@@ -342,7 +344,7 @@ def _served_create(call: WireCall, params: Mapping[str, str]) -> CreateVideoInpu
     instances, parameters = body.get("instances"), body.get("parameters")
     instance = instances[0] if isinstance(instances, list) and instances else None
     if not isinstance(instance, dict):
-        raise InvalidRequestError("instances: at least one is required", status_code=400)
+        raise InvalidRequestError("`instances` must have at least one item.", status_code=400)
     fields = Fields(parameters if isinstance(parameters, dict) else {}, strict=False)
     resource = params.get("resource")
     return CreateVideoInput(
@@ -363,7 +365,9 @@ def _served_image(image: Json) -> Image | None:
     text, media_type = image.get("bytesBase64Encoded"), image.get("mimeType")
     data = decode_base64(text) if isinstance(text, str) else None
     if data is None:
-        raise InvalidRequestError("image.bytesBase64Encoded is not valid base64", status_code=400)
+        raise InvalidRequestError(
+            "`image.bytesBase64Encoded` is not valid base64.", status_code=400
+        )
     return Image(data=data, media_type=media_type if isinstance(media_type, str) else None)
 
 
@@ -375,7 +379,9 @@ def _served_fetch(call: WireCall, _params: Mapping[str, str]) -> VideoQuery:
     name = call.body.get("operationName") if isinstance(call.body, dict) else None
     match = _match_name(name) if isinstance(name, str) else None
     if match is None:
-        raise InvalidRequestError("operationName: invalid name of an operation", status_code=400)
+        raise InvalidRequestError(
+            "`operationName` is not the name of an operation.", status_code=400
+        )
     return VideoQuery(id=match["id"])
 
 
@@ -392,7 +398,7 @@ def _write_list(jobs: list[VideoJob], value: VideoQuery) -> ServedReply:
     own = [job for job in jobs if job.model == value.model]
     ids = [job.id for job in own]
     if value.after is not None and value.after not in ids:
-        raise NotFoundError("pageToken: invalid", status_code=400)
+        raise NotFoundError("`pageToken` is not a token of this list.", status_code=400)
     start = 0 if value.after is None else ids.index(value.after) + 1
     page = own[start : start + (value.limit or _PAGE)]
     body: dict[str, Json] = {"operations": [write_job(job, value) for job in page]}
