@@ -1,10 +1,13 @@
-"""Mistral's `/v1/batch/jobs`: both sides. A job has one model, and its lines have no URL."""
+"""
+Mistral's `/v1/batch/jobs`: both sides. A job has one model, and its lines have no URL.
+
+https://docs.mistral.ai/capabilities/batch
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -70,7 +73,7 @@ def mistral_batch_operations(name: str) -> dict[str, Operation]:
         wrap=_wrap_line,
         endpoint=_ENDPOINT.removeprefix("/v1"),
         max_items=1_000_000,
-        single_model=True,
+        single_model=True,  # the model is a field of the job
     )
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
@@ -104,6 +107,7 @@ def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
 
 
 def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    # Pages are numbered, and the reply has the number of all jobs instead of a cursor.
     page, number = read_page(body), int(call.query["page"]) + 1
     rows, total, size = page.get("data"), page.get("total"), int(call.query["page_size"])
     if not isinstance(rows, list) or not rows or type(total) is not int or number * size >= total:
@@ -143,10 +147,10 @@ def _read_faults(rows: Json) -> tuple[BatchFault, ...]:
     )
 
 
-def write_job(served: ServedBatch) -> dict[str, Any]:
+def write_job(served: ServedBatch) -> dict[str, Json]:
     """A job as the provider describes it."""
     batch = served.batch
-    described: dict[str, Any] = {
+    described: dict[str, Json] = {
         "id": batch.id,
         "object": "batch",
         "endpoint": batch.endpoint,
@@ -174,7 +178,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         endpoint, model = fields.need("endpoint"), fields.need("model")
         files = fields.texts("input_files")
         if not files:
-            raise DecodeError("input_files: expected at least one file")
+            raise DecodeError("`input_files` must have at least one file.")
     return BatchSubmission(
         owner=_OWNER,
         id_prefix="job-",

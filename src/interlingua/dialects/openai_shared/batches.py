@@ -1,11 +1,14 @@
-"""`/v1/batches`: both sides. The requests and the results are files."""
+"""
+`/v1/batches`: both sides. The requests and the results are files.
+
+https://platform.openai.com/docs/guides/batch
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +16,7 @@ from interlingua.dialects.openai_shared import list_body
 from interlingua.dialects.openai_shared.files import PATH as FILES
 from interlingua.dialects.openai_shared.files import read_file
 from interlingua.prepare.options import body_with_options
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError, NotFoundError
 from interlingua.spec.modalities.batch import (
@@ -57,17 +60,27 @@ from interlingua.wire.resources import by_name, decode_list, resource_path
 PATH = "/v1/batches"
 OWNER = "openai"
 """The key of other fields in `Batch.extra`."""
-_STATES: dict[str, BatchState] = {"validating": "queued"}
-"""All others have the same names here."""
+_STATES: dict[str, BatchState] = {
+    "validating": "queued",
+    "in_progress": "in_progress",
+    "finalizing": "finalizing",
+    "completed": "completed",
+    "failed": "failed",
+    "expired": "expired",
+    "cancelling": "cancelling",
+    "cancelled": "cancelled",
+}
+# Each end has a time of its own.
 _ENDS = {
     "completed": "completed_at",
     "failed": "failed_at",
     "expired": "expired_at",
     "cancelled": "cancelled_at",
 }
+_COUNTS = {"total": "total", "completed": "succeeded", "failed": "failed"}
 _EXPIRED = "batch_expired"
 _CANCELLED = "batch_cancelled"
-_WINDOW = "24h"
+_WINDOW = "24h"  # «Currently only `24h` is supported» (`BatchCreateParams`)
 _MAX_PAGE = 100
 _PAGE = 20
 
@@ -78,7 +91,7 @@ def batch_operations(name: str, endpoint: str) -> dict[str, Operation]:
         name="lines",
         wrap=partial(_wrap_line, endpoint),
         endpoint=endpoint.removeprefix("/v1"),
-        max_items=50_000,
+        max_items=50_000,  # `BatchCreateParams.input_file_id`: «up to 50,000 requests, … 200 MB»
         max_bytes=200 * MEGABYTE,
     )
 
@@ -168,12 +181,12 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
     return replace(call, query={**call.query, "after": last})
 
 
-def read_batch(value: Json) -> Batch:
+def read_batch(value: UncheckedJson) -> Batch:
     """A batch as the provider describes it."""
     fields = Fields(value, strict=False)
     status = fields.need("status")
     fields.take("object")
-    counts = fields.object("request_counts")
+    counts = fields.object("request_counts") or {}
     usage = fields.left.get("usage")
     files = (fields.left.get(name) for name in ("output_file_id", "error_file_id"))
     return Batch(
@@ -181,7 +194,7 @@ def read_batch(value: Json) -> Batch:
         model=fields.text("model") or "",
         state=_state(status),
         raw_state=status,
-        counts=_read_counts(counts or {}),
+        counts=BatchCounts(**{ours: count(counts.get(name)) for name, ours in _COUNTS.items()}),
         endpoint=fields.text("endpoint") or "",
         created_at=fields.number("created_at"),
         expires_at=fields.number("expires_at"),
@@ -196,22 +209,10 @@ def read_batch(value: Json) -> Batch:
 
 
 def _state(status: str) -> BatchState:
-    known: Any = _STATES.get(status, status)
-    return known if known in _NAMES else "in_progress"
+    return _STATES.get(status, "in_progress")
 
 
-_NAMES = frozenset(("in_progress", "finalizing", "cancelling", *_ENDS, *_STATES.values()))
-
-
-def _read_counts(value: Mapping[str, Any]) -> BatchCounts:
-    return BatchCounts(
-        total=count(value.get("total")),
-        succeeded=count(value.get("completed")),
-        failed=count(value.get("failed")),
-    )
-
-
-def _read_faults(value: Json) -> tuple[BatchFault, ...]:
+def _read_faults(value: UncheckedJson) -> tuple[BatchFault, ...]:
     rows = value.get("data") if isinstance(value, dict) else None
     return tuple(
         BatchFault(
@@ -224,7 +225,7 @@ def _read_faults(value: Json) -> tuple[BatchFault, ...]:
     )
 
 
-def _read_usage(value: dict[str, Any]) -> Usage:
+def _read_usage(value: dict[str, UncheckedJson]) -> Usage:
     details = value.get("input_tokens_details"), value.get("output_tokens_details")
     read, thought = (each if isinstance(each, dict) else {} for each in details)
     return Usage(
@@ -237,11 +238,11 @@ def _read_usage(value: dict[str, Any]) -> Usage:
     )
 
 
-def write_batch(served: ServedBatch) -> dict[str, Any]:
+def write_batch(served: ServedBatch) -> dict[str, Json]:
     """A batch as the provider describes it."""
     batch = served.batch
     status = batch.raw_state or {"queued": "validating"}.get(batch.state, batch.state)
-    described: dict[str, Any] = {
+    described: dict[str, Json] = {
         "id": batch.id,
         "object": "batch",
         "endpoint": batch.endpoint,
@@ -249,11 +250,7 @@ def write_batch(served: ServedBatch) -> dict[str, Any]:
         "status": status,
         "created_at": whole_seconds(batch.created_at),
         "expires_at": whole_seconds(batch.expires_at),
-        "request_counts": {
-            "total": batch.counts.total,
-            "completed": batch.counts.succeeded,
-            "failed": batch.counts.failed,
-        },
+        "request_counts": {name: getattr(batch.counts, ours) for name, ours in _COUNTS.items()},
     }
     if batch.model:
         described["model"] = batch.model
@@ -273,7 +270,7 @@ def whole_seconds(seconds: float | None) -> int | None:
     return None if seconds is None else int(seconds)
 
 
-def _write_fault(fault: BatchFault) -> dict[str, Any]:
+def _write_fault(fault: BatchFault) -> dict[str, Json]:
     return {"code": fault.code, "message": fault.message, "param": None, "line": fault.line}
 
 
@@ -304,14 +301,14 @@ def read_reply(value: Json, _index: int) -> BatchReply:
     return BatchReply(id=item_id, status=status, body={"error": fault}, raw=value)
 
 
-def write_reply(reply: BatchReply) -> dict[str, Any]:
+def write_reply(reply: BatchReply) -> dict[str, Json]:
     """A line of an output file or of an error file."""
-    line: dict[str, Any] = {"id": f"batch_req_{reply.id}", "custom_id": reply.id}
+    line: dict[str, Json] = {"id": f"batch_req_{reply.id}", "custom_id": reply.id}
     if reply.error is not None:
         code = _EXPIRED if is_expired(reply) else _CANCELLED
         fault = {"code": code, "message": reply.error.message}
         return {**line, "response": None, "error": fault}
-    response = {
+    response: dict[str, Json] = {
         "status_code": reply.status,
         "request_id": reply.provider_request_id or "",
         "body": reply.body,
@@ -333,7 +330,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         file_id, endpoint = fields.need("input_file_id"), fields.need("endpoint")
         window = fields.need("completion_window")
     if window != _WINDOW:
-        raise InvalidRequestError(f"completion_window must be {_WINDOW}", status_code=400)
+        raise InvalidRequestError(f"`completion_window` must be {_WINDOW}.", status_code=400)
     return BatchSubmission(
         owner=OWNER,
         id_prefix="batch_",
