@@ -355,7 +355,7 @@ def decode_citations(items: Json) -> tuple[Citation, ...]:
 
 
 def citations_of(part: Text) -> list[Json]:
-    """Return the API's own citations, or those of another dialect in the form of the API."""
+    """Return the API's own citations, or another dialect's citations in the form of the API."""
     own = extra_of(part, NAME).get(_CITATIONS)
     if isinstance(own, list) and decode_citations(own) == part.citations:
         return own

@@ -114,7 +114,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
 
 
 def encode_answer_part(part: Part, *, native: bool) -> dict[str, Json] | None:
-    """The block for a part of a response; None if there is none, as for another model's media."""
+    """Return the block of a part of a response; None for what the API lacks, such as audio."""
     if isinstance(part, Thinking):
         return show_thinking(part)
     if isinstance(part, Text):

@@ -1,4 +1,4 @@
-"""Tools and the tool choice <-> body: tools of the caller, and those that Anthropic runs."""
+"""Tools and the tool choice <-> body: tools of the caller, and tools that Anthropic runs."""
 
 from __future__ import annotations
 
@@ -194,14 +194,14 @@ def betas_of(request: Request) -> list[str]:
 def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
     """The tool verbatim, with its canonical name and options if it has them."""
     kind = tool.get("type")
-    found = _DATED.fullmatch(kind) if isinstance(kind, str) else None
-    if found is None:
+    match = _DATED.fullmatch(kind) if isinstance(kind, str) else None
+    if match is None:
         return BuiltinTool(dialect=NAME, data=tool)
     unread = ("type", "name", "cache_control")
     options = {key: value for key, value in tool.items() if key not in unread}
     read_location(options)
     rename(options, **_SCREEN)
-    return BuiltinTool(dialect=NAME, data=tool, name=_KINDS[found[1]], options=options)
+    return BuiltinTool(dialect=NAME, data=tool, name=_KINDS[match[1]], options=options)
 
 
 # Calls and results.
@@ -219,9 +219,9 @@ def hosted_use(block: dict[str, Json]) -> Opaque:
             "input": block.get("input"),
         }
     elif kind == "mcp_tool_use":
-        called = {key: block.get(key) for key in ("server_name", "name", "input")}
+        arguments = {key: block.get(key) for key in ("server_name", "name", "input")}
         call_id = text_or_none(block.get("id"))
-        use = {"tool": "mcp", "tool_call_id": call_id, "input": called}
+        use = {"tool": "mcp", "tool_call_id": call_id, "input": arguments}
     elif isinstance(kind, str) and kind.endswith(_RESULT) and "tool_use_id" in block:
         name = kind.removesuffix(_RESULT)
         use = {
@@ -274,8 +274,8 @@ def _content(part: Opaque) -> Json:
         fields = {"type": "web_search_result", "encrypted_content": "c2ltdWxhdGVk"}
         return [{**fields, "page_age": None, **source} for source in sources]
     if part.tool == "tool_search":
-        found = [{"type": "tool_reference", "tool_name": each["name"]} for each in sources]
-        return {"type": "tool_search_tool_search_result", "tool_references": found}
+        references = [{"type": "tool_reference", "tool_name": each["name"]} for each in sources]
+        return {"type": "tool_search_tool_search_result", "tool_references": references}
     if part.tool == "url_context":
         source = sources[0] if sources else {}
         data = {"type": "text", "media_type": "text/plain", "data": ""}

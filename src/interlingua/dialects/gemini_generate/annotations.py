@@ -30,14 +30,14 @@ def read_citations(
     candidate: Mapping[str, Json], texts: Mapping[int, str]
 ) -> dict[int, tuple[Citation, ...]]:
     """The citations of each text, by its index among the parts."""
-    found: dict[int, list[Citation]] = {}
+    by_text: dict[int, list[Citation]] = {}
     if not texts:
         return {}
     for place, citation in (*_supported(candidate.get(GROUNDING)), *_sources(candidate)):
         # The index of a part may count thoughts, or be left out: then it is the first text.
         index = place if place in texts else next(iter(texts))
-        found.setdefault(index, []).append(_in_characters(citation, texts[index]))
-    return {index: tuple(citations) for index, citations in found.items()}
+        by_text.setdefault(index, []).append(_in_characters(citation, texts[index]))
+    return {index: tuple(citations) for index, citations in by_text.items()}
 
 
 def with_citations(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -45,9 +45,10 @@ def with_citations(candidate: Mapping[str, Json], parts: tuple[Part, ...]) -> tu
     if GROUNDING not in candidate and _SOURCES not in candidate:
         return parts
     texts = {i: part.text for i, part in enumerate(parts) if isinstance(part, Text)}
-    found = read_citations(candidate, texts)
+    citations = read_citations(candidate, texts)
     return tuple(
-        replace(part, citations=found[i]) if i in found else part for i, part in enumerate(parts)
+        replace(part, citations=citations[i]) if i in citations else part
+        for i, part in enumerate(parts)
     )
 
 

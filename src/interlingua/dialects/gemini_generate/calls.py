@@ -98,7 +98,7 @@ def request_links() -> Links:
 
 
 def response_links(new_id: NewId | None) -> Links:
-    """Ids from the caller's source, so that they differ from those of earlier answers."""
+    """Ids from the caller's source, so that they differ from the ids of earlier answers."""
     return Links(call_ids(new_id or counting_ids()))
 
 

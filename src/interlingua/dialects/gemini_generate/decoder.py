@@ -96,7 +96,7 @@ class Decoder:
         self._names = ("", "")  # response id and model, from the first frame
         self._frames = Frames()
         self._last: _Last | None = None
-        self._spoken: dict[int, str] = {}  # the texts that have ended, by index
+        self._ended_texts: dict[int, str] = {}  # the texts that have ended, by index
 
     def feed(self, frame: Frame) -> list[events.StreamEvent]:
         try:
@@ -145,8 +145,8 @@ class Decoder:
                 finish_reason=reason,
                 usage=envelope.usage,
                 warnings=tuple(envelope.notes),
-                citations=read_citations(candidate, self._spoken),
-                logprobs={max(self._spoken): tokens} if tokens and self._spoken else {},
+                citations=read_citations(candidate, self._ended_texts),
+                logprobs={max(self._ended_texts): tokens} if tokens and self._ended_texts else {},
                 extra={NAME: extra},
             )
         )
@@ -314,7 +314,7 @@ class Decoder:
         if self._open is not None:
             end = self._open.end()
             if isinstance(end, events.TextEnd):
-                self._spoken[end.index] = end.part.text
+                self._ended_texts[end.index] = end.part.text
             self._events.append(end)
             self._open = None
         if self._call is not None:

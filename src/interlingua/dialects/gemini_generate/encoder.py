@@ -53,7 +53,7 @@ class Encoder:
         self._last: dict[str, Json] | None = None  # the fields of the text before
         self._sent = False
         self._failed = False
-        self._spoken: dict[int, Part] = {}  # the texts that have ended, by index
+        self._ended_texts: dict[int, Part] = {}  # the texts that have ended, by index
         self._places: dict[int, _Text] = {}  # and where they are
         self._count = 0  # the parts that were sent
 
@@ -138,7 +138,7 @@ class Encoder:
     def _end(self, event: events.TextEnd | events.ReasoningEnd) -> list[Frame]:
         text = self._texts[event.id]
         if isinstance(event, events.TextEnd):
-            self._spoken[event.index] = event.part
+            self._ended_texts[event.index] = event.part
             self._places[event.index] = text
             if text.is_held:
                 text.place = self._count
@@ -191,9 +191,9 @@ class Encoder:
         parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
-        spoken = with_late_fields(self._spoken, event)
-        places = [self._places[index].place for index in sorted(self._spoken)]
-        pairs = zip(places, spoken, strict=True)
+        parts_of_texts = with_late_fields(self._ended_texts, event)
+        places = [self._places[index].place for index in sorted(self._ended_texts)]
+        pairs = zip(places, parts_of_texts, strict=True)
         texts = [(place, part) for place, part in pairs if isinstance(part, Text)]
         frames = [json_frame(ground(write_envelope(envelope, parts), envelope, texts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]

@@ -54,7 +54,7 @@ https://ai.google.dev/gemini-api/docs/thought-signatures
 
 
 class Shape:
-    """The known fields of an object; `inner` are those that hold objects with known fields."""
+    """The known fields of an object; `inner` are the fields that hold such objects themselves."""
 
     __slots__ = ("inner", "names")
 

@@ -226,11 +226,11 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadChunk:
 def _announced(content: bytes, headers: Mapping[str, str]) -> UploadInput:
     """The file that the start of an upload names."""
     body = loads(content) if content else {}
-    described = body.get("file") if isinstance(body, dict) else None
-    described = described if isinstance(described, dict) else {}
-    media_type = headers.get("x-goog-upload-header-content-type") or described.get("mimeType")
+    file = body.get("file") if isinstance(body, dict) else None
+    file = file if isinstance(file, dict) else {}
+    media_type = headers.get("x-goog-upload-header-content-type") or file.get("mimeType")
     # Both spellings are valid in the JSON form of protobuf; Google's own client sends the second.
-    name = described.get("displayName", described.get("display_name"))
+    name = file.get("displayName", file.get("display_name"))
     return UploadInput(
         file_name=name if isinstance(name, str) else "",
         media_type=media_type,

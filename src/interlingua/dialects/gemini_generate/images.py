@@ -77,7 +77,7 @@ def _encode(value: ImageInput, profile: Profile) -> WireCall:
     warnings = check_image(value, limits)
     form = in_ratio(value, limits)
     fields = {"aspectRatio": form.ratio, "imageSize": form.size}
-    image = {name: given for name, given in fields.items() if given is not None}
+    image = {name: item for name, item in fields.items() if item is not None}
     # The models may answer in words, such as a refusal, which would be lost with IMAGE alone.
     config: dict[str, Json] = {"responseModalities": ["TEXT", "IMAGE"]}
     if image:
@@ -117,14 +117,14 @@ def _encode_predict(value: ImageInput) -> WireCall:
         "mimeType": FORMAT_TYPES.get(sent_value(value.format, limits.formats) or ""),
         "compressionQuality": value.compression,
     }
-    output = {name: given for name, given in output.items() if given is not None}
+    output = {name: item for name, item in output.items() if item is not None}
     fields = {
         "sampleCount": value.count or 1,
         "aspectRatio": form.ratio,
         "sampleImageSize": form.size,
         "outputOptions": output or None,
     }
-    parameters = {name: given for name, given in fields.items() if given is not None}
+    parameters = {name: item for name, item in fields.items() if item is not None}
     body = {"instances": [{"prompt": value.prompt}], "parameters": parameters}
     return WireCall(
         path=f"/v1beta/models/{value.model}:predict",
@@ -134,10 +134,14 @@ def _encode_predict(value: ImageInput) -> WireCall:
 
 
 def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
-    found = body.get("predictions") if isinstance(body, dict) else None
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    made = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]
-    if not made:
+    predictions = body.get("predictions") if isinstance(body, dict) else None
+    rows = (
+        [row for row in predictions if isinstance(row, dict)]
+        if isinstance(predictions, list)
+        else []
+    )
+    pictures = [row for row in rows if isinstance(row.get("bytesBase64Encoded"), str)]
+    if not pictures:
         # A filter takes out images, and leaves its reason in their place.
         reasons = [text for row in rows if (text := text_or_none(row.get("raiFilteredReason")))]
         if reasons:
@@ -148,7 +152,7 @@ def _read_predictions(body: Json, value: ImageInput) -> ImageResult:
             read_image(row["bytesBase64Encoded"], text_or_none(row.get("mimeType"))),
             text_or_none(row.get("prompt")),
         )
-        for row in made
+        for row in pictures
     )
     return ImageResult(
         items=items, operation=value.operation, usage=Usage(images=len(items)), raw=body
@@ -162,16 +166,16 @@ def _decode_served(call: WireCall, params: Mapping[str, str]) -> ImageInput:
         case _:
             raise InvalidRequestError("Request contains an invalid argument.")
     parameters = call.body.get("parameters")
-    given = parameters if isinstance(parameters, dict) else {}
-    options = given.get("outputOptions")
+    settings = parameters if isinstance(parameters, dict) else {}
+    options = settings.get("outputOptions")
     output = options if isinstance(options, dict) else {}
-    count, form = given.get("sampleCount"), _FORMATS.get(str(output.get("mimeType")))
+    count, form = settings.get("sampleCount"), _FORMATS.get(str(output.get("mimeType")))
     return ImageInput(
         model=params["model"],
         prompt=prompt,
         count=count if type(count) is int else None,
-        aspect_ratio=text_or_none(given.get("aspectRatio")),
-        size=text_or_none(given.get("sampleImageSize")),
+        aspect_ratio=text_or_none(settings.get("aspectRatio")),
+        size=text_or_none(settings.get("sampleImageSize")),
         format=form if form in get_args(ImageFormat) else None,  # type: ignore[arg-type]
     )
 

@@ -150,7 +150,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
 def ground(
     body: dict[str, Json], response: Response, texts: Sequence[tuple[int, Text]]
 ) -> dict[str, Json]:
-    """The body with the citations and tokens of these texts, unless it has those of the API."""
+    """The body with the citations and tokens of these texts, unless it has the API's own."""
     candidates = body.get("candidates")
     if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
         return body
@@ -171,7 +171,7 @@ def is_answer(whole: dict[str, Json]) -> bool:
 
 
 def read_envelope(whole: dict[str, Json]) -> Envelope:
-    """The fields of an answer; `extra` holds those without a canonical form."""
+    """The fields of an answer; `extra` holds the fields without a canonical form."""
     fields = Fields(whole, strict=False)
     unread = fields.left
     parts: list[Json] = []
@@ -304,17 +304,17 @@ def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage
         return Usage()
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
     # The tokens by modality: those of audio and images have prices of their own.
-    given, made, saved = map(wire.get, _DETAILS)
+    input_details, output_details, cache_details = map(wire.get, _DETAILS)
     return make_usage(
         input_tokens=(prompt or 0) + (tools or 0),
         output_tokens=(answer or 0) + (thoughts or 0),
         reasoning=thoughts,
         cache_read=cached,
-        cache_read_audio=saved and _by_modality(saved, "AUDIO"),
-        input_audio=given and _by_modality(given, "AUDIO"),
-        input_image=given and _by_modality(given, "IMAGE"),
-        output_audio=made and _by_modality(made, "AUDIO"),
-        output_image=made and _by_modality(made, "IMAGE"),
+        cache_read_audio=cache_details and _by_modality(cache_details, "AUDIO"),
+        input_audio=input_details and _by_modality(input_details, "AUDIO"),
+        input_image=input_details and _by_modality(input_details, "IMAGE"),
+        output_audio=output_details and _by_modality(output_details, "AUDIO"),
+        output_image=output_details and _by_modality(output_details, "IMAGE"),
         service_tier=served_tier(wire.get("serviceTier") or wire.get("trafficType")),
         raw=wire,
         notes=notes,

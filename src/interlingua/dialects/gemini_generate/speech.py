@@ -219,8 +219,8 @@ def _blobs(candidate: dict[str, Json]) -> list[dict[str, Json]]:
     """The inline data of a candidate."""
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
-    found = [part.get("inlineData") for part in parts or () if isinstance(part, dict)]
-    return [blob for blob in found if isinstance(blob, dict)]
+    blobs = [part.get("inlineData") for part in parts or () if isinstance(part, dict)]
+    return [blob for blob in blobs if isinstance(blob, dict)]
 
 
 def _no_audio(response: Response) -> Exception:
@@ -285,10 +285,10 @@ def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool
 
 def _read_segments(response: Response, value: TranscribeInput) -> Transcript:
     body = loads(response.text)
-    found = body.get("segments") if isinstance(body, dict) else None
-    if not isinstance(found, list):
+    rows = body.get("segments") if isinstance(body, dict) else None
+    if not isinstance(rows, list):
         raise DecodeError("The model returned no segments.")
-    segments = tuple(_read_segment(each) for each in found if isinstance(each, dict))
+    segments = tuple(_read_segment(each) for each in rows if isinstance(each, dict))
     language = body.get("language")
     return Transcript(
         text=" ".join(segment.text for segment in segments),

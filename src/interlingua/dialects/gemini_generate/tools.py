@@ -273,9 +273,9 @@ def _tool_of(fields: dict[str, Json]) -> str | None:
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
     """The parts of a call and its result that a script describes."""
-    called = part.input if isinstance(part.input, dict) else {}
+    arguments = part.input if isinstance(part.input, dict) else {}
     if part.tool == "code_execution":
-        code = {"language": "PYTHON", "code": called.get("code", "")}
+        code = {"language": "PYTHON", "code": arguments.get("code", "")}
         result = {"outcome": "OUTCOME_OK", "output": part.output or ""}
         return hosted_use({"executableCode": code}), hosted_use({"codeExecutionResult": result})
     if part.tool not in _WIRE_TYPES:
@@ -283,6 +283,6 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
     head = {"id": part.tool_call_id, "toolType": _WIRE_TYPES[part.tool]}
     answer = {"results": part.output or []}
     return (
-        hosted_use({"toolCall": {**head, "args": called}}),
+        hosted_use({"toolCall": {**head, "args": arguments}}),
         hosted_use({"toolResponse": {**head, "response": answer}}),
     )

@@ -100,7 +100,7 @@ def _encode_create(value: CreateVideoInput, prefix: str) -> WireCall:
         "resolution": shape.resolution,
         "durationSeconds": _whole(value.seconds),
     }
-    parameters = {name: given for name, given in fields.items() if given is not None}
+    parameters = {name: item for name, item in fields.items() if item is not None}
     body: dict[str, Json] = {"instances": [instance]}
     if parameters:
         body["parameters"] = parameters
