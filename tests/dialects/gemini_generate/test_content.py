@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from interlingua.dialects.gemini_generate.calls import request_links
 from interlingua.dialects.gemini_generate.content import decode_part, encode_part, read_part
+from interlingua.dialects.gemini_generate.tool_calls import request_links
 from interlingua.spec.content import (
     Audio,
     Document,

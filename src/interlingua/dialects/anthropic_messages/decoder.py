@@ -62,7 +62,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._blocks: dict[int | None, Segment | _WholeBlock] = {}
-        self._inputs: dict[int | None, str] = {}  # of calls whose start has all the arguments
+        self._inputs: dict[int | None, str] = {}  # of tool calls whose start has all the arguments
         self._next = 0
         self._started = False
         self._ended = False

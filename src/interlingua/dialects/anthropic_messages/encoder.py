@@ -117,7 +117,7 @@ class Encoder(SequentialEncoder):
 
     def _input_delta(self, delta: str) -> list[Frame]:
         text = self._arguments.feed(delta)
-        # Recorded: the API sends an empty delta for a call without arguments.
+        # Recorded: the API sends an empty delta for a tool call without arguments.
         return [self._input(text)] if text or self._native else []
 
     def _input(self, text: str) -> Frame:

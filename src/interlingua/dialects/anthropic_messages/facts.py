@@ -93,10 +93,10 @@ def _signature_of(part: Part) -> tuple[str, ...]:
 
 
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls has the rules for
-# calls and results.
+# tool calls and results.
 HISTORY = HistoryRules(
     dialect=NAME,
-    # calls
+    # tool calls
     tool_types=("function",),  # `ToolParam` requires `input_schema`: no free text, no search
     namespaces=False,  # `ToolParam` has no namespace
     paired_calls=True,  # «`tool_use` ids were found without `tool_result` blocks immediately after»
@@ -109,10 +109,10 @@ HISTORY = HistoryRules(
     unique_call_ids="turn",
     valid_arguments=True,  # `ToolUseBlockParam.input` is an object
     # results
-    results="next",  # no message may stand between a call and its result
+    results="next",  # no message may stand between a tool call and its result
     joins_roles=True,  # «consecutive `user` or `assistant` turns … will be combined»
     results_first=True,  # text before a `tool_result` in its message is a 400
-    gather_results=True,  # the results of parallel calls are in one message
+    gather_results=True,  # the results of parallel tool calls are in one message
     results_as_user=True,  # `MessageParam` has the roles user, assistant and system
     # messages and parts
     empty_text=False,  # «text content blocks must be non-empty», «… contain non-whitespace text»

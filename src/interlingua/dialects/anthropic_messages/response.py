@@ -64,7 +64,7 @@ def decode_response(
     body: UncheckedJson,
     *,
     headers: Mapping[str, str] | None = None,
-    new_id: NewId | None = None,  # noqa: ARG001 -- this API always names its calls
+    new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
     """The response that a client received."""
@@ -92,7 +92,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
-    With the request that it answers, calls are those of the tools that the request declares.
+    With the request that it answers, tool calls are in the form of the tools that it declares.
     """
     carried = carried_body(response, NAME)
     if carried is not None:
@@ -114,7 +114,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
 
 
 def encode_answer_part(part: Part, *, native: bool) -> dict[str, Json] | None:
-    """Return the block of a part of a response; None for what the API lacks, such as audio."""
+    """Return the block of a part of a response; None if the API has no block for it."""
     if isinstance(part, Thinking):
         return show_thinking(part)
     if isinstance(part, Text):

@@ -208,7 +208,7 @@ def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
 
 
 def hosted_use(block: dict[str, Json]) -> Opaque:
-    """A block without a canonical form; the call or result of a hosted tool is described."""
+    """A block without a canonical form; the tool call or result of a hosted tool is described."""
     kind = block.get("type")
     use: dict[str, Any] = {}
     if kind == "server_tool_use":
@@ -255,7 +255,7 @@ def _title(result: dict[str, Json]) -> Json:
 
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
-    """The blocks of a call and its result that a script describes."""
+    """The blocks of a hosted tool call and its result that a script describes."""
     if part.tool not in _SCRIPTED:
         return ()
     call_id = f"srvtoolu_{part.tool_call_id}"

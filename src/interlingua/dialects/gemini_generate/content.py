@@ -12,7 +12,6 @@ from typing import Any, assert_never
 
 import msgspec
 
-from interlingua.dialects.gemini_generate.calls import Links
 from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
     DATA,
@@ -24,6 +23,7 @@ from interlingua.dialects.gemini_generate.facts import (
     take_nested,
     take_text,
 )
+from interlingua.dialects.gemini_generate.tool_calls import Links
 from interlingua.dialects.gemini_generate.tools import hosted_use
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
@@ -63,7 +63,7 @@ def decode_part(part: UncheckedJson, links: Links, path: str = "") -> Part:
         case "text":
             return _decode_text(Fields(part, path))
         case "functionCall":
-            return decode_call(part, links, path)
+            return decode_tool_call(part, links, path)
         case "functionResponse":
             return decode_result(part, links, path)
         case "inlineData" | "fileData":
@@ -85,13 +85,13 @@ def encode_part(
     """
     The wire part; None, with a warning, if the API has no form for it.
 
-    `calls` are the earlier calls by id: a result carries the name of its call.
+    `calls` are the earlier tool calls by id: a result carries the name of its tool call.
     """
     match part:
         case Text():
             return restore({"text": part.text}, part, NAME)
         case ToolCall():
-            return encode_call(part)
+            return encode_tool_call(part)
         case ToolResult():
             return encode_result(part, calls, warnings)
         case Image() | Audio() | Document():
@@ -281,19 +281,19 @@ def _encode_file(
     return {"fileData": file, **extra}
 
 
-# Calls and results. `extra` carries the unread fields of the part and, under the name of the
+# Tool calls and results. `extra` carries the unread fields of the part and, under the name of the
 # inner object, those of the inner object; `ABSENT` lists the fields that were left out.
 
 
-def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall:
+def decode_tool_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall:
     """
-    A call; one without an id is given one, which is not sent back.
+    A tool call; one without an id is given one, which is not sent back.
 
-    Seen in recordings: 278 of 309 calls of the models have no id.
+    Seen in recordings: 278 of 309 tool calls of the models have no id.
     """
     fields = Fields(part, path)
     call = fields.fields("functionCall") or Fields({}, path)
-    # A call without arguments may have no `args`; it is written as it was.
+    # A tool call without arguments may have no `args`; it is written as it was.
     mark_absent(fields.left, call.left, "args", "id")
     name = call.need("name")
     arguments = call.arguments("args")
@@ -303,8 +303,8 @@ def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall
     return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra_for(fields.left))
 
 
-def encode_call(call: ToolCall) -> dict[str, Json]:
-    """A call; arguments must be an object here, so other text goes into one under `input`."""
+def encode_tool_call(call: ToolCall) -> dict[str, Json]:
+    """A tool call; its arguments must be an object, so other text goes into one under `input`."""
     arguments = input_object(call)
     if not call.extra:  # fast path
         return {"functionCall": {"name": call.name, "args": arguments, "id": call.id}}
@@ -318,7 +318,7 @@ def encode_call(call: ToolCall) -> dict[str, Json]:
 
 
 def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolResult:
-    """A result; one without an id answers the first call of its name that has no answer yet."""
+    """A result; one without an id answers the first tool call of its name without an answer."""
     fields = Fields(part, path)
     inner = fields.fields("functionResponse") or Fields({}, path)
     mark_absent(fields.left, inner.left, "id", "name", _RESPONSE)
@@ -331,7 +331,7 @@ def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolRe
         inner.left["parts"] = items
     call_id = links.answer(name, call_id)
     if name is not None and links.name_of(call_id) not in (None, name):
-        inner.left["name"] = name  # not the name of the call that it answers
+        inner.left["name"] = name  # not the name of its tool call
     result = ToolResult(tool_call_id=call_id, content=content, is_error=is_error, name=name)
     if response is not None and not items and _write_response(result) != response:
         inner.left[_RESPONSE] = response  # a list that `ToolResult` took for canonical parts
@@ -343,7 +343,7 @@ def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolRe
 def encode_result(
     result: ToolResult, calls: Mapping[str, ToolCall], warnings: WarningList
 ) -> dict[str, Json]:
-    """A result, with the name of the call it answers; its id is sent if the call's was."""
+    """A result, with the name of its tool call; its id is sent if the tool call's was."""
     call = calls.get(result.tool_call_id)
     if not result.extra:  # the usual case
         name = (call.name if call else result.name) or result.tool_call_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from interlingua.dialects.gemini_generate.annotations import LOGPROBS, read_citations, read_logprobs
-from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
@@ -17,6 +16,7 @@ from interlingua.dialects.gemini_generate.response import (
     is_answer,
     read_envelope,
 )
+from interlingua.dialects.gemini_generate.tool_calls import PartialArguments, response_links
 from interlingua.spec import events
 from interlingua.spec.content import Json, Text, Thinking, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
@@ -232,7 +232,7 @@ class Decoder:
             return
         self._close()
         if isinstance(decoded, ToolCall):
-            # A call is whole, unless the request asked for `streamFunctionCallArguments`.
+            # A tool call is whole, unless the request asked for `streamFunctionCallArguments`.
             call = self._new_call(decoded)
             self._events += [call.start(), call.delta(dump_text(decoded.arguments)), call.end()]
         else:
@@ -266,7 +266,7 @@ class Decoder:
             self._open.signature = part.signature
         self._close()
 
-    # Calls.
+    # Tool calls.
 
     def _new_call(self, call: ToolCall) -> ToolCallSegment:
         self._has_calls = True
@@ -274,7 +274,7 @@ class Decoder:
         return ToolCallSegment(self._next - 1, call_id=call.id, name=call.name, extra=call.extra)
 
     def _feed_partial_call(self, part: UncheckedJson) -> bool:
-        """Whether the part is a piece of a call whose arguments arrive in pieces."""
+        """Whether the part is a piece of a tool call whose arguments arrive in pieces."""
         call = part.get("functionCall") if isinstance(part, dict) else None
         if not isinstance(call, dict):
             return False
@@ -284,7 +284,7 @@ class Decoder:
                 return False
             self._open_call(part, call)
         elif self._call is None:
-            return self._call_ended and not call  # a second end of the same call
+            return self._call_ended and not call  # a second end of the same tool call
         else:  # any piece may carry a signature; the start event has its own copy of `extra`
             others = {name: value for name, value in part.items() if name != "functionCall"}
             if others:
@@ -310,7 +310,7 @@ class Decoder:
             self._events.append(self._call.start())
 
     def _close(self, *, cut: bool = False) -> None:
-        """Ends the open part. A call cut by the length limit must not look complete."""
+        """Ends the open part. A tool call cut by the length limit must not look complete."""
         if self._open is not None:
             end = self._open.end()
             if isinstance(end, events.TextEnd):

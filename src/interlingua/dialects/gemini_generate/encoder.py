@@ -83,7 +83,7 @@ class Encoder:
             case events.Finish() | events.ErrorEvent():
                 return self._finish(event)
             case events.ToolCallStart() | events.ToolCallDelta():
-                return []  # a call is sent whole, at its end
+                return []  # a tool call is sent whole, at its end
             case events.ToolResultEvent() | events.StepFinish() | events.StreamRestart():
                 return []  # events of runs and retries, which the API does not have
         assert_never(event)

@@ -31,7 +31,7 @@ SIGNATURE = "thoughtSignature"
 
 # Private keys in `extra`, which only encoding for this API reads.
 ABSENT = "~absent"
-"""In a message, call, result or candidate: the fields that the wire left out."""
+"""In a message, tool call, result or candidate: the fields that the wire left out."""
 SCHEMA = "~schema"
 """The schema in the OpenAPI form; it is sent again while the canonical schema is unchanged."""
 TOOL = "~tool"
@@ -182,16 +182,16 @@ def _signature_of(part: Part) -> tuple[str, ...]:
 # https://ai.google.dev/gemini-api/docs/function-calling
 HISTORY = HistoryRules(
     dialect=NAME,
-    # calls
+    # tool calls
     tool_types=("function",),  # `FunctionDeclaration` has parameters: no free text, no search
     namespaces=False,  # `FunctionDeclaration` has no namespace
     # «the number of function response parts is equal to the number of function call parts»
     paired_calls=True,
-    stored_options=("cachedContent",),  # its `contents` may hold the calls
+    stored_options=("cachedContent",),  # its `contents` may hold the tool calls
     call_id=r"[\s\S]+",  # «Optional.» Any text; recorded requests have ids of other vendors
     # «a-z, A-Z, 0-9, or contain underscores, dots, colons and dashes, … maximum length of 128»
     call_name=r"[A-Za-z0-9_.:-]{1,128}",
-    unique_call_ids="turn",  # `FunctionResponse.id` names one of the calls of a turn
+    unique_call_ids="turn",  # `FunctionResponse.id` names one of the tool calls of a turn
     valid_arguments=True,  # `FunctionCall.args` is an object
     # A signature belongs to its part and is returned in it, exactly as it was received.
     # https://ai.google.dev/gemini-api/docs/thought-signatures
@@ -199,8 +199,8 @@ HISTORY = HistoryRules(
     unchecked_signature=UNCHECKED_SIGNATURE,
     bound=(SIGNATURE,),
     # results
-    results="next",  # «of the function call turn»: the turn after the calls
-    # Recorded: two contents of the model with one call each, then both results, were accepted.
+    results="next",  # «of the function call turn»: the turn after the tool calls
+    # Recorded: two contents of the model with one tool call each, then both results: accepted.
     joins_roles=True,
     ordered_results=True,  # a result without an id is found by its name and its place
     results_first=True,  # our caution: no recorded content has other parts beside results
@@ -274,7 +274,7 @@ FACTS = Facts(
         "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
-    # Clients must return signatures, also on texts and calls.
+    # Clients must return signatures, also on texts and tool calls.
     sealed_field=SealedField(name=SIGNATURE, make=_sign_thought, read=_signature_of, on_parts=True),
     normal_request=_normal_request,
     normal_response=lambda body: to_camel(body, RESPONSE),

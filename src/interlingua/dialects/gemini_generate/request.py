@@ -11,7 +11,6 @@ from urllib.parse import quote, unquote
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.dialects.gemini_generate.calls import Links, request_links
 from interlingua.dialects.gemini_generate.content import decode_part, encode_part
 from interlingua.dialects.gemini_generate.facts import (
     FACTS,
@@ -25,6 +24,7 @@ from interlingua.dialects.gemini_generate.facts import (
     take_absent,
     to_camel,
 )
+from interlingua.dialects.gemini_generate.tool_calls import Links, request_links
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
@@ -371,7 +371,7 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
 def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
     parts, path = fields.array("parts") or [], fields.at("parts")
     decoded: dict[int, Part] = {}
-    # Results whose name no call has come last: then only the calls that they answer still wait.
+    # Results whose name no tool call has come last: then only their tool calls still wait.
     for i in sorted(range(len(parts)), key=lambda i: _is_stray(parts[i], links)):
         decoded[i] = decode_part(parts[i], links, f"{path}[{i}]")
     return tuple(decoded[i] for i in range(len(parts)))

@@ -14,7 +14,6 @@ from interlingua.dialects.gemini_generate.annotations import (
     with_logprobs,
     write_grounding,
 )
-from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
 from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
@@ -27,6 +26,7 @@ from interlingua.dialects.gemini_generate.facts import (
     take_text,
     to_camel,
 )
+from interlingua.dialects.gemini_generate.tool_calls import response_links
 from interlingua.spec.content import Json, Text, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
@@ -66,7 +66,7 @@ _VENDOR_REASONS: dict[Reason, str] = {
 _REASONS = {word: reason for reason, words in _VENDOR_REASONS.items() for word in words.split()}
 _FINISH_REASONS: dict[Reason, str] = {
     "stop": "STOP",
-    "tool_calls": "STOP",  # the API has no reason for calls
+    "tool_calls": "STOP",  # the API has no reason of its own for it
     "length": "MAX_TOKENS",
     "content_filter": "SAFETY",
 }
@@ -132,7 +132,7 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     The body that a server sends.
 
-    With the request that it answers, calls are those of the tools that the request declares.
+    With the request that it answers, tool calls are in the form of the tools that it declares.
     """
     carried = carried_body(response, NAME)
     if carried is not None:
@@ -271,7 +271,7 @@ def write_content(extra: Mapping[str, Json], parts: Sequence[Json] | None) -> di
 
 def decode_finish(envelope: Envelope, *, has_calls: bool) -> FinishReason:
     """
-    `STOP` after a call is `tool_calls`; a blocked prompt has a block reason but no candidate.
+    `STOP` after a tool call is `tool_calls`; a blocked prompt has a block reason but no candidate.
 
     Seen in recordings: status 200 with `promptFeedback.blockReason` MODEL_ARMOR and no candidates.
     """

@@ -53,7 +53,7 @@ _MODES: dict[str | int, ToolChoiceMode] = {
 _MODE_NAMES = {"auto": "AUTO", "required": "ANY", "named": "ANY", "none": "NONE"}
 _CALLING = "functionCallingConfig"
 _NAMES = "allowedFunctionNames"
-_VALIDATED = "VALIDATED"  # as AUTO, but the calls fit their schemas
+_VALIDATED = "VALIDATED"  # as AUTO, but tool calls fit their schemas
 _JOINED = "~with"
 """Our own key among the other fields of a tool: the hosted tools in the same object."""
 
@@ -65,7 +65,7 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
     if request.tool_choice is not None:
         body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
     if request.parallel_tool_calls:
-        warnings.setting_implied("parallel_tool_calls")  # there is no switch: calls may be parallel
+        warnings.setting_implied("parallel_tool_calls")  # always: the API has no switch
     elif request.parallel_tool_calls is not None:
         warnings.setting_dropped("parallel_tool_calls")
 
@@ -248,7 +248,7 @@ def decode_hosted(tool: UncheckedJson) -> BuiltinTool:
 
 
 def hosted_use(part: dict[str, Json]) -> Opaque:
-    """A part without a canonical form; the call or result of a hosted tool is described."""
+    """A part without a canonical form; the tool call or result of a hosted tool is described."""
     use: dict[str, Any] = {}
     match part:
         case {"executableCode": dict(code)}:
@@ -272,7 +272,7 @@ def _tool_of(fields: dict[str, Json]) -> str | None:
 
 
 def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
-    """The parts of a call and its result that a script describes."""
+    """The parts of a hosted tool call and its result that a script describes."""
     arguments = part.input if isinstance(part.input, dict) else {}
     if part.tool == "code_execution":
         code = {"language": "PYTHON", "code": arguments.get("code", "")}

@@ -2,16 +2,16 @@
 
 import pytest
 
-from interlingua.dialects.gemini_generate.calls import (
+from interlingua.dialects.gemini_generate.content import (
+    decode_result,
+    decode_tool_call,
+    encode_result,
+    encode_tool_call,
+)
+from interlingua.dialects.gemini_generate.tool_calls import (
     PartialArguments,
     request_links,
     response_links,
-)
-from interlingua.dialects.gemini_generate.content import (
-    decode_call,
-    decode_result,
-    encode_call,
-    encode_result,
 )
 from interlingua.spec.content import (
     Audio,
@@ -53,10 +53,10 @@ def encode(part, *calls):
 )
 def test_calls_come_back_exactly(wire):
     """What the wire left out of a call, or sent empty, is so again."""
-    call = decode_call(wire, request_links())
+    call = decode_tool_call(wire, request_links())
 
     assert call.id
-    assert encode_call(call) == wire
+    assert encode_tool_call(call) == wire
 
 
 def test_a_call_without_an_id_gets_one_that_is_not_sent_back():
@@ -64,10 +64,10 @@ def test_a_call_without_an_id_gets_one_that_is_not_sent_back():
     links = request_links()
     wire = {"functionCall": {"name": "f", "args": {}}}
 
-    first, second = decode_call(wire, links), decode_call(wire, links)
+    first, second = decode_tool_call(wire, links), decode_tool_call(wire, links)
 
     assert first.id != second.id
-    assert "id" not in encode_call(first)["functionCall"]
+    assert "id" not in encode_tool_call(first)["functionCall"]
 
 
 def test_arguments_that_are_no_object_are_wrapped():
@@ -75,8 +75,8 @@ def test_arguments_that_are_no_object_are_wrapped():
     custom = ToolCall(id="c", name="f", raw_arguments="x = 1", type="custom")
     broken = ToolCall(id="c", name="f", raw_arguments='{"a": ')
 
-    assert encode_call(custom)["functionCall"]["args"] == {"input": "x = 1"}
-    assert encode_call(broken)["functionCall"]["args"] == {"input": '{"a": '}
+    assert encode_tool_call(custom)["functionCall"]["args"] == {"input": "x = 1"}
+    assert encode_tool_call(broken)["functionCall"]["args"] == {"input": '{"a": '}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_parts_that_no_result_can_hold_warn():
 
 def test_the_id_of_a_result_is_sent_if_its_calls_was():
     """A call that went without an id is answered without one."""
-    unnamed = decode_call({"functionCall": {"name": "f", "args": {}}}, request_links())
+    unnamed = decode_tool_call({"functionCall": {"name": "f", "args": {}}}, request_links())
     part = ToolResult(tool_call_id=unnamed.id, content="x")
 
     wire, _ = encode(part, unnamed)
@@ -191,7 +191,7 @@ def test_the_id_of_a_result_is_sent_if_its_calls_was():
 def test_a_result_that_names_another_function_keeps_its_name():
     """What the client sent is sent, even where it contradicts itself."""
     links = request_links()
-    call = decode_call({"functionCall": {"id": "c", "name": "f", "args": {}}}, links)
+    call = decode_tool_call({"functionCall": {"id": "c", "name": "f", "args": {}}}, links)
     wire = {"functionResponse": {"id": "c", "name": "g", "response": {}}}
 
     part = decode_result(wire, links)

@@ -14,17 +14,17 @@ from interlingua.wire.tool_calls import call_ids, counting_ids
 
 class Links:
     """
-    Gives ids to calls that have none, and finds the call that a result without an id answers.
+    Gives ids to tool calls that have none, and finds the one that a result without an id answers.
 
-    It needs the calls and results of a conversation in order; `turn()` starts each content. Ids are
-    optional on the wire; without them the API matches results by name and place.
+    It needs the tool calls and results of a conversation in order; `turn()` starts each content.
+    Ids are optional on the wire; without them the API matches results by name and place.
     """
 
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
         self._turn = 0
         self._names: dict[str, str] = {}
-        self._open: dict[str, int] = {}  # the calls without an answer, with their turns
+        self._open: dict[str, int] = {}  # the tool calls without an answer, with their turns
         self._called: dict[str, int] = {}  # the last turn that called each function
         # for each function: the turns that called it, with the ids of the calls
         self._waiting: dict[str, list[tuple[int, deque[str]]]] = {}
@@ -34,7 +34,7 @@ class Links:
         self._turn += 1
 
     def call(self, name: str, wire_id: str | None) -> str:
-        """The id of a call."""
+        """The id of a tool call."""
         call_id = wire_id or self._new()
         self._names[call_id] = name
         self._open.pop(call_id, None)  # a later turn may use an id again
@@ -47,9 +47,9 @@ class Links:
 
     def answer(self, name: str | None, wire_id: str | None) -> str:
         """
-        The id of the call that a result answers: the latest turn's first unanswered one.
+        The id of the tool call that a result answers: the latest turn's first unanswered one.
 
-        A name that no call of that turn has belongs to the only one of them that still waits.
+        A name that no tool call of that turn has belongs to the only one that still waits.
         """
         name = name or ""
         call_id = wire_id or self._next_waiting(name) or self._only_open(name) or self._new()
@@ -57,11 +57,11 @@ class Links:
         return call_id
 
     def waits_for(self, name: Json) -> bool:
-        """Whether a call of this function has no answer yet."""
+        """Whether a tool call of this function has no answer yet."""
         return isinstance(name, str) and self._next_waiting(name) is not None
 
     def name_of(self, call_id: str) -> str | None:
-        """The function that a call named."""
+        """The function that a tool call named."""
         return self._names.get(call_id)
 
     def _next_waiting(self, name: str) -> str | None:
@@ -108,7 +108,7 @@ _find_steps = re.compile(r"""\.?([^.\[\]]+)|\[(\d{1,9})\]|\[(?:'([^']*)'|"([^"]*
 
 class PartialArguments:
     """
-    Joins the pieces of a call's arguments: `FunctionCall.partial_args`, at Vertex AI only.
+    Joins the pieces of a tool call's arguments: `FunctionCall.partial_args`, at Vertex AI only.
 
     The pieces of a string are joined once, at the end, so the work is linear.
     """
