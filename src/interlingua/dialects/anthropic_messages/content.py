@@ -50,7 +50,8 @@ def decode_content(content: UncheckedJson, path: str) -> tuple[Part, ...]:
     """
     Return the parts of a content; a string stands for one text block.
 
-    Blank text is marked as the API's own: the API refuses it, except where the model wrote it.
+    Blank text gets a key in `extra`, by which a rule of history knows the model's own and returns
+    it. Recorded: a text of two line ends before thinking, whose place in a message must not change.
     """
     if isinstance(content, str):
         return (Text(text=content, extra={NAME: {}} if content.isspace() else {}),)
