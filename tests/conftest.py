@@ -54,6 +54,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "gguf" not in getattr(item, "fixturenames", ()))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_open():
+    """
+    Collect what the tests of a file left, so that an unclosed socket or pipe fails that file.
+
+    Otherwise the collector would find it later, and its warning would fail an innocent test.
+    """
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def no_backoff(monkeypatch):
     """Retries without a wait: the count is what is tested, and seconds of sleep show nothing."""

@@ -32,6 +32,7 @@ from interlingua.simulator import (
     text,
 )
 from support import preloaded
+from support.patience import PATIENCE
 from support.servers import free_port
 from support.type_checks import type_check
 from test_docs import FENCE, fits
@@ -39,7 +40,6 @@ from test_docs import FENCE, fits
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
-PATIENCE = 30.0  # seconds a test waits for what must happen; it is no measure of speed
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
     "PYTHONPATH": str(ROOT / "src"),

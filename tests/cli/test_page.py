@@ -12,7 +12,8 @@ from interlingua.cli import output
 from interlingua.cli.commands import COMMANDS
 from interlingua.simulator import Simulator, serve_in_thread, use_tools, within_limits
 from support import preloaded
-from support.cli import KEY, PATIENCE
+from support.cli import KEY
+from support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 HOWTO = ROOT / "docs" / "howto"

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 
 import pytest
 
@@ -14,17 +13,14 @@ WORDS = "Oslo " * 200
 SLOW_CALL = tool_call("look", city=WORDS) + latency(between=0.01)
 NEVER = text("never") + latency(first=60)
 SOME = 4  # deltas after which a stream is in its middle
-WITHIN = 1.0  # seconds in which the server must see the connection closed; it takes one of 500
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 
 
 async def closed(peer):
-    """Seconds it took the server to notice, from now."""
-    began = time.monotonic()
+    """Wait until the server has noticed, while the client is still open."""
     (exchange,) = peer.app.script.received
     await settled(lambda: exchange.disconnected is not None)
-    return exchange.disconnected - began
 
 
 async def begun(peer):
@@ -39,33 +35,30 @@ def test_before_the_head(provider):
         task = asyncio.ensure_future(client.complete(peer.ask(provider, request_id="r")))
         await begun(peer)
         assert await client.cancel("r")
-        took = await closed(peer)
+        await closed(peer)
         with pytest.raises(AbortError):
             await task
-        return took
 
     async def streamed(client):
         task = asyncio.ensure_future(collect(client.stream(peer.ask(provider, request_id="r"))))
         await begun(peer)
         assert await client.cancel("r")
-        took = await closed(peer)
+        await closed(peer)
         events = await task
         assert [event.type for event in events] == ["stream_start", "finish"]
         assert events[-1].finish_reason.reason == "cancelled"
-        return took
 
     async def by_task(client):
         task = asyncio.ensure_future(client.complete(peer.ask(provider)))
         await begun(peer)
         task.cancel()
-        took = await closed(peer)
+        await closed(peer)
         with pytest.raises(asyncio.CancelledError):
             await task
-        return took
 
     for way in (whole, streamed, by_task):
         with simulated(NEVER) as peer:
-            assert run(peer, way) < WITHIN
+            run(peer, way)
 
 
 async def collect(events):
@@ -106,15 +99,14 @@ def test_in_the_middle_by_cancel(provider, answer):
         reading = Reading(client.stream(peer.ask(provider, request_id="r")))
         await reading.begun()
         assert await client.cancel("r")
-        took = await closed(peer)
+        await closed(peer)
         await reading.task
-        return took, reading.events
+        return reading.events
 
     with simulated(answer) as peer:
-        took, events = run(peer, work)
+        events = run(peer, work)
 
     response = events[-1].response
-    assert took < WITHIN
     assert events[-1].finish_reason.reason == "cancelled"
     assert sum(event.type == "finish" for event in events) == 1
     assert response.message.content
@@ -138,13 +130,12 @@ def test_in_the_middle_by_the_task(provider, answer):
         reading = Reading(client.stream(peer.ask(provider)))
         await reading.begun()
         reading.task.cancel()
-        took = await closed(peer)
+        await closed(peer)
         await asyncio.gather(reading.task, return_exceptions=True)
         assert reading.task.cancelled()
-        return took
 
     with simulated(answer) as peer:
-        assert run(peer, work) < WITHIN
+        run(peer, work)
 
 
 @every_provider
@@ -155,10 +146,10 @@ def test_in_the_middle_by_leaving_the_loop(provider, answer):
     async def work(client):
         reading = Reading(client.stream(peer.ask(provider)), leaves=True)
         await reading.task
-        return await closed(peer)
+        await closed(peer)
 
     with simulated(answer) as peer:
-        assert run(peer, work) < WITHIN
+        run(peer, work)
 
 
 @every_provider
@@ -171,10 +162,10 @@ def test_in_the_middle_by_closing_the_iterator(provider):
             if event.type == "text_delta":
                 break
         await stream.aclose()
-        return await closed(peer)
+        await closed(peer)
 
     with simulated(SLOW) as peer:
-        assert run(peer, work) < WITHIN
+        run(peer, work)
 
 
 def test_a_reader_that_is_busy_elsewhere():
@@ -184,14 +175,13 @@ def test_a_reader_that_is_busy_elsewhere():
         stream = client.stream(peer.ask("anthropic", request_id="r"))
         await anext(stream)
         assert await client.cancel("r")
-        took = await closed(peer)
+        await closed(peer)
         rest = [event async for event in stream]
-        return took, rest[-1].finish_reason.reason
+        return rest[-1].finish_reason.reason
 
     with simulated(SLOW) as peer:
-        took, reason = run(peer, work)
+        reason = run(peer, work)
 
-    assert took < WITHIN
     assert reason == "cancelled"
 
 

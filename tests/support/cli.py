@@ -17,10 +17,10 @@ import pytest
 
 from interlingua.simulator import Simulator, pieces, serve_in_thread, stall, text
 from support import preloaded
+from support.patience import PATIENCE
 
 KEY = "sk-planted-key-of-a-test"
 MODEL = "openai:gpt-5.2"
-PATIENCE = 30.0  # seconds that a test waits for what must come
 COUNT = "one two three four five six seven eight " * 50
 COUNTING = text(COUNT) + pieces(4) + stall(at=4000)
 """An answer that begins at once and never goes on, so that it can be interrupted at any time."""

@@ -10,9 +10,9 @@ from interlingua import Client, LocalAdapter, dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
 from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from support.patience import PATIENCE
 
 SERVED = ("openai_chat", "openai_responses", "anthropic_messages")
-PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
 
 _PROFILES = {"openai_chat": Profile(quirks=ChatQuirks(stream_usage=True))}
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 
 from interlingua.api.tools.mcp.session import Session
+from support.patience import PATIENCE
 
-PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
 KEY = "key-very-secret"
 
 

@@ -21,9 +21,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from support.patience import PATIENCE
 from support.preloaded_client import ask
 
-PATIENCE = 60.0  # seconds that a program may take; it is no measure of speed
 SERVER = Path(__file__).with_name("preloaded_server.py")
 CLIENT = Path(__file__).with_name("preloaded_client.py")
 

@@ -17,9 +17,6 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 5.0
-"""Seconds for an operation in tests that are not about time: a busy machine is no failure."""
-
 
 def find_server():
     """The program of the server; None if there is none."""

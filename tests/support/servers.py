@@ -8,7 +8,7 @@ import ssl
 import struct
 import threading
 
-PATIENCE = 10.0  # seconds a test waits for what must happen; it is no measure of speed
+from support.patience import PATIENCE
 
 
 class Connection:

@@ -10,6 +10,7 @@ from interlingua.spec.modalities.files import FileInput, UploadInput
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport
 from support import virtual_time
+from support.patience import PATIENCE
 
 DIALECTS = {
     "openai": "openai_responses",
@@ -26,7 +27,6 @@ MODELS = {
     "gemini": "gemini-2.5-flash",
 }
 KEY = "sk-planted-key-of-a-test"
-PATIENCE = 10.0  # seconds a test waits for what must happen; it is no measure of speed
 SLOW = text("word " * 2_000) + latency(between=0.01, write_bytes=400) + stall(8_000)
 """An answer that comes slowly and never ends, whole and streamed; its first words come soon."""
 

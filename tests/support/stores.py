@@ -4,7 +4,8 @@ import asyncio
 from uuid import uuid4
 
 from interlingua.stores import MemoryStore, RedisStore, SQLiteStore
-from support.redis_server import PATIENCE, redis_url
+from support.patience import PATIENCE
+from support.redis_server import redis_url
 
 
 class Clock:

@@ -13,7 +13,7 @@ from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.sync.blocking_iterator import _READ_AHEAD, BlockingIterator
 from interlingua.sync.loop_thread import Background, background
 from support.blocking import interrupted, until
-from support.simulated import PATIENCE
+from support.patience import PATIENCE
 
 
 class Source:

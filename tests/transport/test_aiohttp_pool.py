@@ -21,10 +21,10 @@ from support.http_calls import (
     run,
     server_tls,
 )
+from support.patience import PATIENCE
 from support.servers import (
     CHUNKED,
     LAST,
-    PATIENCE,
     Server,
     answering,
     piece,

@@ -380,13 +380,14 @@ def test_ways_to_end_it():
 
         aborted = start(abort_signal=controller.signal, on_chunk=lambda _: controller.abort("no"))
         found = [(await aborted).error, (await start(timeout=0.1)).error]
+        before = len(peer.app.script.received)  # the time may be over before anything is sent
         execution = start()
 
         async def wait():
             return await execution
 
         task = asyncio.ensure_future(wait())
-        await settled(lambda: len(peer.app.script.received) == 3)
+        await settled(lambda: len(peer.app.script.received) > before)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

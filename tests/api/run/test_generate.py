@@ -1,7 +1,6 @@
 """`generate` and `stream`, in every dialect, over real HTTP."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -23,7 +22,8 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.streams.grammar import Grammar
-from support.simulated import DIALECTS, MODELS, SLOW, run, settled, simulated
+from support import virtual_time
+from support.simulated import DIALECTS, MODELS, SLOW, in_virtual_time, run, settled, simulated
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 QUICK = RetryPolicy(base_delay=0.0)
@@ -302,11 +302,14 @@ def test_timeouts(timeout, whole):
         else:
             await collect(stream(named("openai"), "?", **options))
 
+    async def timed(client):
+        began = virtual_time.now()
+        with pytest.raises(RequestTimeoutError):
+            await work(client)
+        return virtual_time.now() - began
+
     for script in (text("never") + latency(first=60), error(503, retry_after=50)):
-        began = time.monotonic()
-        with simulated(script) as peer, pytest.raises(RequestTimeoutError):
-            run(peer, work)
-        assert time.monotonic() - began < 20
+        assert run(in_virtual_time(script), timed) == pytest.approx(0.05, abs=0.01)
 
 
 def test_a_stream_that_is_left():

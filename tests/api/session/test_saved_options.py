@@ -14,9 +14,10 @@ from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import scripted, text, tool_call
 from interlingua.spec.errors import ConfigurationError, DecodeError, RunLimitError
 from interlingua.spec.request import ResponseFormat, ToolChoice
+from support.patience import PATIENCE
 from support.runs import named
 from support.sessions import look
-from support.simulated import PATIENCE, run, simulated
+from support.simulated import run, simulated
 from support.warning_codes import codes
 
 VALUES = {

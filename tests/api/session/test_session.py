@@ -39,7 +39,7 @@ from interlingua.spec.messages import Message
 from support.files import after_stat
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
-from support.simulated import DIALECTS, run, settled, simulated
+from support.simulated import DIALECTS, in_virtual_time, run, settled, simulated
 from support.warning_codes import codes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
@@ -219,22 +219,22 @@ def test_results_of_the_caller():
 
 def test_one_turn_at_a_time():
     """A second turn is refused while one is active; afterwards it is not."""
-    with simulated(text("Yes.") + latency(first=0.2), text("No.")) as peer:
 
-        async def work(client):
-            session = session_of(client, "anthropic")
-            first = asyncio.ensure_future(session.send("One?"))
-            await settled(lambda: session.is_active)
-            for act in (session.send("Two?"), anext(session.stream("Two?").__aiter__())):
-                with pytest.raises(ConfigurationError, match="active"):
-                    await act
+    async def work(client):
+        session = session_of(client, "anthropic")
+        first = asyncio.ensure_future(session.send("One?"))
+        await settled(lambda: session.is_active)
+        for act in (session.send("Two?"), anext(session.stream("Two?").__aiter__())):
             with pytest.raises(ConfigurationError, match="active"):
-                session.undo()
-            await first
-            await session.send("Two?")
-            return session
+                await act
+        with pytest.raises(ConfigurationError, match="active"):
+            session.undo()
+        await first
+        await session.send("Two?")
+        return session
 
-        assert roles(run(peer, work).messages) == ROLES * 2
+    peer = in_virtual_time(text("Yes.") + latency(first=60), text("No."))
+    assert roles(run(peer, work).messages) == ROLES * 2
 
 
 def test_an_object():

@@ -9,10 +9,11 @@ from interlingua.api.session.store import SessionStore
 from interlingua.client.client import Client
 from interlingua.middleware import Cache, Fallback, Hedge
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import Simulator, error, latency, serve_in_thread, text, tool_call
+from interlingua.simulator import Simulator, error, latency, serve_in_thread, stall, text, tool_call
 from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ServerError
 from interlingua.stores import MemoryStore
+from support.patience import PATIENCE
 from support.runs import named
 from support.sessions import calls_in, look, results_in, sent_ids, session_of
 from support.simulated import adapters, run, settled, simulated
@@ -98,7 +99,7 @@ def test_a_cached_answer(whole):
 @both_ways
 def test_hedging(whole):
     """Two attempts at once: the session has the calls of one of them."""
-    slow = tool_call("look", city="Slow") + latency(first=0.4)
+    slow = tool_call("look", city="Slow") + latency(first=PATIENCE)
     with simulated(slow, tool_call("look", city="Fast"), text("Rain.")) as peer:
 
         async def work():
@@ -231,8 +232,8 @@ def test_the_system_prompt_as_a_function():
 @both_ways
 def test_cancelled_by_its_id(whole):
     """`client.cancel` with the id of the turn's run is an interruption too."""
-    slow = latency(first=0.5) if whole else latency(between=0.05)
-    with simulated(text("one two three four") + slow, text("Yes.")) as peer:
+    slow = latency(first=PATIENCE) if whole else stall(at=2_000)
+    with simulated(text("one two three four " * 100) + slow, text("Yes.")) as peer:
 
         async def work(client):
             session = session_of(client, "anthropic")

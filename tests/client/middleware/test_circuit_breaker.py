@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import given
@@ -75,13 +74,14 @@ def breaker_of(clock, **settings):
     return CircuitBreaker(clock=clock, **settings)
 
 
-def ask(client, mode, request=ASK, **options):
-    async def work():
-        if mode == "whole":
-            return await client.complete(request, **options)
-        return [event async for event in client.stream(request, **options)][-1].response
+async def asking(client, mode, request=ASK, **options):
+    if mode == "whole":
+        return await client.complete(request, **options)
+    return [event async for event in client.stream(request, **options)][-1].response
 
-    return asyncio.run(work())
+
+def ask(client, mode, request=ASK, **options):
+    return asyncio.run(asking(client, mode, request, **options))
 
 
 both = pytest.mark.parametrize("mode", ["whole", "stream"])
@@ -120,7 +120,7 @@ def test_it_opens_probes_and_closes(mode):
     assert state(breaker) == "closed"
 
 
-def test_it_refuses_in_less_than_five_milliseconds_without_the_server():
+def test_it_refuses_without_the_server():
     """Over real HTTP: the server is not touched, and one probe closes the circuit."""
     clock = Clock()
     app = Simulator(error(503), error(503), error(503), text("back"))
@@ -133,22 +133,18 @@ def test_it_refuses_in_less_than_five_milliseconds_without_the_server():
                 for _ in range(3):
                     with pytest.raises(ServerError):
                         await client.complete(request)
-                took = []
                 for _ in range(20):
-                    began = time.perf_counter()
                     with pytest.raises(CircuitOpenError):
                         await client.complete(request)
-                    took.append(time.perf_counter() - began)
                 assert len(app.script.received) == 3
                 clock.now += 11
                 calls = [client.complete(request) for _ in range(10)]
                 results = await asyncio.gather(*calls, return_exceptions=True)
                 after = await client.complete(request)
-            return took, results, after
+            return results, after
 
-        took, results, after = asyncio.run(work())
+        results, after = asyncio.run(work())
 
-    assert min(took) < 0.005  # all go the same way; others may use the machine meanwhile
     answers = [result for result in results if not isinstance(result, Exception)]
     assert [answer.text for answer in answers] == ["back"]
     assert {type(result) for result in results if result not in answers} == {CircuitOpenError}
@@ -427,12 +423,14 @@ def test_a_fallback_goes_to_the_next_model_at_once(mode):
     client = Client(named, middleware=layers)
     policy = RetryPolicy(max_retries=1, base_delay=0.0)
     assert ask(client, mode, retry=policy).text == "b"
-    began = time.perf_counter()
 
-    response = ask(client, mode, retry=policy)
+    async def timed():
+        began = virtual_time.now()
+        return await asking(client, mode, retry=policy), virtual_time.now() - began
 
-    assert response.text == "b"
-    assert time.perf_counter() - began < 25
+    response, seconds = virtual_time.run(timed())
+
+    assert (response.text, seconds) == ("b", 0)
     assert len(named["a"].asked) == 2
     assert any("CircuitOpenError" in warning.message for warning in response.warnings)
 

@@ -30,8 +30,8 @@ from interlingua.spec.request import Request
 from interlingua.streams.grammar import Grammar
 from interlingua.transport import AiohttpTransport, HttpxTransport
 from support import virtual_time
+from support.patience import PATIENCE
 from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
-from support.simulated import PATIENCE
 
 ASK = Request(model="a:one", messages="Hi.", request_id="call")
 NEVER = Slow(30, says("never"))

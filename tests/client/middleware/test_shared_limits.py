@@ -11,7 +11,8 @@ import pytest
 
 from interlingua.stores import RedisStore, SQLiteStore
 from support.llama import eventually
-from support.redis_server import PATIENCE, new_server
+from support.patience import PATIENCE
+from support.redis_server import new_server
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "limits.py"
 STORES = ("sqlite", "redis")

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from interlingua.stores import Limit, RedisStore, Refused, Reservation, SQLiteStore
-from support.redis_server import PATIENCE, redis_url
+from support.patience import PATIENCE
+from support.redis_server import redis_url
 
 
 class Shared:

@@ -15,7 +15,8 @@ import pytest
 from interlingua.client.stores import redis, redis_scripts
 from interlingua.errors import ConfigurationError, StoreError
 from interlingua.stores import Limit, RedisStore, Reservation
-from support.redis_server import PATIENCE, new_server, redis_url
+from support.patience import PATIENCE
+from support.redis_server import new_server, redis_url
 from support.simulated import settled
 from support.stores import Clock
 
@@ -139,12 +140,14 @@ def test_a_late_reservation_is_given_back(server):
 
     async def work():
         await store.settle(await store.reserve(PLACE), {})
+        link = store._link()
+        link._patience = PATIENCE  # the connection is not given up meanwhile
         os.kill(server.pid, signal.SIGSTOP)
         store._timeout = 0.05
         for _ in range(3):
             with pytest.raises(StoreError, match="50 ms"):
                 await store.reserve(PLACE)
-        waiting = len(store._link()._waiting)
+        waiting = len(link._waiting)
         store._timeout = PATIENCE
         os.kill(server.pid, signal.SIGCONT)
         await store.get("k")  # after all that was waiting

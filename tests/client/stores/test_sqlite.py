@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from interlingua.client.stores import sqlite_thread
 from interlingua.errors import ConfigurationError, StoreError
 from interlingua.stores import Limit, SQLiteStore
 from support.stores import Clock
@@ -18,7 +19,19 @@ def thread_of(store):
     return store._thread._running.thread
 
 
-def test_a_lock_is_waited_for(tmp_path):
+class Sleeper:
+    """In the place of the module `time`: a sleep takes no time, and is counted."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_a_lock_is_waited_for(tmp_path, monkeypatch):
     """For so long as was said; then it is an error, for every task at once, and later it works."""
     path = tmp_path / "s"
     store = SQLiteStore(path, timeout=0.5)
@@ -26,11 +39,13 @@ def test_a_lock_is_waited_for(tmp_path):
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
+    clock = Sleeper()
+    monkeypatch.setattr(sqlite_thread, "time", clock)
+
     async def work():
-        start = time.monotonic()
         puts = [store.put(f"{number}", b"") for number in range(20)]
         results = await asyncio.gather(*puts, return_exceptions=True)
-        return results, time.monotonic() - start, await store.get("k")
+        return results, clock.now, await store.get("k")
 
     results, seconds, value = asyncio.run(work())
     other.execute("ROLLBACK")
@@ -38,7 +53,7 @@ def test_a_lock_is_waited_for(tmp_path):
 
     assert {type(result) for result in results} == {StoreError}
     assert "Another process holds its lock" in str(results[0])
-    assert 0.5 <= seconds < 20 * 0.5  # not one after another
+    assert 0.5 <= seconds < 20 * 0.5  # not each put after another
     assert value == b"v"
     assert asyncio.run(store.put("k", b"w"))
 

@@ -19,7 +19,8 @@ from interlingua.spec.errors import (
     SDKError,
     ServerError,
 )
-from support.mcp_sessions import KEY, PATIENCE, opened, run
+from support.mcp_sessions import KEY, opened, run
+from support.patience import PATIENCE
 from support.servers import Server, reply
 
 

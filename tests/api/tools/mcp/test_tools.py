@@ -15,9 +15,9 @@ from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import loads
 from support.mcp_server import PNG, WAV
+from support.patience import PATIENCE
 from support.runs import run_tools
 
-PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
 KEY = "key-very-secret"
 
 
