@@ -195,3 +195,49 @@ def test_the_names_of_tests_are_words():
 
     assert len(names) > 5000
     assert [name for name in names if re.search(r"\d", words.sub("", name))] == []
+
+
+def tracked():
+    """The paths of the files in the repository."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)  # noqa: PLW1510, S607
+    if listed.returncode:
+        pytest.skip("this is no clone of the repository")
+    return listed.stdout.splitlines()
+
+
+def test_the_root_has_only_what_belongs_there():
+    """A file that a program wrote by chance is not kept."""
+    names = {path.partition("/")[0] for path in tracked()}
+
+    assert names == {
+        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md",
+        "benchmarks", "docs", "examples", "mkdocs.yml", "pyproject.toml", "requirements", "scripts",
+        "src", "tests",
+    }  # fmt: skip
+
+
+def test_no_database_is_kept():
+    """Stores are written to temporary folders."""
+    assert [path for path in tracked() if re.search(r"\.(db|sqlite)(-\w+)?$", path)] == []
+
+
+def test_no_test_opens_a_store_beside_the_sources():
+    """A relative path leads to wherever the tests were started."""
+    relative = re.compile(r"(?:Session|SQLite)Store\(\s*[\"'][^\"':]")
+    files = [path for path in TESTS if path.name != "test_layout.py"]
+
+    assert [str(path) for path in files if relative.search(path.read_text("utf-8"))] == []
+
+
+def test_the_page_about_tests_names_every_room_and_helper():
+    """`tests/README.md` is a map, so nothing on it may be missing."""
+    page = (ROOT / "tests" / "README.md").read_text("utf-8")
+    rooms = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    helpers = {path.stem for path in (ROOT / "tests" / "support").glob("*.py")}
+
+    wanted = {f"`{name}`" for name in rooms | helpers} - {
+        "`__pycache__`",
+        "`fixtures`",
+        "`support`",
+    }
+    assert {name for name in wanted if name not in page} == set()

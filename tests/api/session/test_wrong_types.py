@@ -101,9 +101,10 @@ def test_the_blocking_session_has_no_attributes_without_effect():
     assert chat.fork().asynchronous.system == "S"
 
 
-def test_another_id():
+def test_another_id(tmp_path):
     """A session of a store is not stored under two ids."""
-    refuses("session_id", lambda: Session.resume("x", store=SessionStore("s.db"), session_id="y"))
+    store = SessionStore(tmp_path / "s.db")
+    refuses("session_id", lambda: Session.resume("x", store=store, session_id="y"))
 
 
 def test_nothing_was_sent():
