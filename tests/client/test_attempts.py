@@ -39,6 +39,7 @@ from interlingua.streams.accumulate import events_from_response
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
 from support import virtual_time
+from support.patience import PATIENCE
 
 REQUEST = Request(model="here:m", messages="hi", request_id="r")
 FAST = RetryPolicy(base_delay=0.0)
@@ -372,7 +373,7 @@ def test_all_waits_end_when_the_client_is_closed():
         ]
         await asyncio.sleep(0.01)
         await client.close()
-        done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
+        done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), PATIENCE)
         return [type(error) for error in done]
 
     assert virtual_time.run(work()) == [AbortError, AbortError]

@@ -10,6 +10,7 @@ from interlingua.simulator import error, text
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import Request, ToolDefinition
+from support.patience import PATIENCE
 from support.simulated import simulated
 
 TOOLS = [
@@ -226,7 +227,7 @@ def test_the_fields_of_retries(field, tmp_path):
                 await client.complete(Request(model="gpt-4o", messages="?"))
 
         with pytest.raises(SDKError):
-            asyncio.run(asyncio.wait_for(work(), 5))
+            asyncio.run(asyncio.wait_for(work(), PATIENCE))
         assert len(peer.app.script.received) == attempts
 
 

@@ -22,6 +22,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import DELTAS, Grammar
+from support.patience import PATIENCE
 
 WORDS = [f"word{number} " for number in range(300)]
 CALL = Response(
@@ -208,7 +209,7 @@ def test_a_run_cancelled_in_a_tool_sends_nothing_more(way, make):
         await begun.wait()
         assert await client.cancel("r")
         after = len(events)
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, PATIENCE)
         return events, after, asked
 
     events, after, asked = asyncio.run(work())
@@ -249,7 +250,7 @@ def test_no_attempt_follows_a_cancel_during_the_backoff(way):
         task = asyncio.ensure_future(read())
         await failed.wait()
         assert await client.cancel("r")
-        return await asyncio.wait_for(task, 10), started
+        return await asyncio.wait_for(task, PATIENCE), started
 
     events, started = asyncio.run(work())
 
@@ -283,7 +284,7 @@ def test_no_answer_is_returned_though_the_adapter_swallows_the_cancellation():
             with pytest.raises(AbortError):
                 await task
 
-    asyncio.run(asyncio.wait_for(work(), 10))
+    asyncio.run(asyncio.wait_for(work(), PATIENCE))
 
 
 @pytest.mark.parametrize("factory", dict.fromkeys((None, EAGER)))

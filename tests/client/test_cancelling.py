@@ -7,6 +7,7 @@ import pytest
 
 from interlingua.simulator import latency, text, tool_call
 from interlingua.spec.errors import AbortError
+from support.patience import PATIENCE
 from support.simulated import DIALECTS, SLOW, run, settled, simulated
 
 WORDS = "Oslo " * 200
@@ -87,7 +88,7 @@ class Reading:
             del self.stream
 
     async def begun(self):
-        await asyncio.wait_for(self.some.wait(), 10)
+        await asyncio.wait_for(self.some.wait(), PATIENCE)
 
 
 @every_provider

@@ -25,6 +25,7 @@ from interlingua.spec.events import StreamStart
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from support import virtual_time
+from support.patience import PATIENCE
 from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
 from support.warning_codes import codes
 
@@ -121,7 +122,7 @@ def test_an_adapter_that_cannot_cancel_is_cancelled_too(mode):
             return "cancelled"
         return [event async for event in client.stream(request)][-1].finish_reason.reason
 
-    assert asyncio.run(asyncio.wait_for(work(), 10)) == "cancelled"
+    assert asyncio.run(asyncio.wait_for(work(), PATIENCE)) == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_closing_ends_the_waits():
         await asyncio.sleep(0.05)
         await client.close()
         with pytest.raises(AbortError):
-            await asyncio.wait_for(waiting, 10)
+            await asyncio.wait_for(waiting, PATIENCE)
 
     with simulated(error(503, retry_after=30), max_retries=3) as peer:
         run(peer, work)

@@ -19,6 +19,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
 from interlingua.transport.canned import CannedTransport
+from support.patience import PATIENCE
 from support.simulated import KEY, settled
 
 ASK = Request(model="m", messages="?")
@@ -192,7 +193,7 @@ def test_a_tool_may_unregister_its_own_provider():
         await settled(lambda: old.closed)
         await client.close()
 
-    asyncio.run(asyncio.wait_for(work(), 10))
+    asyncio.run(asyncio.wait_for(work(), PATIENCE))
 
 
 def test_clients_made_from_it_follow():

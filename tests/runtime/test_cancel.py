@@ -10,6 +10,7 @@ from interlingua.runtime.cancel import AbortController, CancelScope, Scopes, cal
 from interlingua.spec.errors import AbortError, RequestTimeoutError
 from interlingua.spec.response import Response
 from support import virtual_time
+from support.patience import PATIENCE
 
 
 class Reply:
@@ -149,7 +150,7 @@ def test_a_task_that_ends_its_own_scope():
     async def run():
         scope = CancelScope()
         with pytest.raises(AbortError, match="enough"):
-            await asyncio.wait_for(scope.wait(end(scope, 60)), 10)
+            await asyncio.wait_for(scope.wait(end(scope, 60)), PATIENCE)
         scope = CancelScope()
         answer = await scope.wait(at_once(scope))
         await asyncio.sleep(0.01)  # not cancelled

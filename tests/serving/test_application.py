@@ -36,6 +36,7 @@ from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport
 from interlingua.wire.sse import encode_sse
+from support.patience import PATIENCE
 from support.simulated import DIALECTS, KEY, MODELS, adapters, settled
 from support.simulator_calls import call, call_async
 
@@ -217,7 +218,7 @@ def test_a_client_that_leaves_while_it_is_answered():
         task = asyncio.ensure_future(call_async(app, "/x", {}, gone=gone))
         await settled(lambda: app.made > 3)
         gone.set()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, PATIENCE)
         return app.is_closed
 
     assert asyncio.run(work())

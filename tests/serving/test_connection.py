@@ -29,7 +29,7 @@ STREAM = {**PLAIN, "stream": True}
 def connected(app):
     """A server and a connection to it."""
     with serve_in_thread(app) as server:
-        connection = http.client.HTTPConnection(server.host, server.port, timeout=10)
+        connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE)
         try:
             yield server, connection
         finally:
@@ -43,7 +43,7 @@ def post(connection, body=PLAIN):
 
 def raw(server, data, *, wait=True):
     """Bytes out, bytes in until the server closes."""
-    with socket.create_connection((server.host, server.port), timeout=10) as sock:
+    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as sock:
         sock.sendall(data)
         if wait:
             return b"".join(iter(lambda: sock.recv(65536), b""))
@@ -221,7 +221,7 @@ def test_a_client_that_leaves_in_the_middle():
         reply.close()
         connection.close()
         exchange = simulator.script.received[0]
-        assert exchange.over.wait(5)
+        assert exchange.over.wait(PATIENCE)
         assert exchange.disconnected is not None
         assert until(lambda: server.open_connections == 0)
 

@@ -12,6 +12,7 @@ import pytest
 
 from interlingua.simulator import Simulator, serve, serve_in_thread, stall, text
 from interlingua.spec.errors import ConfigurationError
+from support.patience import PATIENCE
 
 BODY = json.dumps({"model": "m", "messages": [], "stream": True}).encode()
 REQUEST = (
@@ -78,7 +79,7 @@ def test_the_thread_ends_with_the_block():
 
     assert threading.active_count() == before
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((server.host, server.port), timeout=5)
+        socket.create_connection((server.host, server.port), timeout=PATIENCE)
 
 
 def test_a_port_that_is_taken():
@@ -135,5 +136,5 @@ def test_who_comes_at_the_last_moment_is_sent_away():
             late = [socket.create_connection((server.host, server.port)) for _ in range(3)]
         for peer in late:
             with peer, suppress(ConnectionResetError):
-                peer.settimeout(5)
+                peer.settimeout(PATIENCE)
                 assert peer.recv(1) == b""

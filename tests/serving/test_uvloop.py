@@ -13,6 +13,7 @@ from interlingua.simulator import Simulator, cut, latency, reset, text
 from interlingua.spec.errors import NetworkError, StreamError
 from interlingua.spec.request import Request
 from interlingua.transport import AiohttpTransport, HttpxTransport
+from support.patience import PATIENCE
 from support.simulated import DIALECTS, adapters, settled
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -83,7 +84,7 @@ def test_a_reset_is_not_the_end_of_the_body(loop):
             )
             writer.write(body)
             try:
-                await asyncio.wait_for(reader.read(), 10)
+                await asyncio.wait_for(reader.read(), PATIENCE)
             finally:
                 writer.close()
 

@@ -10,6 +10,7 @@ import sys
 
 from interlingua.simulator import SIMULATED, Simulator, serve_in_thread
 from interlingua.simulator.__main__ import main
+from support.patience import PATIENCE
 
 
 def test_it_serves_until_interrupted():
@@ -23,7 +24,7 @@ def test_it_serves_until_interrupted():
         try:
             said = [process.stdout.readline() for _ in range(4)]
             port = int(re.search(r"127\.0\.0\.1:(\d+)", said[0])[1])
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
             body = {"model": "m", "input": "Hello?"}
             headers = {"authorization": "Bearer planted"}
             connection.request("POST", "/v1/responses", json.dumps(body), headers)
@@ -33,7 +34,7 @@ def test_it_serves_until_interrupted():
             connection.close()
         finally:
             process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=10)
+        rest = process.communicate(timeout=PATIENCE)
 
     assert answer["output"][0]["content"][0]["text"] == f"{SIMULATED} You said: Hello?"
     assert refused == 400

@@ -22,6 +22,7 @@ from interlingua.simulator import (
 )
 from interlingua.spec.content import Opaque
 from interlingua.spec.request import BuiltinTool
+from support.patience import PATIENCE
 from support.simulator_calls import ask, call, read
 
 NAMES = dialects.names()[:4]
@@ -189,7 +190,7 @@ def test_head_probes():
     """They are answered without a body, and the connection goes on."""
     with serve_in_thread(Simulator()) as server:
         address = urlsplit(server.url)
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=5)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)
         for path in ("/api/hello", "/v1/messages", "/v1/models"):
             connection.request("HEAD", path)
             reply = connection.getresponse()

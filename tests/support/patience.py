@@ -4,8 +4,12 @@ Timeouts of real sockets, in tests that must hold on a machine of any speed.
 What runs in this process alone uses `virtual_time` instead.
 """
 
-PATIENCE = 60.0
-"""Seconds a test waits for what must happen; it is no measure of speed."""
+PATIENCE = 50.0
+"""
+Seconds a test waits for what must happen; it is no measure of speed.
+
+Fewer than the minute for which tests put calls to sleep that are to be ended early.
+"""
 
 
 def with_some_timeout(check, first=0.2):

@@ -21,6 +21,7 @@ from interlingua.spec.events import Finish, StreamStart, TextDelta, TextEnd, Tex
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
+from support.patience import PATIENCE
 from support.runs import broken, collect
 
 
@@ -129,7 +130,7 @@ def test_who_reads_may_be_busy_elsewhere():
         with pytest.raises(AbortError):
             await collect(events)
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), PATIENCE))
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])

@@ -15,6 +15,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
+from support.patience import PATIENCE
 
 CALL = Response(
     message=Message.assistant([ToolCall(id="c", name="look", arguments={})]),
@@ -99,7 +100,7 @@ def test_a_stop_when_that_hangs_can_be_cancelled():
         await begun.wait()
         assert await client.cancel("r")
         with pytest.raises(AbortError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, PATIENCE)
 
     asyncio.run(work())
 

@@ -15,6 +15,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
+from support.patience import PATIENCE
 from support.runs import named
 from support.simulated import SLOW, run, settled, simulated
 
@@ -64,10 +65,10 @@ async def cancelled(client, whole, begun, model="here:m", **options):
     assert await client.cancel("r")
     if whole:
         with pytest.raises(AbortError, match="The call was cancelled") as caught:
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, PATIENCE)
         assert not await client.cancel("r")
         return caught.value.partial, events
-    await asyncio.wait_for(task, 10)  # a stream just ends
+    await asyncio.wait_for(task, PATIENCE)  # a stream just ends
     assert not await client.cancel("r")
     grammar = Grammar()
     for event in events:
@@ -189,6 +190,6 @@ def test_an_execution():
         tools = [Tool(name="look", execute=look)]
         return await execute("here:m", "?", client=client, tools=tools)
 
-    result = asyncio.run(asyncio.wait_for(work(), 10))
+    result = asyncio.run(asyncio.wait_for(work(), PATIENCE))
 
     assert result.error.code == "cancelled"

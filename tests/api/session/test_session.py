@@ -37,6 +37,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from support.files import after_stat
+from support.patience import PATIENCE
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
 from support.simulated import DIALECTS, in_virtual_time, run, settled, simulated
@@ -377,7 +378,7 @@ def test_interrupt_during_a_tool(whole):
         async def work(client):
             session = session_of(client, "anthropic", tools=[waits], max_concurrent_tools=1)
             task = asyncio.ensure_future(turn(session, "?", whole))
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), PATIENCE)
             assert session.interrupt()
             if whole:
                 with pytest.raises(AbortError):

@@ -18,6 +18,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
+from support.patience import PATIENCE
 from support.runs import run_tools
 
 
@@ -149,7 +150,7 @@ def test_tools_that_wait_for_tools_do_not_block_each_other():
     """64 tools that all wait for tools of their own do not block each other."""
     counting = Counting()
     inner = Tool(name="count", execute=counting.in_thread)
-    barrier = threading.Barrier(64, timeout=20)
+    barrier = threading.Barrier(64, timeout=PATIENCE)
 
     def outer() -> str:
         barrier.wait()

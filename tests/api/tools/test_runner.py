@@ -19,6 +19,7 @@ from interlingua.spec.content import Image, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message
 from support import virtual_time
+from support.patience import PATIENCE
 from support.runs import run_tools
 from support.simulated import settled
 
@@ -72,7 +73,7 @@ def test_results_are_in_the_order_of_the_calls():
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_calls_run_concurrently(kind):
     """All are running before any has ended."""
-    gate = threading.Barrier(5, timeout=10)
+    gate = threading.Barrier(5, timeout=PATIENCE)
     seen = []
 
     def meet() -> str:

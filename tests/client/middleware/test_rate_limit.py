@@ -34,6 +34,7 @@ from interlingua.spec.modalities.speech import TranscribeInput
 from interlingua.spec.response import RateLimitInfo, Usage
 from support import virtual_time
 from support.limited import ANSWER, Metered, ask, call, calls, client_of
+from support.patience import PATIENCE
 from support.run_profile import examples
 from support.simulated import in_virtual_time, run, simulated
 
@@ -158,7 +159,7 @@ def test_callers_are_served_in_order_and_leave_no_hole(order, cancelled):
             tasks[number].cancel()
         await asyncio.sleep(0)
         gate.set()
-        await asyncio.wait_for(asyncio.wait([first, *tasks.values()]), 5)
+        await asyncio.wait_for(asyncio.wait([first, *tasks.values()]), PATIENCE)
         served = [each.messages[0].text for each in adapter.sent]
         assert served == ["first", *(str(each) for each in order if each not in cancelled)]
 

@@ -12,6 +12,7 @@ import pytest
 from interlingua.client.stores import sqlite_thread
 from interlingua.errors import ConfigurationError, StoreError
 from interlingua.stores import Limit, SQLiteStore
+from support.patience import PATIENCE
 from support.stores import Clock
 
 
@@ -102,7 +103,7 @@ def test_a_connection_that_cannot_go_on(tmp_path, others):
         error, *_ = await asyncio.gather(wrong, *calls, return_exceptions=True)
         return error, await store.add("n", 1)
 
-    error, total = asyncio.run(asyncio.wait_for(work(), 30))
+    error, total = asyncio.run(asyncio.wait_for(work(), PATIENCE))
 
     assert isinstance(error, StoreError)
     assert total == others + 2
@@ -135,7 +136,7 @@ def test_a_long_list_does_not_hold_up_the_loop(tmp_path):
             is_waiting = not any(read.done() for read in reading)
         return is_waiting, await asyncio.gather(*reading)
 
-    assert asyncio.run(asyncio.wait_for(work(), 30)) == (True, [b"v", []])
+    assert asyncio.run(asyncio.wait_for(work(), PATIENCE)) == (True, [b"v", []])
 
 
 def test_event_loops_and_threads(tmp_path):
