@@ -148,8 +148,8 @@ def test_a_tool_that_hangs():
 
     assert held
     assert [result.is_error for result in results] == [True, True]
-    assert "Timed out after 0.05 s" in results[0].content
-    assert "Timed out after 0.05 s" in results[1].content
+    assert "The tool hang timed out after 0.05 s" in results[0].content
+    assert "The tool stubborn timed out after 0.05 s" in results[1].content
 
 
 def test_the_error_of_a_tool_that_hangs():
