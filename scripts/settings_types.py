@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-from interlingua.spec.request import {names}
+{imports}
 
 
 class ModelSettings(TypedDict, total=False):
@@ -69,14 +69,26 @@ def settings_text() -> str:
     module = ast.parse(SOURCE.read_text(encoding="utf-8"))
     left_out, shared = (_names(module, name) for name in ("NOT_SETTINGS", "SAME_FOR_EVERY_MODEL"))
     settings = [field for field in _fields(module) if field.name not in left_out]
-    defined = {getattr(node, "name", getattr(getattr(node, "target", None), "id", None))
-               for node in module.body}  # fmt: skip
     used = {name for field in settings for name in re.findall(r"\w+", field.annotation)}
     return HEAD.format(
-        names=", ".join(sorted(used & defined)),
+        imports="\n".join(_imports(module, used)),
         of_a_model="\n".join(_entry(field) for field in settings if field.name not in shared),
         of_a_call="\n".join(_entry(field) for field in settings if field.name in shared),
     )
+
+
+def _imports(module: ast.Module, used: set[str]) -> Iterator[str]:
+    """The lines that import the names of annotations: those of `request.py`, and its own."""
+    homes: dict[str, set[str]] = {}
+    for node in module.body:
+        match node:
+            case ast.ImportFrom(module=home, names=names) if home and "interlingua" in home:
+                homes.setdefault(home, set()).update(alias.name for alias in names)
+            case ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                homes.setdefault("interlingua.spec.request", set()).add(name)
+    for home in sorted(homes):
+        if names := sorted(homes[home] & used):
+            yield f"from {home} import {', '.join(names)}"
 
 
 def _fields(module: ast.Module) -> Iterator[Field]:

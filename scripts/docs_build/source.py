@@ -166,7 +166,7 @@ def fields_of(found: Definition) -> list[Entry]:
         for index, node in enumerate(body):
             if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
                 continue
-            name, kind = node.target.id, ast.unparse(node.annotation)
+            name, kind = node.target.id, _plain_type(node.annotation, owner.module)
             is_shared = kind.startswith("ClassVar")
             if name.startswith("_") or (is_shared and "Literal" not in kind):
                 continue
@@ -177,6 +177,21 @@ def fields_of(found: Definition) -> list[Entry]:
                 meaning = entries[name].meaning
             entries[name] = Entry(name, kind, _default(node.value, owner.module), meaning)
     return [*entries.values()]
+
+
+def _plain_type(annotation: ast.expr, module: str) -> str:
+    """An annotation as it is written, with the types of aliases that add a rule to a type."""
+    return re.sub(r"\w+", lambda word: _without_rule(word[0], module), ast.unparse(annotation))
+
+
+def _without_rule(name: str, module: str) -> str:
+    found = find(module, name)
+    match found and found.node:
+        case ast.AnnAssign(
+            value=ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_]))
+        ):
+            return ast.unparse(kind)
+    return name
 
 
 def own_fields(found: Definition) -> list[Entry]:

@@ -295,14 +295,14 @@ def test_every_field_has_a_key(tmp_path):
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ("behaviour: {max_tool: 2}", "models.yaml:3: unknown key 'max_tool'"),
+        ("behaviour: {max_tool: 2}", "models.yaml:3: Unknown key 'max_tool'"),
         ("behaviour:\n      max_tools: x", "models.yaml:4: 'max_tools'"),
         ("behaviour: {max_tools: 0}", "models.yaml:3: .*1 or more"),
         ("behaviour: 5", "models.yaml:3: .*must be a mapping"),
         ("behaviour: {core_tools: [1]}", "models.yaml:3: .*core_tools"),
         ("behaviour: {retry: {errors: [x]}}", "no error class 'x'"),
-        ("behaviour: {retry: {maxRetries: 1}}", "unknown key 'maxRetries'"),
-        ("toolBehaviour: {max_tools: 1}", "models.yaml:3: unknown key"),
+        ("behaviour: {retry: {maxRetries: 1}}", "Unknown key 'maxRetries'"),
+        ("toolBehaviour: {max_tools: 1}", "models.yaml:3: Unknown key"),
         (
             "behaviour: {max_tokens: 1}\n    maxTokens: 2",
             "models.yaml:3: .*max_tokens of `behaviour` is set twice",

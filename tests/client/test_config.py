@@ -285,62 +285,71 @@ def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("adapter: {}\n", r"models.yaml:1: unknown key 'adapter'"),
+        ("adapter: {}\n", r"models.yaml:1: Unknown key 'adapter'"),
         (
             "adapters:\n  a:\n    type: opneai\n",
-            r"models.yaml:3: adapter 'a': no provider 'opneai'",
+            r"models.yaml:3: Adapter 'a': (?i:no provider 'opneai')",
         ),
-        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*Set `type`"),
+        (
+            "adapters:\n  mine: {}\n",
+            r"models.yaml:2: Adapter 'mine': (?i:no provider) .*Set `type`",
+        ),
         (
             "adapters:\n  a:\n    type: openai\n    dialect: chat\n",
-            r"models.yaml:4: adapter 'a': no dialect 'chat'",
+            r"models.yaml:4: Adapter 'a': (?i:no dialect 'chat')",
         ),
         (
             "adapters:\n  mine: {type: openai_compatible}\n",
-            r"models.yaml:2: adapter 'mine': openai_compatible has no address .*give base_url",
+            r"models.yaml:2: Adapter 'mine': 'openai_compatible' has no address .*Pass base_url=",
         ),
         (
             "adapters:\n  az:\n    type: azure\n",
-            r"models.yaml:2: adapter 'az': azure has no address .*give base_url",
+            r"models.yaml:2: Adapter 'az': 'azure' has no address .*pass base_url=",
         ),
         (
             "adapters:\n  openai:\n    max_retries: -2\n",
-            r"models.yaml:3: .*max_retries must be 0 or more",
+            r"models.yaml:3: 'max_retries' in adapters.openai must be an integer of 0 or more",
         ),
         (
             "adapters:\n  openai:\n    timeout_seconds: -3\n",
-            r"models.yaml:3: .*timeout must be a number of seconds, 0 or more",
+            r"models.yaml:3: 'timeout_seconds' in .* must be a number of seconds from 0",
         ),
         (
             "adapters:\n  openai:\n    timeout_seconds: .nan\n",
-            r"models.yaml:3: .*timeout must be a number of seconds, 0 or more",
+            r"models.yaml:3: 'timeout_seconds' in .* must be a number of seconds from 0",
         ),
         (
             "adapters:\n  openai:\n    extra_headers: {X-A: 1}\n",
-            r"models.yaml:3: adapter 'openai': the value of the header 'X-A' must be a text",
+            r"models.yaml:3: Adapter 'openai': The value of the header 'X-A' must be a string",
         ),
         (
             "adapters:\n  groq:\n    profile: {quirks: {topk: true}}\n",
             r"models.yaml:3: .*unknown key 'quirks.topk'",
         ),
         ("adapters:\n  openai:\n    gguf: m\n", r"models.yaml:3: .*for the row `local`"),
-        ("adapters: {openai: {}}\nmodels:\n  m: {}\n", r"models.yaml:3: model 'm': set `adapter`"),
+        ("adapters: {openai: {}}\nmodels:\n  m: {}\n", r"models.yaml:3: Model 'm': set `adapter`"),
         (
             "adapters:\n  a:\n    type: openai\n    base_url: x\n",
-            r"models.yaml:4: adapter 'a': a base URL",
+            r"models.yaml:4: Adapter 'a': (?i:a base URL)",
         ),
         ("adapters:\n  openai:\n    max_retries: two\n", r"models.yaml:3: 'max_retries'"),
-        ("models:\n  m:\n    adapter: a\n", r"models.yaml:3: model 'm': no adapter 'a'"),
-        ("models:\n  a:m: {}\n", r"models.yaml:2: model 'a:m': no adapter 'a'"),
+        (
+            "models:\n  m:\n    adapter: a\n",
+            r"models.yaml:3: Model 'm': this file has no adapter 'a'",
+        ),
+        ("models:\n  a:m: {}\n", r"models.yaml:2: Model 'a:m': this file has no adapter 'a'"),
         (
             "adapters: {openai: {}}\nmodels:\n  openai:m:\n    profile: {tool: false}\n",
             r"models.yaml:4: .*unknown key 'tool'",
         ),
         (
             "adapters: {openai: {}}\nmodels:\n  openai:m: {aliases: [1]}\n",
-            r"models.yaml:3: aliases must be a list of strings",
+            r"models.yaml:3: 'aliases' in models.openai:m must be a list of strings",
         ),
-        ("adapters: {}\ndefault_provider: x\n", r"models.yaml:2: default_provider: no adapter 'x'"),
+        (
+            "adapters: {}\ndefault_provider: x\n",
+            r"models.yaml:2: default_provider: there is no adapter 'x'",
+        ),
         (
             "adapters: {a: {type: vllm}}\nmodels: {a:m: {aliases: [b]}, a:n: {aliases: [b]}}\n",
             r"models.yaml:2: The name 'b' is used by both",

@@ -3,9 +3,11 @@
 import pytest
 
 from interlingua.client.config import read_document
+from interlingua.spec.check import row_for
 from interlingua.spec.errors import ConfigurationError
 
-KNOWN = {"name": str, "count": int, "share": float, "on": bool, "parts": list, "more": dict}
+TYPES = {"name": str, "count": int, "share": float, "on": bool, "parts": list, "more": dict}
+KNOWN = {name: row_for(name, kind) for name, kind in TYPES.items()}
 
 
 @pytest.fixture
@@ -32,21 +34,21 @@ def test_values_as_yaml_has_them(read):
     [
         (
             "name: a\nnmae: b\n",
-            r"f.yaml:2: unknown key 'nmae' in the file; known keys: name, count",
+            r"f.yaml:2: Unknown key 'nmae' in the file. Known keys: name, count",
         ),
         ("count: two\n", r"f.yaml:1: 'count' in the file must be an integer"),
         ("count: true\n", r"f.yaml:1: 'count' in the file must be an integer"),
         ("\nshare: x\n", r"f.yaml:2: 'share' in the file must be a number"),
         ("on: 1\n", r"f.yaml:1: 'on' in the file must be true or false"),
-        ("name: a\n\nname: b\n", r"f.yaml:3: duplicate key 'name'"),
-        ("more:\n  x: {a: 1,\n   a: 2}\n", r"f.yaml:3: duplicate key 'a'"),
-        ("name: a\n? [a, b]\n: c\n", r"f.yaml:2: a key must be a string"),
-        ("more:\n  ? {a: b}\n  : c\n", r"f.yaml:2: a key must be a string"),
-        ("parts: [1, {? [a] : c}]\n", r"f.yaml:1: a key must be a string"),
+        ("name: a\n\nname: b\n", r"f.yaml:3: Duplicate key 'name'"),
+        ("more:\n  x: {a: 1,\n   a: 2}\n", r"f.yaml:3: Duplicate key 'a'"),
+        ("name: a\n? [a, b]\n: c\n", r"f.yaml:2: A key must be a string"),
+        ("more:\n  ? {a: b}\n  : c\n", r"f.yaml:2: A key must be a string"),
+        ("parts: [1, {? [a] : c}]\n", r"f.yaml:1: A key must be a string"),
         ("name: [\n", r"f.yaml:2: "),
-        ("- a\n", r"f.yaml:1: a registry file must be a mapping"),
-        ("name: !!python/object:os.system {}\n", r"f.yaml:1: could not determine a constructor"),
-        ("\0", r"f.yaml: not valid YAML"),
+        ("- a\n", r"f.yaml:1: A registry file must be a mapping"),
+        ("name: !!python/object:os.system {}\n", r"f.yaml:1: Could not determine a constructor"),
+        ("\0", r"f.yaml: This is not valid YAML"),
     ],
 )
 def test_a_mistake_has_its_line(read, text, message):
@@ -57,7 +59,7 @@ def test_a_mistake_has_its_line(read, text, message):
 
 def test_nesting_without_end(read):
     """It is an error like another."""
-    with pytest.raises(ConfigurationError, match=r"f.yaml: nested too deeply"):
+    with pytest.raises(ConfigurationError, match=r"f.yaml: The values are nested too deeply"):
         read("parts: " + "[" * 50_000)
 
 
@@ -87,7 +89,7 @@ def test_sections_within(read):
     """Each is checked by its own name."""
     file = read("all:\n  a: {name: x}\n  b:\n    nmae: y\n")
 
-    with pytest.raises(ConfigurationError, match=r"f.yaml:4: unknown key 'nmae' in all.b"):
+    with pytest.raises(ConfigurationError, match=r"f.yaml:4: Unknown key 'nmae' in all.b"):
         file.sections("all", KNOWN)
     with pytest.raises(ConfigurationError, match=r"f.yaml:2: 'all.a' must be a mapping"):
         read("all:\n  a: 1\n").sections("all", KNOWN)

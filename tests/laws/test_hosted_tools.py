@@ -13,11 +13,11 @@ from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
 from interlingua.errors import ConfigurationError, UnsupportedError
 from interlingua.prepare.hosted_tools import HOSTED_BY
-from interlingua.spec.check import check_request
 from interlingua.spec.content import Opaque
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.request import HOSTED_NAMES, BuiltinTool, Request
+from interlingua.spec.request_check import check_request
 from interlingua.spec.warnings import check_losses
 from support import corpus
 

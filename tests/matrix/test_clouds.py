@@ -332,7 +332,7 @@ def test_a_signature_needs_a_region():
 
 def test_api_versions_are_for_rows_that_have_them():
     """Elsewhere the setting is an error."""
-    with pytest.raises(ConfigurationError, match="groq has no API versions"):
+    with pytest.raises(ConfigurationError, match="'groq' has no API versions"):
         HttpAdapter("groq", "k", api_version="2024-10-21")
 
 

@@ -304,11 +304,14 @@ def test_strict_tools(strict):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"max_tools": 0}, "max_tools must be 1 or more"),
-        ({"max_tools": "20"}, "behaviour: max_tools: Expected `int | null`, got `str`"),
+        ({"max_tools": 0}, "behaviour.max_tools must be an integer of 1 or more, not 0."),
+        ({"max_tools": "20"}, "behaviour.max_tools must be an integer of 1 or more, not '20'."),
         ({"core_tools": [1]}, "core_tools"),
         ({"retry": {"errors": ["rate_limits"]}}, "Did you mean 'rate_limit'"),
-        ({"retry": {"max_retries": -1}}, "max_retries must be 0 or more"),
+        (
+            {"retry": {"max_retries": -1}},
+            "retry.max_retries must be an integer of 0 or more, not -1.",
+        ),
         ({"model_map": {"a": 1}}, "model_map"),
     ],
 )

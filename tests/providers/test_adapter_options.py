@@ -106,6 +106,6 @@ def test_what_only_one_row_has():
             HttpAdapter("openai", "k", **{name: value})
     with pytest.raises(
         ConfigurationError,
-        match="azure has no address of its own: set AZURE_OPENAI_ENDPOINT, or give base_url",
+        match=r"'azure' has no address of its own\. Set AZURE_OPENAI_ENDPOINT, or pass base_url=",
     ):
         HttpAdapter("azure", "k")

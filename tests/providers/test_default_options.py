@@ -195,5 +195,5 @@ def test_organization_and_project_are_sent_on_the_wire(stream):
 
 def test_a_row_without_an_organization_says_so():
     """It says so, and where in a file."""
-    with pytest.raises(ConfigurationError, match="groq has no organization"):
+    with pytest.raises(ConfigurationError, match="'groq' has no organization"):
         HttpAdapter("groq", "k", organization="x")

@@ -140,7 +140,7 @@ def test_addresses_with_an_account(environ, name, address):
 def test_an_account_cannot_name_another_host(account):
     """A slash or an @ in it is an error that names the variable, without the value."""
     environ = {"SNOWFLAKE_TOKEN": "k", "SNOWFLAKE_ACCOUNT": account}
-    with pytest.raises(ConfigurationError, match="check SNOWFLAKE_ACCOUNT") as caught:
+    with pytest.raises(ConfigurationError, match="Check SNOWFLAKE_ACCOUNT") as caught:
         Client.from_env(environ)
     assert account not in caught.value.message
 
@@ -150,7 +150,7 @@ def test_an_adapter_without_its_account_says_what_to_set(monkeypatch):
     monkeypatch.delenv("SNOWFLAKE_ACCOUNT", raising=False)
     with pytest.raises(ConfigurationError, match=r"Set SNOWFLAKE_ACCOUNT.*or pass base_url='https"):
         HttpAdapter("snowflake", "k")
-    with pytest.raises(ConfigurationError, match="set DATABRICKS_BASE_URL or DATABRICKS_HOST"):
+    with pytest.raises(ConfigurationError, match="Set DATABRICKS_BASE_URL or DATABRICKS_HOST"):
         HttpAdapter("databricks", "k")
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from interlingua import dialects
 from interlingua.api.tools.tool import tool
 from interlingua.conformance.strategies import requests
-from interlingua.spec.check import check_request
 from interlingua.spec.content import (
     PART_TYPES,
     Audio,
@@ -33,6 +32,7 @@ from interlingua.spec.request import (
     ToolChoice,
     ToolDefinition,
 )
+from interlingua.spec.request_check import check_request
 from support import corpus
 
 NAN, INF = math.nan, math.inf

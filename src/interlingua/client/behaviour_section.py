@@ -7,69 +7,61 @@ times in milliseconds (`toolBehaviour`, `promptAddendum`, `retry.baseDelayMs`, â
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from interlingua.spec.behaviour import Behaviour, RetrySettings
+from interlingua.spec.check import Row, row_for, rows_of
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from interlingua.client.config import Section
 
-_RETRY: dict[str, type] = {
-    "max_retries": int,
-    "base_delay": float,
-    "max_delay": float,
-    "errors": list,
-}
-_BEHAVIOUR: dict[str, type] = {
-    "prompt_addendum": str,
-    "max_tools": int,
-    "core_tools": list,
-    "force_first_turn": bool,
-    "strict_tools": bool,
-    "parallel_tool_calls": bool,
-    "max_tokens": int,
-    "temperature": float,
-    "streaming": bool,
-    "default_model": str,
-    "model_map": dict,
-    "retry": dict,
-}
+Rows: TypeAlias = Mapping[str, Row | None]
+
+
+def _rows(record: type[msgspec.Struct]) -> dict[str, Row]:
+    """What each key of a record must be in a file, which has lists for tuples."""
+    return {
+        row.name: row._replace(types=(list,)) if row.types == (tuple,) else row
+        for row in rows_of(record)
+    }
+
+
+_MAPPING = row_for("", Mapping[str, Any])
+_RETRY = _rows(RetrySettings)
+_BEHAVIOUR: Rows = _rows(Behaviour) | {"retry": _MAPPING}
 
 
 class _Key(NamedTuple):
-    """A key in camel case: its type, the field that it sets, and how its value is converted."""
+    """A key in camel case: the field that it sets, and by what its value is divided."""
 
-    kind: type
     field: str
-    convert: Callable[[Any], Any] = lambda value: value
-
-
-def _seconds(milliseconds: float) -> float:
-    return milliseconds / 1000
+    per_unit: int | None = None
 
 
 _TOP: dict[str, _Key] = {
-    "defaultModel": _Key(str, "default_model"),
-    "modelMap": _Key(dict, "model_map"),
-    "maxTokens": _Key(int, "max_tokens"),
-    "temperature": _Key(float, "temperature"),
-    "streaming": _Key(bool, "streaming"),
-    "promptAddendum": _Key(str, "prompt_addendum"),
+    "defaultModel": _Key("default_model"),
+    "modelMap": _Key("model_map"),
+    "maxTokens": _Key("max_tokens"),
+    "temperature": _Key("temperature"),
+    "streaming": _Key("streaming"),
+    "promptAddendum": _Key("prompt_addendum"),
 }
 _TOOLS: dict[str, _Key] = {
-    "strictMode": _Key(bool, "strict_tools"),
-    "maxTools": _Key(int, "max_tools"),
-    "parallelCalls": _Key(bool, "parallel_tool_calls"),
-    "forceToolUseOnFirstTurn": _Key(bool, "force_first_turn"),
-    "coreTools": _Key(list, "core_tools"),
+    "strictMode": _Key("strict_tools"),
+    "maxTools": _Key("max_tools"),
+    "parallelCalls": _Key("parallel_tool_calls"),
+    "forceToolUseOnFirstTurn": _Key("force_first_turn"),
+    "coreTools": _Key("core_tools"),
 }
 _RETRIES: dict[str, _Key] = {
-    "maxRetries": _Key(int, "max_retries"),
-    "baseDelayMs": _Key(float, "base_delay", _seconds),
-    "maxDelayMs": _Key(float, "max_delay", _seconds),
-    "retryableErrors": _Key(list, "errors"),
+    "maxRetries": _Key("max_retries"),
+    "baseDelayMs": _Key("base_delay", 1000),
+    "maxDelayMs": _Key("max_delay", 1000),
+    "retryableErrors": _Key("errors"),
 }
 _KEYS: dict[str, str] = {
     "retry": "retry",
@@ -77,15 +69,13 @@ _KEYS: dict[str, str] = {
     **{key.field: "toolBehaviour" for key in _TOOLS.values()},
 }
 """The keys of an adapter in camel case that set a field."""
-OTHER_KEYS: Mapping[str, type] = {
-    "providerId": str,
-    "apiKey": str,
-    "apiBaseUrl": str,
-    **{name: key.kind for name, key in _TOP.items()},
-    "toolBehaviour": dict,
-    "retry": dict,
+OTHER_KEYS: Rows = {
+    **{name: row_for(name, str) for name in ("providerId", "apiKey", "apiBaseUrl")},
+    **{name: _BEHAVIOUR[key.field] for name, key in _TOP.items()},
+    "toolBehaviour": _MAPPING,
+    "retry": _MAPPING,
 }
-"""The keys of an adapter in camel case, and their types."""
+"""The keys of an adapter in camel case, and what they must be."""
 
 
 def read_behaviour(name: str, section: Section) -> Behaviour | None:
@@ -98,14 +88,16 @@ def read_behaviour(name: str, section: Section) -> Behaviour | None:
         fields["retry"] = {key: inner.get(key) for key in inner}
     tools = section.section("toolBehaviour", f"adapters.{name}.toolBehaviour")
     retry = section.section("retry", f"adapters.{name}.retry")
-    _check_keys(tools, _TOOLS)
-    _check_keys(retry, _RETRIES)
+    tools.check({name: _BEHAVIOUR[key.field] for name, key in _TOOLS.items()})
+    retry.check({name: _RETRY[key.field] for name, key in _RETRIES.items()})
     others = _renamed(section, _TOP) | _renamed(tools, _TOOLS)
     retries = _renamed(retry, _RETRIES)
     if retries:
         others["retry"] = retries
     for field in fields.keys() & others.keys():
-        raise section.error("behaviour", f"adapter {name!r}: {field} of `behaviour` is set twice")
+        raise section.error(
+            "behaviour", f"Adapter {name!r}: {field} of `behaviour` is set twice. Leave one out."
+        )
     fields |= others
     if not fields:
         return None
@@ -116,17 +108,14 @@ def read_behaviour(name: str, section: Section) -> Behaviour | None:
     except ConfigurationError as error:
         key = _KEYS.get(error.setting or "", "behaviour")
         key = key if key in section else "behaviour"
-        raise section.error(key, f"adapter {name!r}: {error.message}") from None
-
-
-def _check_keys(section: Section, known: Mapping[str, _Key]) -> None:
-    section.check({name: key.kind for name, key in known.items()})
+        raise section.error(key, f"Adapter {name!r}: {error.message}") from None
 
 
 def _renamed(section: Section, keys: Mapping[str, _Key]) -> dict[str, Any]:
     """The fields that the keys of a section set."""
-    return {
-        key.field: key.convert(section.get(name))
-        for name, key in keys.items()
-        if section.get(name) is not None
-    }
+    fields: dict[str, Any] = {}
+    for name, key in keys.items():
+        value = section.get(name)
+        if value is not None:
+            fields[key.field] = value if key.per_unit is None else value / key.per_unit
+    return fields

@@ -42,12 +42,13 @@ from interlingua.runtime.cancel import CancelScope, running_loop
 from interlingua.runtime.log import logger
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
-from interlingua.spec.check import check_input, check_request, describe
+from interlingua.spec.check import describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.request_check import check_input, check_request
 from interlingua.spec.response import Response
 
 Addressed = TypeVar("Addressed", bound=OperationInput | Request)

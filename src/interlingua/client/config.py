@@ -7,17 +7,19 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec.structs import replace
 
 from interlingua.client.behaviour_section import OTHER_KEYS, read_behaviour
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter_options import setting_rows
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.environment import add_environment, first_value, has_address
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_provider, providers
+from interlingua.spec.check import Row, Seconds, fits, rows_of_options
 from interlingua.spec.errors import ConfigurationError
 
 
@@ -53,40 +55,53 @@ def adapters_from_env(
     return adapters
 
 
-_ADAPTER = {
-    "type": str,
-    "api_key_env": str,
-    "api_key": str,
-    "base_url": str,
-    "places": dict,
-    "api_version": str,
-    "dialect": str,
-    "timeout_seconds": float,
-    "max_retries": int,
-    "extra_headers": dict,
-    "organization": str,
-    "project": str,
-    "options": dict,
-    "profile": dict,
-    "strict": bool,
-    "on_loss": str,
-    "gguf": str,
-    "behaviour": dict,
-    **OTHER_KEYS,
-}
+class _File(TypedDict, total=False):
+    """The outermost keys of a registry file."""
+
+    adapters: Mapping[str, Any]
+    models: Mapping[str, Any]
+    default_provider: str
+    default_model: str
+
+
+class _Model(TypedDict, total=False):
+    """The keys of a model."""
+
+    adapter: str
+    wire_name: str
+    tier: str
+    can_delegate: bool
+    aliases: list[str]
+    profile: Mapping[str, Any]
+
+
+class _Adapter(TypedDict, total=False):
+    """The keys of an adapter that only files have, or that have another type there."""
+
+    type: str
+    api_key_env: str
+    api_key: str
+    timeout_seconds: Seconds
+    gguf: str
+    behaviour: Mapping[str, Any]
+
+
+_SETTINGS = (
+    *("base_url", "places", "api_version", "dialect", "timeout", "max_retries", "default_headers"),
+    *("organization", "project", "options", "strict", "on_loss", "gguf"),
+)
+"""The settings of `HttpAdapter` that a file may set."""
 _SAME = {"type": "providerId", "api_key": "apiKey", "base_url": "apiBaseUrl"}
 """Keys that mean the same; a section has only one of them."""
 _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
 """The names of settings in a file, where they differ from those of `HttpAdapter`."""
-_MODEL = {
-    "adapter": str,
-    "wire_name": str,
-    "tier": str,
-    "can_delegate": bool,
-    "aliases": list,
-    "profile": dict,
-}
-_FILE = {"adapters": dict, "models": dict, "default_provider": str, "default_model": str}
+
+
+@cache
+def _adapter_rows() -> dict[str, Row | None]:
+    """What each key of an adapter must be."""
+    settings = {_KEYS.get(name, name): setting_rows()[name] for name in (*_SETTINGS, "profile")}
+    return {**settings, **rows_of_options(_Adapter), **OTHER_KEYS}
 
 
 def read_registry(
@@ -100,15 +115,15 @@ def read_registry(
     not set come from the environment, as in `adapters_from_env`.
     """
     environ = os.environ if environ is None else environ
-    file = read_document(Path(path).expanduser()).check(_FILE)
-    adapters = file.sections("adapters", _ADAPTER)
-    models = file.sections("models", _MODEL)
+    file = read_document(Path(path).expanduser()).check(rows_of_options(_File))
+    adapters = file.sections("adapters", _adapter_rows())
+    models = file.sections("models", rows_of_options(_Model))
     entries = [_entry(name, section, adapters) for name, section in models.items()]
     _check_profiles(entries, models)
     built = {name: _build(name, section, entries, environ) for name, section in adapters.items()}
     default = file.get("default_provider")
     if default is not None and default not in built:
-        raise file.error("default_provider", f"default_provider: no adapter {default!r}")
+        raise file.error("default_provider", f"default_provider: there is no adapter {default!r}.")
     try:
         return built, Registry(entries, file.get("default_model", "")), default
     except ConfigurationError as error:
@@ -122,23 +137,20 @@ def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> Mode
     adapter = section.get("adapter", prefix if colon else None)
     if adapter is None:
         raise section.error(
-            "adapter", f"model {name!r}: set `adapter`, or write the name as adapter:model"
+            "adapter", f"Model {name!r}: set `adapter`, or write the name as adapter:model."
         )
     if adapter not in adapters:
-        raise section.error("adapter", f"model {name!r}: no adapter {adapter!r} in this file")
+        raise section.error("adapter", f"Model {name!r}: this file has no adapter {adapter!r}.")
     wire_name = section.get("wire_name", rest if colon else name)
     if not wire_name:
-        raise section.error("wire_name", f"model {name!r}: the name of the model is empty")
-    aliases = section.get("aliases", [])
-    if not all(isinstance(alias, str) for alias in aliases):
-        raise section.error("aliases", "aliases must be a list of strings")
+        raise section.error("wire_name", f"Model {name!r}: the name of the model is empty.")
     return ModelEntry(
         id=name,
         adapter=adapter,
         wire_name=wire_name,
         tier=section.get("tier"),
         can_delegate=section.get("can_delegate", False),
-        aliases=tuple(aliases),
+        aliases=tuple(section.get("aliases", ())),
         profile=_profile(section, name),
     )
 
@@ -151,7 +163,7 @@ def _check_profiles(entries: Iterable[ModelEntry], sections: Mapping[str, Sectio
             first.setdefault((entry.adapter, entry.wire_name), entry) if entry.profile else entry
         )
         if known.profile != entry.profile:
-            what = f"model {entry.id!r}: {known.id!r} is the same model, with another profile"
+            what = f"Model {entry.id!r}: {known.id!r} is the same model, with another profile."
             raise sections[entry.id].error("profile", what)
 
 
@@ -160,26 +172,15 @@ def _build(
 ) -> HttpAdapter:
     for key, same in _SAME.items():
         if key in section and same in section:
-            raise section.error(same, f"adapter {name!r}: {same} and {key} are the same; set one")
+            raise section.error(same, f"Adapter {name!r}: {same} and {key} are the same. Set one.")
     row = _row(name, section)
     settings: dict[str, Any] = {
+        **{setting: section.get(_KEYS.get(setting, setting)) for setting in _SETTINGS},
         "api_key": section.get("api_key", section.get("apiKey", "")).strip() or None,
         "name": name,
         "base_url": section.get("base_url", section.get("apiBaseUrl")),
-        "places": section.get("places"),
-        "api_version": section.get("api_version"),
         "behaviour": read_behaviour(name, section),
-        "dialect": section.get("dialect"),
-        "default_headers": section.get("extra_headers", {}),
-        "organization": section.get("organization"),
-        "project": section.get("project"),
-        "timeout": section.get("timeout_seconds"),
-        "max_retries": section.get("max_retries", 0),
-        "options": section.get("options", {}),
         "profile": _profile(section, name),
-        "strict": section.get("strict", False),
-        "on_loss": section.get("on_loss"),
-        "gguf": section.get("gguf"),
         "model_profiles": {
             entry.wire_name: entry.profile
             for entry in entries
@@ -192,7 +193,7 @@ def _build(
         if error.setting is None:
             raise
         key = _KEYS.get(error.setting, error.setting)
-        raise section.error(key, f"adapter {name!r}: {error.message}") from None
+        raise section.error(key, f"Adapter {name!r}: {error.message}") from None
     adapter.source = section.error("api_key_env", "").message
     return adapter
 
@@ -202,7 +203,7 @@ def _row(name: str, section: Section) -> Provider:
         row = find_provider(section.get("type", section.get("providerId", name)))
     except ConfigurationError as error:
         hint = "" if "type" in section else " Set `type` to the name of the provider."
-        raise section.error("type", f"adapter {name!r}: {error.message}{hint}") from None
+        raise section.error("type", f"Adapter {name!r}: {error.message}{hint}") from None
     variable = section.get("api_key_env")
     # An error about a missing key then names this variable.
     return row if variable is None else replace(row, key_env=(variable,))
@@ -220,14 +221,6 @@ def _profile(section: Section, name: str) -> Mapping[str, Any]:
 if TYPE_CHECKING:
     from yaml import MappingNode, Node, SafeLoader
 
-_TYPE_NAMES: dict[type, str] = {
-    str: "a string (if it is one, put it in quotes)",
-    int: "an integer",
-    float: "a number",
-    bool: "true or false",
-    dict: "a mapping",
-    list: "a list",
-}
 _MERGE = "<<"
 MAX_VALUES = 100_000
 """How many values a registry file may have, those of anchors counted at each of their places."""
@@ -260,19 +253,21 @@ class Section:
         value = None if node is None else _construct(node)
         return default if value is None else value
 
-    def check(self, known: Mapping[str, type]) -> Section:
-        """Raise an error for an unknown key or a value of the wrong type; returns itself."""
+    def check(self, known: Mapping[str, Row | None]) -> Section:
+        """Raise an error for an unknown key or a value that does not fit; returns itself."""
         for key in self._nodes:
             if key not in known:
                 names = ", ".join(known)
-                raise self.error(key, f"unknown key {key!r} in {self._name}; known keys: {names}")
-            value, kind = self.get(key), known[key]
-            fits = isinstance(value, (int, float) if kind is float else kind)
-            if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):
-                raise self.error(key, f"{key!r} in {self._name} must be {_TYPE_NAMES[kind]}")
+                raise self.error(key, f"Unknown key {key!r} in {self._name}. Known keys: {names}.")
+            value, row = self.get(key), known[key]
+            if value is not None and row is not None and not fits(row, value):
+                expected = row.expected.replace("True or False", "true or false")
+                hint = " If it is one, put it in quotes." if row.types == (str,) else ""
+                # The message does not contain the value, which may be a key.
+                raise self.error(key, f"{key!r} in {self._name} must be {expected}.{hint}")
         return self
 
-    def sections(self, key: str, known: Mapping[str, type]) -> dict[str, Section]:
+    def sections(self, key: str, known: Mapping[str, Row | None]) -> dict[str, Section]:
         """The sections in the mapping at this key, by name, each checked."""
         outer = self.section(key, key)
         return {name: outer.section(name, f"{key}.{name}").check(known) for name in outer}
@@ -288,7 +283,7 @@ class Section:
         node = self._nodes.get(key)
         if not isinstance(node, MappingNode):
             if self.get(key) is not None:
-                raise self.error(key, f"{name!r} must be a mapping")
+                raise self.error(key, f"{name!r} must be a mapping.")
             node = None
         return Section(self._path, node, name, self._lines.get(key))
 
@@ -300,20 +295,21 @@ def read_document(path: Path) -> Section:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"Cannot read {path}: {error}") from None
+        raise ConfigurationError(f"Cannot read {path}: {error}.") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is not None and not isinstance(node, yaml.MappingNode):
-            raise _error(path, 1, "a registry file must be a mapping")
+            raise _error(path, 1, "A registry file must be a mapping.")
         _check_nodes(node, path, {})
         _construct(node)  # reports values that cannot be constructed
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise _error(path, line, str(error.problem)) from None
+        problem = str(error.problem)
+        raise _error(path, line, f"{problem[:1].upper()}{problem[1:]}.") from None
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: not valid YAML: {error}") from None
+        raise ConfigurationError(f"{path}: This is not valid YAML: {error}.") from None
     except RecursionError:
-        raise ConfigurationError(f"{path}: nested too deeply") from None
+        raise ConfigurationError(f"{path}: The values are nested too deeply.") from None
     return Section(path, node, "the file")
 
 
@@ -331,7 +327,7 @@ def _check_nodes(node: Node | None, path: Path, sizes: dict[int, int | None]) ->
     size = sizes.get(id(node), 0)
     line = node.start_mark.line + 1
     if size is None:
-        raise _error(path, line, "the value refers to itself")
+        raise _error(path, line, "The value refers to itself.")
     if size:
         return size
     sizes[id(node)] = None
@@ -343,7 +339,7 @@ def _check_nodes(node: Node | None, path: Path, sizes: dict[int, int | None]) ->
             _check_key(key, names, path)
         total += _check_nodes(value, path, sizes)
     if total > MAX_VALUES:
-        raise _error(path, line, f"more than {MAX_VALUES} values")
+        raise _error(path, line, f"The file has more than {MAX_VALUES} values.")
     if isinstance(node, MappingNode) and _MERGE in names:
         _merge(node)
     sizes[id(node)] = total
@@ -353,9 +349,9 @@ def _check_nodes(node: Node | None, path: Path, sizes: dict[int, int | None]) ->
 def _check_key(key: Node, names: set[str], path: Path) -> None:
     name, line = key.value, key.start_mark.line + 1
     if not isinstance(name, str):
-        raise _error(path, line, "a key must be a string")
+        raise _error(path, line, "A key must be a string.")
     if name in names and name != _MERGE:
-        raise _error(path, line, f"duplicate key {name!r}")
+        raise _error(path, line, f"Duplicate key {name!r}.")
     names.add(name)
 
 

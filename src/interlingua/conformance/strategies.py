@@ -177,7 +177,10 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def _values_of(field: msgspec.structs.FieldInfo) -> st.SearchStrategy[Any]:
-    return _LIKELY[field.name] if field.name in _LIKELY else _BY_TYPE[get_args(field.type)[0]]
+    if field.name in _LIKELY:
+        return _LIKELY[field.name]
+    kind, *_ = get_args(field.type)
+    return _BY_TYPE[getattr(kind, "__origin__", kind)]  # of `Annotated`
 
 
 _settings: dict[str, st.SearchStrategy[Any]] = {

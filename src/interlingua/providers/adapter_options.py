@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from interlingua import dialects
@@ -25,6 +24,15 @@ from interlingua.providers.provider import (
 )
 from interlingua.providers.rows import providers
 from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.check import (
+    Count,
+    Row,
+    Seconds,
+    check_fields,
+    check_value,
+    fits,
+    rows_of_options,
+)
 from interlingua.spec.contracts import Transport
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -57,11 +65,11 @@ class AdapterSettings(TypedDict, total=False):
     """The id of the organization that pays, at OpenAI."""
     project: str | None
     """The id of the project that pays, at OpenAI."""
-    timeout: float | Timeouts | None
+    timeout: Seconds | Timeouts | None
     """Seconds for a whole call, also of a stream, or a `Timeouts`."""
     limits: Limits | None
     """The maximum sizes of a reply."""
-    max_retries: int
+    max_retries: Count
     """How often the client retries calls of this adapter. Defaults to 0."""
     options: Mapping[str, Any]
     """Fields of the body that a request does not set."""
@@ -92,49 +100,41 @@ class RowSettings(AdapterSettings, total=False):
     """A server of `local` that is running already."""
 
 
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "base_url": ((str,), "a text"),
-    "places": ((Mapping,), "a mapping of texts"),
-    "api_version": ((str,), "a text"),
-    "dialect": ((str,), "a text"),
-    "default_headers": ((Mapping,), "a mapping of texts"),
-    "organization": ((str,), "a text"),
-    "project": ((str,), "a text"),
-    "timeout": ((int, float, Timeouts), "a number of seconds, or Timeouts"),
-    "limits": ((Limits,), "Limits"),
-    "max_retries": ((int,), "a whole number"),
-    "options": ((Mapping,), "a mapping"),
-    "profile": ((Mapping,), "a mapping"),
-    "model_profiles": ((Mapping,), "a mapping of mappings"),
-    "read_files": ((bool,), "true or false"),
-    "behaviour": ((Behaviour,), "a Behaviour"),
-    "strict": ((bool,), "true or false"),
-    "on_loss": ((str,), "'content', 'strict' or 'warn'"),
-    "transport": ((object,), "a transport"),
-    "name": ((str,), "a text"),
-    "gguf": ((str, Path), "a path"),
-    "server": ((object,), "a LocalServer"),
-}
+@cache
+def setting_rows() -> dict[str, Row | None]:
+    """What each setting must be, from its annotation; headers are checked one by one."""
+    rows = rows_of_options(RowSettings)
+    headers = rows["default_headers"]
+    return rows | {"default_headers": headers and headers._replace(rule=None)}
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
     present = {name: value for name, value in settings.items() if value is not None}
     for name, value in present.items():
-        if name not in _KINDS:
-            raise _unknown(name)
-        kinds, description = _KINDS[name]
-        # In Python a bool is an int, but `timeout=True` is a mistake.
-        is_flag = isinstance(value, bool)
-        if not isinstance(value, kinds) or (is_flag and not {bool, object}.intersection(kinds)):
-            raise ConfigurationError(f"{name} must be {description}", setting=name)
-    for name, check in _CHECKS.items():
-        if name in present:
-            try:
-                check(present[name])
-            except ConfigurationError as error:
-                raise ConfigurationError(error.message, setting=name) from None
+        if name not in setting_rows():
+            advised = advice(name, setting_rows())
+            raise ConfigurationError(f"An adapter has no setting {name!r}. {advised}", setting=name)
+        try:
+            _check_setting(name, value)
+        except ConfigurationError as error:
+            raise ConfigurationError(error.message, setting=name) from None
     return present
+
+
+def _check_setting(name: str, value: Any) -> None:
+    row = setting_rows()[name]
+    if name in _SECRET and row is not None and not fits(row, value):
+        raise ConfigurationError(f"{name} must be {row.expected}, not a {type(value).__name__}.")
+    if row is not None:
+        check_value(row, value)
+    if isinstance(value, Timeouts):
+        check_fields(value, name)
+    if name in _CHECKS:
+        _CHECKS[name](value)
+
+
+_SECRET = frozenset(("default_headers",))
 
 
 def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
@@ -145,8 +145,8 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
         return check_source(key)
     if not key.isprintable():
         raise ConfigurationError(
-            "api_key has a line break, or another character that no header can carry; copy the "
-            "key again",
+            "api_key has a line break, or another character that no header can carry. Copy the "
+            "key again.",
             setting="api_key",
         )
     return key
@@ -157,7 +157,7 @@ def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | Non
     if not row.is_embedded:
         for name in ("gguf", "server"):
             if name in settings:
-                raise ConfigurationError(f"{name} is for the row `local`", setting=name)
+                raise ConfigurationError(f"{name} is for the row `local`.", setting=name)
         return None
     if "server" in settings or "base_url" in settings:
         server: LocalServer | None = settings.get("server")
@@ -178,8 +178,8 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
         what = error.message
         if not url:
             variables = " or ".join(row.base_url_env)
-            how = f"set {variables}, or give base_url" if variables else "give base_url"
-            what = f"{row.name} has no address of its own: {how}; {what}"
+            how = f"Set {variables}, or pass base_url=." if variables else "Pass base_url=."
+            what = f"{row.name!r} has no address of its own. {how} {what}"
         raise ConfigurationError(what, setting="base_url") from None
 
 
@@ -187,17 +187,17 @@ def _fill_in(row: Provider, places: Mapping[str, str]) -> str:
     """The base URL of a row with the values of its places."""
     if not places.keys() >= row.url_env.keys():
         variables = " and ".join(" or ".join(names) for names in row.url_env.values())
-        what = f"{row.name} has an address for each account. Set {variables}, or pass places="
         names = ", ".join(row.url_env)
         raise ConfigurationError(
-            f"{what} with {names}, or pass base_url={row.base_url!r} with the value in its place",
+            f"{row.name!r} has an address for each account. Set {variables}, or pass places= with "
+            f"{names}, or pass base_url={row.base_url!r} with the value in its place.",
             setting="base_url",
         )
     for place in row.url_env:
         if not isinstance(places[place], str) or not _is_label(places[place]):
             raise ConfigurationError(  # a slash or an @ in it would name another host
-                f"{row.name}: the {place} must have only letters, digits, dots, dashes and "
-                f"underscores (check {' or '.join(row.url_env[place])})",
+                f"The {place} of {row.name!r} must have only letters, digits, dots, dashes and "
+                f"underscores. Check {' or '.join(row.url_env[place])}.",
                 setting="base_url",
             )
     derived = {name: place.value(places) for name, place in row.derived_places.items()}
@@ -210,10 +210,11 @@ def find_endpoint(row: Provider, settings: Mapping[str, Any], dialect: str) -> E
         return row.endpoints.get(dialect)
     endpoint = row.versioned_endpoints.get(dialect)
     if endpoint is None:
-        what = f"{row.name} has no API versions"
-        if row.versioned_endpoints:
-            what += f" in the dialect {dialect}"
-        raise ConfigurationError(what, setting="api_version")
+        where = f" in the dialect {dialect}" if row.versioned_endpoints else ""
+        raise ConfigurationError(
+            f"{row.name!r} has no API versions{where}. Leave api_version out.",
+            setting="api_version",
+        )
     return endpoint
 
 
@@ -230,7 +231,9 @@ def find_headers(row: Provider, settings: dict[str, Any]) -> dict[str, str]:
     layers = [row.headers, settings.get("default_headers", {}), take_headers(row, options)]
     for name in ("organization", "project"):
         if name in settings and name not in row.header_options:
-            raise ConfigurationError(f"{row.name} has no {name}", setting=name)
+            raise ConfigurationError(
+                f"{row.name!r} has no {name}. Leave the setting out.", setting=name
+            )
     settings["options"] = options
     return join_headers(*layers, take_headers(row, settings))
 
@@ -300,27 +303,6 @@ def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
     ]
 
 
-def _unknown(name: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"an adapter has no setting {name!r}. {advice(name, _KINDS)}", setting=name
-    )
-
-
-def _check_timeout(timeout: float | Timeouts) -> None:
-    values: list[Any] = [timeout]
-    if isinstance(timeout, Timeouts):
-        values = [value for value in msgspec.structs.astuple(timeout) if value is not None]
-    for value in values:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
-            raise ConfigurationError("timeout must be a number of seconds, 0 or more")
-
-
-def _check_retries(count: int) -> None:
-    if count < 0:
-        raise ConfigurationError("max_retries must be 0 or more")
-
-
 _is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch  # RFC 9110, field names
 _FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
@@ -330,25 +312,25 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str) or not name:
             # The message does not contain the value, which may be a key.
-            raise ConfigurationError(f"the value of the header {name!r} must be a text")
+            raise ConfigurationError(f"The value of the header {name!r} must be a string.")
         if not _is_token(name) or not value.isprintable():
             raise ConfigurationError(
-                f"the header {name!r} has a line break, or another character that is not allowed"
+                f"The header {name!r} has a line break, or another character that is not allowed."
             )
         if name.lower() in _FRAMING:
-            raise ConfigurationError(f"the header {name!r} is set by the transport")
+            raise ConfigurationError(f"The header {name!r} is set by the transport. Leave it out.")
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
     try:
         dumps(options)
     except (TypeError, ValueError, RecursionError, OverflowError, SDKError) as error:
-        raise ConfigurationError(f"options must be JSON: {error}") from None
+        raise ConfigurationError(f"options must be JSON: {error}.") from None
 
 
 def _check_transport(transport: object) -> None:
     if not callable(getattr(transport, "send", None)):
-        raise ConfigurationError("transport must be a transport: it has no `send`")
+        raise ConfigurationError("transport must be a Transport: it has no method `send`.")
 
 
 def _check_profile(profile: Mapping[str, Any]) -> None:
@@ -357,20 +339,10 @@ def _check_profile(profile: Mapping[str, Any]) -> None:
 
 def _check_model_profiles(profiles: Mapping[str, Any]) -> None:
     for model, row in profiles.items():
-        if not isinstance(row, Mapping):
-            raise ConfigurationError("model_profiles must be a mapping of mappings")
-        check_overrides(row, str(model))
-
-
-def _check_on_loss(policy: str) -> None:
-    if policy not in get_args(OnLoss):
-        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'")
+        check_overrides(row, model)
 
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
-    "on_loss": _check_on_loss,
-    "timeout": _check_timeout,
-    "max_retries": _check_retries,
     "default_headers": _check_headers,
     "options": _check_options,
     "dialect": check_dialect,

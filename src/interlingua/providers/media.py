@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
-from interlingua.spec.check import check_part
 from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.errors import SDKError, UnsupportedError
@@ -18,6 +17,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
+from interlingua.spec.request_check import check_part
 from interlingua.transport.media import (
     Media,
     fetch_media,

@@ -9,11 +9,11 @@ never changes the caller's messages or tools. A value that a request sets takes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlingua.spec.check import Amount, Count, Positive, Row, check_value, rows_of
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, ErrorClass
 from interlingua.spec.names import advice
@@ -31,11 +31,11 @@ RETRIED: Mapping[str, ErrorClass] = {
 class RetrySettings(Record, frozen=True, kw_only=True):
     """When calls of a provider are retried. None means the default of `RetryPolicy`."""
 
-    max_retries: int | None = None
+    max_retries: Count | None = None
     """How often a call is repeated."""
-    base_delay: float | None = None
+    base_delay: Amount | None = None
     """Seconds before the first retry."""
-    max_delay: float | None = None
+    max_delay: Amount | None = None
     """The longest delay in seconds."""
     errors: tuple[str, ...] | None = None
     """
@@ -58,15 +58,14 @@ class RetrySettings(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _as_tuples(self, "errors")
-        _check(self)
+        for row in rows_of(RetrySettings):
+            _check(row, self, "retry", "retry")
         for name in self.errors or ():
             if name not in RETRIED:
                 hint = advice(name, RETRIED)
-                raise ConfigurationError(f"retry: no error class {name!r}. {hint}", setting="retry")
-        for field in ("max_retries", "base_delay", "max_delay"):
-            value = getattr(self, field)
-            if value is not None and not value >= 0:  # refuses NaN, too
-                raise ConfigurationError(f"retry: {field} must be 0 or more.", setting="retry")
+                raise ConfigurationError(
+                    f"retry.errors: there is no error class {name!r}. {hint}", setting="retry"
+                )
 
 
 class Behaviour(Record, frozen=True, kw_only=True):
@@ -78,7 +77,7 @@ class Behaviour(Record, frozen=True, kw_only=True):
 
     prompt_addendum: str = ""
     """Added to the end of the system prompt of each request, unless that has it already."""
-    max_tools: int | None = None
+    max_tools: Positive | None = None
     """
     The number of tools above which only some are sent.
 
@@ -93,9 +92,9 @@ class Behaviour(Record, frozen=True, kw_only=True):
     """The `strict` of tools that do not set it."""
     parallel_tool_calls: bool | None = None
     """The `parallel_tool_calls` of requests with tools that do not set it."""
-    max_tokens: int | None = None
+    max_tokens: Positive | None = None
     """The `max_tokens` of requests that do not set it."""
-    temperature: float | None = None
+    temperature: Amount | None = None
     """The `temperature` of requests that do not set it."""
     streaming: bool | None = None
     """False: streams are read as whole answers. True: they are sent as streams in any case."""
@@ -127,13 +126,12 @@ class Behaviour(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _as_tuples(self, "core_tools")
-        _check(self)
-        for field in ("max_tools", "max_tokens"):
-            value = getattr(self, field)
-            if value is not None and value < 1:
-                raise _wrong(field, "must be 1 or more")
-        if self.temperature is not None and not 0 <= self.temperature < inf:
-            raise _wrong("temperature", "must be a number of 0 or more")
+        retry: object = self.retry
+        if isinstance(retry, Mapping):
+            known = {name: retry[name] for name in RetrySettings.__struct_fields__ if name in retry}
+            msgspec.structs.force_setattr(self, "retry", RetrySettings(**known))
+        for row in rows_of(Behaviour):
+            _check(row, self, "behaviour", row.name)
         if self.default_model.endswith(":"):
             raise _wrong("default_model", "must have a name after the colon")
         if not all(self.model_map.values()):
@@ -141,7 +139,7 @@ class Behaviour(Record, frozen=True, kw_only=True):
 
 
 def _wrong(field: str, what: str) -> ConfigurationError:
-    return ConfigurationError(f"behaviour: {field} {what}.", setting=field)
+    return ConfigurationError(f"behaviour.{field} {what}.", setting=field)
 
 
 def _as_tuples(record: Record, name: str) -> None:
@@ -151,19 +149,9 @@ def _as_tuples(record: Record, name: str) -> None:
         msgspec.structs.force_setattr(record, name, items)
 
 
-def _check(record: Record) -> None:
-    """
-    Raise `ConfigurationError`, with the name of the field, for a value of the wrong type.
-
-    A mapping becomes a record where the field is one.
-    """
-    kind = type(record)
-    for field in msgspec.structs.fields(kind):
-        try:
-            value = msgspec.convert(getattr(record, field.name), field.type)
-            msgspec.structs.force_setattr(record, field.name, value)
-        except msgspec.ValidationError as error:
-            is_retry = kind is RetrySettings
-            name = f"{'retry' if is_retry else 'behaviour'}: {field.name}"
-            setting = "retry" if is_retry else field.name
-            raise ConfigurationError(f"{name}: {error}", setting=setting) from None
+def _check(row: Row, record: Record, place: str, setting: str) -> None:
+    """Raise `ConfigurationError`, with the name of the setting, for a value that is not right."""
+    try:
+        check_value(row, getattr(record, row.name), place)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.message, setting=setting) from None

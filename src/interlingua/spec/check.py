@@ -1,52 +1,50 @@
 """
-Checks a request before anything is sent; each error names the path of the wrong value.
+The checker of values: what a value must be is read from annotations.
 
-Constructors convert but do not check, because decoders build many parts. A client checks a request
-once per call, and the high-level functions once per run.
+It serves requests, the options of functions, the settings of adapters and the sections of registry
+files. An annotation names one type or several, and None where a value may be missing. A rule that
+a type cannot express stands beside it: `Annotated[int, Rule(is_even, "an even number")]`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from itertools import compress
-from math import inf
-from operator import is_not
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 from msgspec.structs import astuple
 
-from interlingua.spec.content import (
-    MEDIA_TYPES,
-    Audio,
-    Document,
-    FilePath,
-    Image,
-    Json,
-    Opaque,
-    Part,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from interlingua.spec.content import FilePath
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.messages import Message
-from interlingua.spec.operations import OperationInput
-from interlingua.spec.request import (
-    HOSTED_NAMES,
-    BuiltinTool,
-    Request,
-    ResponseFormat,
-    ToolChoice,
-    ToolDefinition,
-)
+
+Place: TypeAlias = Any
+"""Where a value is: a name, or a pair of another place and a key; a path is made for errors."""
 
 
-class _Row(NamedTuple):
-    """What one field must be."""
+class Rule(NamedTuple):
+    """What a value of the right type must also be."""
+
+    holds: Callable[[Any], bool]
+    expected: str
+    """What is expected, in words: the error says that a value "must be" it."""
+
+
+class Row(NamedTuple):
+    """What one field, option or setting must be."""
 
     name: str
     is_optional: bool
@@ -56,258 +54,208 @@ class _Row(NamedTuple):
     expected: str
 
 
-_LEAST = {"max_tokens": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0, "logprobs": 0}
 _LARGEST = 1.7e308  # more than any number that a program means
 _ANY_NUMBER = -_LARGEST
-_WORDS: dict[Any, str] = {
-    str: "a string",
-    bytes: "bytes",
-    bool: "True or False",
-    int: "an integer",
-    float: "a number",
-    Mapping: "a mapping",
-    dict: "a dict",
-    tuple: "a list",
-    FilePath: "a path",
-}
-_UNIONS = (Union, UnionType)
-
-
-def _row(name: str, annotation: Any) -> _Row:
-    """The row of a field, from its annotation: one type, or one type and None."""
-    options = get_args(annotation) if get_origin(annotation) in _UNIONS else (annotation,)
-    kind = next(option for option in options if option is not NoneType)
-    origin = get_origin(kind) or kind
-    # A dict is a Mapping, but is tried first, because asking an abstract class is slow.
-    types = {float: (float, int), Mapping: (dict, Mapping), Literal: (str,)}.get(origin, (origin,))
-    expected = _WORDS.get(origin) or f"a {origin.__name__}"
-    rule: Callable[[Any], bool] | None = None
-    if origin is Literal:
-        names = get_args(kind)
-        rule, expected = names.__contains__, f"{', '.join(map(repr, names[:-1]))} or {names[-1]!r}"
-    elif origin in (int, float):
-        rule = partial(_is_number, least=_LEAST.get(name, _ANY_NUMBER))
-        expected = f"{expected} of {_LEAST[name]} or more" if name in _LEAST else expected
-    elif kind == tuple[str, ...]:
-        rule, expected = _are_strings, "a list of strings"
-    return _Row(name, NoneType in options, types, rule, expected)
 
 
 def _is_number(value: Any, least: float) -> bool:
     return least <= value <= _LARGEST and value is not True and value is not False
 
 
+def at_least(least: float, word: str) -> Rule:
+    """Return the rule for numbers from a smallest one; `word` is "an integer" or "a number"."""
+    return Rule(partial(_is_number, least=least), f"{word} of {least} or more")
+
+
+def _is_above_zero(value: float) -> bool:
+    return 0 < value <= _LARGEST and value is not True
+
+
+Count: TypeAlias = Annotated[int, at_least(0, "an integer")]
+Positive: TypeAlias = Annotated[int, at_least(1, "an integer")]
+Amount: TypeAlias = Annotated[float, at_least(0, "a number")]
+Seconds: TypeAlias = Annotated[
+    float, Rule(partial(_is_number, least=0), "a number of seconds from 0")
+]
+Duration: TypeAlias = Annotated[float, Rule(_is_above_zero, "a number greater than 0")]
+ThinkingBudget: TypeAlias = Annotated[int, at_least(-1, "an integer")]  # -1: the model decides
+
+
+# From annotations to rows.
+
+
+class _Kind(NamedTuple):
+    """One of the types that an annotation allows."""
+
+    types: tuple[type, ...]
+    rule: Callable[[Any], bool] | None
+    words: tuple[str, ...]
+    """What is expected; several words for a choice between names."""
+
+
+_UNIONS = (Union, UnionType)
+_FUNCTION: Any = Callable  # a class, though not for type checkers
+_KINDS: dict[Any, _Kind] = {
+    str: _Kind((str,), None, ("a string",)),
+    bytes: _Kind((bytes,), None, ("bytes",)),
+    bool: _Kind((bool,), None, ("True or False",)),
+    int: _Kind((int,), partial(_is_number, least=_ANY_NUMBER), ("an integer",)),
+    float: _Kind((float, int), partial(_is_number, least=_ANY_NUMBER), ("a number",)),
+    # A dict is a Mapping, but is tried first, because asking an abstract class is slow.
+    Mapping: _Kind((dict, Mapping), None, ("a mapping",)),
+    dict: _Kind((dict,), None, ("a dict",)),
+    tuple: _Kind((tuple,), None, ("a list",)),
+    list: _Kind((list,), None, ("a list",)),
+    FilePath: _Kind((FilePath,), None, ("a path",)),
+    Callable: _Kind((_FUNCTION,), None, ("a function",)),
+}
+_PLURALS: dict[Any, str] = {
+    str: "strings",
+    bool: "strings to True or False",
+    Mapping: "mappings",
+}
+
+
+def row_for(name: str, annotation: Any) -> Row | None:
+    """Return the row of a field, option or setting; None if its annotation allows anything."""
+    alternatives = tuple(_alternatives(annotation))
+    kinds = [_kind(each) for each in alternatives if each is not NoneType]
+    known = [kind for kind in kinds if kind is not None]
+    if not known or len(known) < len(kinds):
+        return None
+    types = tuple(dict.fromkeys(each for kind in known for each in kind.types))
+    rule = known[0].rule
+    if len(known) > 1:
+        rule = partial(_fits_one, tuple(known)) if any(kind.rule for kind in known) else None
+    *words, last = (word for kind in known for word in kind.words)
+    expected = f"{', '.join(words)} or {last}" if words else last
+    return Row(name, NoneType in alternatives, types, rule, expected)
+
+
+def _alternatives(annotation: Any) -> Iterable[Any]:
+    if get_origin(annotation) in _UNIONS:
+        for each in get_args(annotation):
+            yield from _alternatives(each)
+    else:
+        yield annotation
+
+
+def _kind(annotation: Any) -> _Kind | None:
+    """What one type allows; None if that is anything, or cannot be asked of a value."""
+    origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    if origin is Annotated:
+        return _annotated(*arguments)
+    if origin is Literal:
+        return _Kind((str,), arguments.__contains__, tuple(map(repr, arguments)))
+    if origin is Iterable and arguments == (str,):
+        return _Kind((Iterable,), _are_texts, ("a list of strings",))
+    if origin in (tuple, list) and arguments in ((str, ...), (str,)):
+        return _Kind((origin,), _are_strings, ("a list of strings",))
+    if origin is Mapping and len(arguments) == 2:
+        return _mapping(arguments[1])
+    if origin in _KINDS:
+        return _KINDS[origin]
+    if origin in (Any, object) or not isinstance(origin, type) or _is_protocol(origin):
+        return None
+    article = "an" if origin.__name__[0] in "AEIOU" else "a"
+    return _Kind((origin,), None, (f"{article} {origin.__name__}",))
+
+
+def _is_protocol(kind: type) -> bool:
+    """Whether a class is a protocol: many objects that satisfy one are not derived from it."""
+    return bool(getattr(kind, "_is_protocol", False))
+
+
+def _annotated(annotation: Any, *rules: Any) -> _Kind | None:
+    inner = _kind(annotation)
+    for rule in rules:
+        if isinstance(rule, Rule):
+            types = (object,) if inner is None else inner.types
+            return _Kind(types, rule.holds, (rule.expected,))
+    return inner
+
+
+def _mapping(value: Any) -> _Kind:
+    origin = get_origin(value) or value
+    if origin not in _PLURALS:
+        return _KINDS[Mapping]
+    types = _KINDS[origin].types
+    return _Kind((dict, Mapping), partial(_maps_to, types), (f"a mapping of {_PLURALS[origin]}",))
+
+
+def _fits_one(kinds: tuple[_Kind, ...], value: Any) -> bool:
+    return any(
+        isinstance(value, kind.types) and (kind.rule is None or kind.rule(value)) for kind in kinds
+    )
+
+
 def _are_strings(values: Any) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _rows(kind: type[msgspec.Struct]) -> tuple[_Row, ...]:
-    fields = msgspec.structs.fields(kind)
-    return tuple(_row(field.name, field.type) for field in fields if field.type is not Any)
+def _are_texts(values: Any) -> bool:
+    if isinstance(values, (str, bytes, Mapping)):
+        return False  # a string is iterable too, but passing one is a mistake
+    # checking the items would exhaust an iterator
+    return not isinstance(values, Collection) or _are_strings(values)
 
+
+def _maps_to(types: tuple[type, ...], values: Mapping[Any, Any]) -> bool:
+    return all(isinstance(key, str) and isinstance(each, types) for key, each in values.items())
+
+
+# The rows of classes.
 
 _ROOM = __name__.rpartition(".")[0]
-_ROWS: dict[type, tuple[_Row, ...]] = {Request: _rows(Request)}
+_ROWS: dict[type, tuple[Row, ...]] = {}
 """The rows of each class; made on first use, because reading annotations takes a millisecond."""
-
-
-_RIGHT_TYPES: dict[tuple[type, ...], tuple[_Row, ...]] = {}
+_RIGHT_TYPES: dict[tuple[type, ...], tuple[Row, ...]] = {}
 """A class and types of its fields that were right, with the rows that ask for more than a type."""
-_MAX_CHECKED = 1024
+MAX_CHECKED = 1024
+"""How many classes or values are remembered as right."""
 
 
-_DEFAULTS = astuple(Request())
-
-_Place: TypeAlias = Any
-"""Where a value is: a name, or a pair of another place and a key; a path is made for errors."""
-
-
-def check_request(request: Request) -> None:
-    """Raise `ConfigurationError`, with the path, for a value that cannot be right."""
-    if type(request) is not Request:
-        refuse("request", "a Request", request)
-    values = astuple(request)
-    is_set = map(is_not, values, _DEFAULTS)
-    # `context`, the last field, has no row: it may be anything.
-    for row, value in compress(zip(_ROWS[Request], values, strict=False), is_set):
-        _, _, types, rule, _ = row
-        if not isinstance(value, types) or (rule is not None and not rule(value)):
-            _check_field(row, value, None)  # None may be right
-    if not request.model.isascii():
-        _check_text(request.model, "model")
-    if not request.messages and not request.provider_options:
-        raise ConfigurationError("messages is empty: there is nothing to answer.")
-    _check_messages(request.messages)
-    if request.tools or request.tool_choice:
-        _check_tools(request)
-    if request.response_format or request.provider_options or request.metadata:
-        _check_values(request)
-
-
-def check_input(value: OperationInput) -> None:
-    """The same for the texts, numbers and choices in the value of an operation."""
-    kind = type(value)
-    rows = _INPUT_ROWS.get(kind)
+def rows_of(kind: type[msgspec.Struct]) -> tuple[Row, ...]:
+    """Return the rows of a record's fields; of a class derived from ours, those of our class."""
+    rows = _ROWS.get(kind)
     if rows is None:
-        fields = msgspec.structs.fields(kind)
-        simple = (field for field in fields if _is_simple(field.type))
-        rows = _INPUT_ROWS[kind] = tuple(_row(field.name, field.type) for field in simple)
-    for row in rows:
-        _check_field(row, getattr(value, row.name), None)
-    if not value.model.isascii():
-        _check_text(value.model, "model")
+        ours = (base for base in kind.__mro__ if base.__module__.startswith(_ROOM))
+        fields = msgspec.structs.fields(next(ours, kind))
+        made = (row_for(field.name, field.type) for field in fields)
+        rows = _ROWS[kind] = tuple(row for row in made if row is not None)
+    return rows
 
 
-_INPUT_ROWS: dict[type, tuple[_Row, ...]] = {}
+def rows_of_options(options: Any) -> dict[str, Row | None]:
+    """Return the rows of the keys of a TypedDict, by name; None for a key that may be anything."""
+    annotations = options.__annotations__.items()
+    return {name: row_for(name, _read(annotation, options)) for name, annotation in annotations}
 
 
-def _is_simple(annotation: Any) -> bool:
-    """Whether it is a text, a number, True or False, or a choice between names; or None."""
-    options = get_args(annotation) if get_origin(annotation) in _UNIONS else (annotation,)
-    kinds = [get_origin(option) or option for option in options if option is not NoneType]
-    return len(kinds) == 1 and kinds[0] in (str, int, float, bool, Literal)
-
-
-def _check_messages(messages: tuple[Message, ...]) -> None:
-    values: list[Json] = []
-    for i, message in enumerate(messages):
-        if (
-            message.name is not None
-            or message.id is not None
-            or (message.metadata and type(message.metadata) is not dict)
-            or (message.extra and type(message.extra) is not dict)
-        ):
-            _check_fields(message, ("messages", i))
-        for part in message.content:
-            if type(part) is Text:
-                has_more = part.extra or part.citations != () or part.logprobs != ()
-                is_usual = type(part.text) is str and not has_more
-            else:
-                is_usual = _is_usual(part, values)
-            if not is_usual and not _is_right(part):
-                _check_parts(message, i)
-    if values and not _are_json(values):
-        for i, message in enumerate(messages):
-            _check_parts(message, i)
-
-
-def _is_right(part: Part) -> bool:
+def _read(annotation: Any, owner: Any) -> Any:
+    """The type that an annotation names; `Any` if only type checkers import it."""
+    if not isinstance(annotation, ForwardRef):
+        return annotation
+    # `get_type_hints` also reads what is inside of the types, where a name may be unknown.
+    module = sys.modules[str(annotation.__forward_module__ or owner.__module__)]
     try:
-        _check_part(part, None)
-    except ConfigurationError:
-        return False
-    return True
+        return eval(annotation.__forward_arg__, vars(module))  # noqa: S307 -- of our own source
+    except NameError:
+        return Any
 
 
-def _check_parts(message: Message, i: int) -> None:
-    """Raise the error about the first wrong part, with its place."""
-    for j, part in enumerate(message.content):
-        _check_part(part, ((("messages", i), "content"), j))
+# Checks.
 
 
-def _is_usual(part: Part, values: list[Json]) -> bool:
-    """Whether nothing but the JSON in the part, which is added to `values`, can be wrong."""
-    if type(part.extra) is not dict:
-        return False
-    if type(part) is ToolCall:
-        arguments, raw = part.arguments, part.raw_arguments
-        values.append(arguments)
-        return (
-            type(part.id) is type(part.name) is str
-            and part.name != ""
-            and type(arguments) is dict
-            and (raw is None or type(raw) is str)
-            and part.type == "function"
-            and part.namespace is None
-        )
-    if type(part) is not ToolResult or type(part.content) is tuple:
-        return False
-    if type(part.content) is not str:
-        values.append(part.content)
-    return (
-        type(part.tool_call_id) is str
-        and (part.name is None or type(part.name) is str)
-        and type(part.is_error) is bool
-    )
+def fits(row: Row, value: object) -> bool:
+    """Return whether a value is what its row asks for."""
+    if value is None:
+        return row.is_optional
+    return isinstance(value, row.types) and (row.rule is None or row.rule(value))
 
 
-def _needs_a_look(encoded: bytes) -> bool:
-    """Whether it may have been NaN, which is written as null, or be nested too deeply."""
-    return b"null" in encoded or encoded.count(b"[") + encoded.count(b"{") > _MAX_DEPTH
-
-
-def _are_json(values: list[Json]) -> bool:
-    """Whether all are JSON."""
-    try:
-        if _needs_a_look(msgspec.json.encode(values)):
-            for value in values:
-                if _needs_a_look(msgspec.json.encode(value)):
-                    _check_json(value, None)
-    except (TypeError, ValueError, RecursionError, ConfigurationError):
-        return False
-    return True
-
-
-def _check_text(text: str, name: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # it may be part of a URL or a header, which cannot hold it
-        raise ConfigurationError(f"{name} contains a lone surrogate: {text!r:.60}.") from None
-
-
-def _check_values(request: Request) -> None:
-    if request.response_format is not None:
-        _check_format(request.response_format)
-    for name in request.provider_options:
-        if not isinstance(name, str):
-            refuse("provider_options", "a mapping by provider or dialect", request.provider_options)
-    _check_json(request.provider_options, "provider_options")
-    _check_json(request.metadata, "metadata")
-
-
-def refuse(place: _Place, expected: str, value: Any) -> NoReturn:
-    """Raise the error for a wrong value."""
-    raise ConfigurationError(f"{_path(place)} must be {expected}, not {describe(value)}.")
-
-
-def describe(value: Any) -> str:
-    """A short text for a value: itself, or its type if it is long or has no text."""
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 -- any class may define it, and deep values have none
-        text = ""
-    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
-
-
-def check_literal(name: str, value: Any, kind: Any) -> None:
-    """`ConfigurationError` if the value of an option is none of those that a `Literal` names."""
-    known = get_args(kind)
-    if value not in known:
-        raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(known)}.")
-
-
-def _path(place: _Place) -> str:
-    keys: list[str] = []
-    while type(place) is tuple:
-        place, key = place
-        keys.append(f"[{key}]" if type(key) is int else f".{key}" if place else str(key))
-    return "".join((place or "", *reversed(keys)))
-
-
-def _check_fields(value: msgspec.Struct, place: _Place) -> None:
-    rows = _ROWS.get(type(value))
-    if rows is None:
-        bases = (base for base in type(value).__mro__ if base.__module__.startswith(_ROOM))
-        rows = _ROWS[type(value)] = _rows(next(bases))  # of a class of ours, not of a derived one
-    types = (type(value), *map(type, astuple(value)))
-    unsure = _RIGHT_TYPES.get(types)
-    for row in rows if unsure is None else unsure:
-        _check_field(row, getattr(value, row.name), place)
-    if unsure is None and len(_RIGHT_TYPES) < _MAX_CHECKED:
-        _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
-
-
-def _check_field(row: _Row, value: Any, place: _Place) -> None:
+def check_value(row: Row, value: object, place: Place = None) -> None:
+    """Raise `ConfigurationError`, with the path, for a value that does not fit its row."""
     name, is_optional, types, rule, expected = row
     if value is None:
         if is_optional:
@@ -317,166 +265,42 @@ def _check_field(row: _Row, value: Any, place: _Place) -> None:
     refuse((place, name), expected, value)
 
 
-def _check_json(value: Any, place: _Place) -> None:
-    """Raise for NaN, an infinity, what has no form in JSON, and what is nested too deeply."""
-    waiting: list[tuple[Any, _Place]] = [(value, place)]
-    seen: set[int] = set()  # a value may contain itself, which never ends
-    may_be_deep = False
-    while waiting:
-        item, here = waiting.pop()
-        kind = type(item)
-        if kind is str or kind is int or kind is bool or item is None:
-            continue
-        if id(item) in seen:
-            may_be_deep = True
-            continue
-        seen.add(id(item))
-        if kind is dict or isinstance(item, Mapping):
-            waiting += [(inner, (here, key)) for key, inner in item.items()]
-        elif kind is list or kind is tuple:
-            waiting += [(inner, (here, i)) for i, inner in enumerate(item)]
-        elif not _is_json(item):
-            refuse(here, "a JSON value", item)
-    if (may_be_deep or len(seen) > _SURELY_FLAT) and _is_deep(value):
-        raise ConfigurationError(f"{_path(place)} is nested too deeply, or contains itself.")
+def check_fields(value: msgspec.Struct, place: Place) -> None:
+    """Raise `ConfigurationError`, with the path, for a field of a record that is not right."""
+    types = (type(value), *map(type, astuple(value)))
+    unsure = _RIGHT_TYPES.get(types)
+    for row in rows_of(type(value)) if unsure is None else unsure:
+        check_value(row, getattr(value, row.name), place)
+    if unsure is None and len(_RIGHT_TYPES) < MAX_CHECKED:
+        rows = rows_of(type(value))
+        _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
 
 
-_SURELY_FLAT = 300
-_MAX_DEPTH = 800
-"""Of arrays and objects in each other. Python stops at 1,000 calls, or when its stack is full."""
+def check_literal(name: str, value: Any, kind: Any) -> None:
+    """Raise `ConfigurationError` if the value of an option is none of those of a `Literal`."""
+    known = get_args(kind)
+    if value not in known:
+        raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(known)}.")
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        inner: dict[int, Any] = {}  # by identity: a value that occurs twice is looked at once
-        for item in level:
-            values = item.values() if isinstance(item, Mapping) else item
-            inner.update((id(each), each) for each in values if isinstance(each, _CONTAINERS))
-        if not inner:
-            return False
-        level = [*inner.values()]
-    return True
+def refuse(place: Place, expected: str, value: Any) -> NoReturn:
+    """Raise the error for a wrong value."""
+    raise ConfigurationError(f"{path_of(place)} must be {expected}, not {describe(value)}.")
 
 
-_CONTAINERS = (Mapping, list, tuple)
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, float):
-        return -inf < value < inf
+def describe(value: Any) -> str:
+    """Return a short text for a value: itself, or its type if it is long or has no text."""
     try:
-        msgspec.json.encode(value)  # such as a date, or a Struct
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+        text = repr(value)
+    except Exception:  # noqa: BLE001 -- any class may define it, and deep values have none
+        text = ""
+    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
 
 
-# Parts.
-
-_SOURCES = ("url", "data", "file_id", "path", "text")
-
-
-def _check_part(part: Part, place: _Place) -> None:
-    _check_fields(part, place)
-    if type(part) is ToolCall:
-        if not part.name:
-            raise ConfigurationError(f"{_path((place, 'name'))} is empty.")
-        _check_json(part.arguments, (place, "arguments"))
-    elif type(part) is Opaque:
-        for name in ("data", "input", "output"):
-            _check_json(getattr(part, name), (place, name))
-    elif type(part) is ToolResult:
-        if part.parts is None:
-            _check_json(part.content, (place, "content"))
-        for i, inner in enumerate(part.parts or ()):
-            _check_part(inner, ((place, "content"), i))
-    elif isinstance(part, MEDIA_TYPES):
-        _check_source(part, place)
-
-
-def check_part(part: Part, name: str) -> None:
-    """The same for one part, such as the audio of an operation; `name` is its place."""
-    _check_part(part, name)
-
-
-def _check_source(part: Image | Audio | Document, place: _Place) -> None:
-    sources = [name for name in _SOURCES if hasattr(part, name)]
-    given = [name for name in sources if getattr(part, name) is not None]
-    if len(given) != 1:
-        raise ConfigurationError(
-            f"{_path(place)} must have exactly one of {', '.join(sources)}; "
-            f"it has {' and '.join(given) or 'none'}."
-        )
-    if not getattr(part, given[0]) and given[0] != "text":
-        raise ConfigurationError(f"{_path((place, given[0]))} is empty.")
-
-
-# Tools and formats.
-
-TOOL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
-"""The names of tools that at least one provider accepts."""
-
-_checked: dict[int, ToolDefinition] = {}
-"""Definitions that were checked, by `id`: a schema is large, and is sent in many requests."""
-
-
-def _check_tools(request: Request) -> None:
-    names: dict[str, int] = {}
-    is_closed = not request.provider_options  # which may hold tools too
-    for i, tool in enumerate(request.tools):
-        if isinstance(tool, BuiltinTool):
-            is_closed = False
-            _check_fields(tool, ("tools", i))
-            if not tool.dialect and tool.name not in HOSTED_NAMES:
-                refuse((("tools", i), "name"), f"one of {', '.join(HOSTED_NAMES)}", tool.name)
-            continue
-        if _checked.get(id(tool)) is not tool:
-            _check_definition(tool, ("tools", i))
-        if names.setdefault(tool.name, i) != i:
-            raise ConfigurationError(
-                f"tools[{names[tool.name]}] and tools[{i}] have the same name {tool.name!r}."
-            )
-    if request.tool_choice is not None:
-        _check_choice(request.tool_choice, tuple(names) if is_closed else None)
-
-
-def _check_definition(tool: ToolDefinition, place: _Place) -> None:
-    _check_fields(tool, place)
-    if not TOOL_NAME.fullmatch(tool.name):
-        refuse((place, "name"), "1 to 128 letters, digits, or any of _ . : / -", tool.name)
-    schema = tool.parameters
-    if schema is not None:
-        if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-            refuse((place, "parameters"), "a JSON Schema of type 'object'", schema)
-        _check_json(schema, (place, "parameters"))
-    if len(_checked) >= _MAX_CHECKED:
-        _checked.clear()
-    _checked[id(tool)] = tool
-
-
-def _check_choice(choice: ToolChoice, names: tuple[str, ...] | None) -> None:
-    """Raise for a choice that is not complete; `names` are the tools, if all are known."""
-    _check_fields(choice, "tool_choice")
-    if choice.mode == "named" and not choice.tool_name:
-        raise ConfigurationError("tool_choice.tool_name is missing: mode 'named' needs it.")
-    chosen = [] if choice.tool_name is None else [choice.tool_name]
-    for name in (*chosen, *(choice.allowed or ())):
-        if names and name not in names:
-            raise ConfigurationError(
-                f"tool_choice names {name!r}, which is neither a mode nor a tool. "
-                f"Tools: {', '.join(names)}."
-            )
-
-
-def _check_format(form: ResponseFormat) -> None:
-    _check_fields(form, "response_format")
-    schema = form.json_schema
-    if form.type == "json_schema" and schema is None:
-        raise ConfigurationError(
-            "response_format.json_schema is missing: type 'json_schema' needs it."
-        )
-    if schema is not None:
-        if not isinstance(schema, (Mapping, bool)):
-            refuse("response_format.json_schema", "a JSON Schema", schema)
-        _check_json(schema, "response_format.json_schema")
+def path_of(place: Place) -> str:
+    """Return a place as text, such as `messages[0].content`."""
+    keys: list[str] = []
+    while type(place) is tuple:
+        place, key = place
+        keys.append(f"[{key}]" if type(key) is int else f".{key}" if place else str(key))
+    return "".join((place or "", *reversed(keys)))

@@ -2,21 +2,23 @@
 
 import msgspec
 
+from interlingua.spec.check import Seconds
+
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """The maximum duration of each step of a call, in seconds; None for no limit."""
 
-    connect: float | None = 10.0
+    connect: Seconds | None = 10.0
     """DNS, TCP and TLS together."""
-    request: float | None = 600.0
+    request: Seconds | None = 600.0
     """The whole exchange; for a stream, until its headers arrive."""
-    first_byte: float | None = None
+    first_byte: Seconds | None = None
     """From the start until the headers of the reply arrive."""
-    stream_read: float | None = 300.0
+    stream_read: Seconds | None = 300.0
     """The time between two chunks of a stream; any bytes restart it."""
-    stream_content: float | None = 900.0
+    stream_content: Seconds | None = 900.0
     """The time between two content events of a stream; pings do not restart it."""
-    total: float | None = None
+    total: Seconds | None = None
     """The whole exchange, also of a stream. An adapter's `timeout=` as a number sets it."""
 
 

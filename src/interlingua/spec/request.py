@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Un
 
 import msgspec
 
+from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget
 from interlingua.spec.content import Extra, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -262,13 +263,13 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """Whether the model may call several tools in one answer."""
     response_format: ResponseFormat | None = None
     """The format of the text; for objects use `generate_object`."""
-    temperature: float | None = None
+    temperature: Amount | None = None
     """Sampling temperature: higher values give more varied answers."""
-    top_p: float | None = None
+    top_p: Amount | None = None
     """Samples only from the most likely tokens that together have this probability."""
     top_k: int | None = None
     """Samples only from this many of the most likely tokens."""
-    max_tokens: int | None = None
+    max_tokens: Positive | None = None
     """The maximum number of tokens in one answer."""
     stop_sequences: tuple[str, ...] | None = None
     """Strings at which generation stops."""
@@ -278,7 +279,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """Penalises tokens in proportion to how often they have appeared."""
     presence_penalty: float | None = None
     """Penalises tokens that have appeared."""
-    logprobs: int | None = None
+    logprobs: Count | None = None
     """
     Asks for the probabilities of the tokens, with this many alternatives to each.
 
@@ -286,7 +287,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     reasoning_effort: str | None = None
     """How much the model should think, as the provider's value: `low`, `high`, …"""
-    thinking_budget: int | None = None
+    thinking_budget: ThinkingBudget | None = None
     """How much the model should think, in tokens."""
     include_thinking: bool | None = None
     """Whether to ask for visible thoughts, or for none, where a provider can be asked."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
+from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget
 from interlingua.spec.request import OnLoss, ResponseFormat, ToolChoice, UploadMode
 
 
@@ -21,13 +22,13 @@ class ModelSettings(TypedDict, total=False):
     """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None
     """Whether the model may call several tools in one answer."""
-    temperature: float | None
+    temperature: Amount | None
     """Sampling temperature: higher values give more varied answers."""
-    top_p: float | None
+    top_p: Amount | None
     """Samples only from the most likely tokens that together have this probability."""
     top_k: int | None
     """Samples only from this many of the most likely tokens."""
-    max_tokens: int | None
+    max_tokens: Positive | None
     """The maximum number of tokens in one answer."""
     stop_sequences: Iterable[str] | None
     """Strings at which generation stops."""
@@ -37,7 +38,7 @@ class ModelSettings(TypedDict, total=False):
     """Penalises tokens in proportion to how often they have appeared."""
     presence_penalty: float | None
     """Penalises tokens that have appeared."""
-    logprobs: int | None
+    logprobs: Count | None
     """
     Asks for the probabilities of the tokens, with this many alternatives to each.
 
@@ -45,7 +46,7 @@ class ModelSettings(TypedDict, total=False):
     """
     reasoning_effort: str | None
     """How much the model should think, as the provider's value: `low`, `high`, …"""
-    thinking_budget: int | None
+    thinking_budget: ThinkingBudget | None
     """How much the model should think, in tokens."""
     include_thinking: bool | None
     """Whether to ask for visible thoughts, or for none, where a provider can be asked."""

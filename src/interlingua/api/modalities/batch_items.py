@@ -15,10 +15,11 @@ from interlingua.api.run.options import (
     make_request,
 )
 from interlingua.client.client import Client
-from interlingua.spec.check import check_request, describe
+from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
 from interlingua.spec.request import Request, list_tools
+from interlingua.spec.request_check import check_request
 
 BatchItem: TypeAlias = Any
 """A `Request`, a prompt, or a dict: `{"id": …, "prompt": …, "temperature": …}`."""

@@ -9,10 +9,10 @@ from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.run.clients import BlockingClient, find_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
 from interlingua.client.client import Client
-from interlingua.spec.check import check_request
 from interlingua.spec.operations import ServedModel
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.request_check import check_request
 
 
 async def served_models(

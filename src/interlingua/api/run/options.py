@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
-from math import isfinite
-from types import UnionType
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NoReturn, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
@@ -26,15 +24,25 @@ from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal
 from interlingua.runtime.ulid import new_ulid
-from interlingua.spec.check import check_request, refuse
+from interlingua.spec.check import (
+    Count,
+    Duration,
+    Positive,
+    Row,
+    Rule,
+    Seconds,
+    check_fields,
+    refuse,
+    rows_of_options,
+)
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.names import advice
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
 from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.request_check import check_request
 from interlingua.spec.settings import RequestSettings
-from interlingua.wire.sigv4 import AwsCredentials
 
 
 class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +52,9 @@ class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
     The time that the reader of a stream needs between two events does not count.
     """
 
-    total: float | None = None
+    total: Seconds | None = None
     """The whole run, with retries and tools."""
-    per_step: float | None = None
+    per_step: Seconds | None = None
     """Each call of the model."""
 
 
@@ -61,6 +69,14 @@ class Resumable(Protocol):
 Summarizer: TypeAlias = Callable[[tuple[Message, ...]], str | Awaitable[str]]
 """Sums up messages that do not fit into the context window; sync or async."""
 OnOverflow: TypeAlias = Literal["raise", "truncate"] | Summarizer
+Continued: TypeAlias = Annotated[
+    GenerateResult[Any] | SDKError | Resumable,
+    Rule(lambda value: hasattr(value, "messages"), "the result or the error of a run"),
+]
+Observer: TypeAlias = Annotated[
+    ToolObserver,
+    Rule(lambda value: callable(getattr(value, "on_tool_start", None)), "a ToolObserver"),
+]
 SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
 """Returns the system prompt of a run, from its context."""
 
@@ -91,21 +107,21 @@ class GenerateOptions(RequestOptions, total=False):
 
     What it returns, unless it is None, becomes `result.output`.
     """
-    max_validation_retries: int | None
+    max_validation_retries: Count | None
     """How often an answer is sent back. Defaults to 1 with `output_validator`, else 0."""
-    max_tool_rounds: int
+    max_tool_rounds: Count
     """How often the tool calls of an answer are run and sent back. Defaults to 1."""
     stop_when: StopCondition | None
     """A function of the steps, sync or async, that can end the run early."""
     repair_tool_call: RepairToolCall | None
     """A function that corrects a tool call with invalid arguments."""
-    tool_timeout: float | None
+    tool_timeout: Duration | None
     """Seconds for each call of a tool that has no `timeout` of its own."""
-    max_concurrent_tools: int | None
+    max_concurrent_tools: Positive | None
     """How many tools run at once; all runs together have 64 threads. Defaults to 64."""
-    max_tool_output: int | None
+    max_tool_output: Positive | None
     """The limit of a tool's output in characters; None is unlimited. Defaults to 1,000,000."""
-    resume: GenerateResult[Any] | SDKError | Resumable | None
+    resume: Continued | None
     """
     The result or the error of a run to go on with, instead of a prompt or messages.
 
@@ -117,7 +133,7 @@ class GenerateOptions(RequestOptions, total=False):
 
     They apply to the calls at the end of `messages`, not to later calls.
     """
-    tool_observer: ToolObserver | None
+    tool_observer: Observer | None
     """An object that is called when a tool starts, ends or fails."""
     tool_error: ToolErrorText | None
     """
@@ -134,11 +150,11 @@ class GenerateOptions(RequestOptions, total=False):
     A function gets the messages that would be dropped and returns a summary of them, which is sent
     in their place. The result still has the dropped turns, and a warning. Defaults to `"raise"`.
     """
-    max_retries: int
+    max_retries: Count
     """How often each model call is retried. Defaults to 2."""
     retry_policy: RetryPolicy | None
     """The retry policy; replaces `max_retries`."""
-    timeout: float | TimeoutConfig | None
+    timeout: Seconds | TimeoutConfig | None
     """Seconds for the whole run, or a `TimeoutConfig`."""
     abort_signal: AbortSignal | None
     """The signal of an `AbortController`, which aborts the run."""
@@ -156,7 +172,7 @@ class GenerateOptions(RequestOptions, total=False):
 
     In a stream also on the way, with estimates. Its exceptions are logged, not raised.
     """
-    usage_batch_size: int | None
+    usage_batch_size: Positive | None
     """How many output tokens there are between two reports of a stream. Defaults to 100."""
     caller_id: str | None
     """An id of the program for the reports, such as that of a user."""
@@ -165,8 +181,21 @@ class GenerateOptions(RequestOptions, total=False):
 
 
 _SETTINGS = frozenset(RequestSettings.__annotations__)
+_CONVERSATION = frozenset(ConversationOptions.__annotations__)
+_RECORDS = frozenset(("timeout",))
+"""The options that may be records of numbers, which are checked one by one."""
 _SECRET = frozenset(("api_key", "headers"))
-_NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
+_FIRST = frozenset(("system", "stop_sequences", "active_skills", "active_connectors"))
+"""Options of requests that are checked here: a `Request` takes more, such as a single string."""
+_WORDS = {
+    "abort_signal": "an AbortSignal (`controller.signal`)",
+    "api_key": "a string, a function that makes one, or AwsCredentials",
+    "client": "an interlingua.Client or interlingua.sync.Client",
+    "prices": "a mapping of models to rates",
+}
+"""What is expected, where the type alone says too little."""
+_ROWS: dict[str, Row | None] = {}
+"""What each option must be; made on first use, because reading annotations takes time."""
 
 
 def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> None:
@@ -176,20 +205,39 @@ def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> No
     The fields of the request are checked with it. `known` are the options of the function, if it
     has others than `generate`.
     """
+    rows = _ROWS or _make_rows()
     for name, value in options.items():
-        check = _CHECKS.get(name)
-        if check is not None:
-            is_valid, expected = check
-            if (value is not None or name in _NOT_NONE) and not is_valid(value):
-                if name in _SECRET:  # the value must not be in the message
-                    kind = type(value).__name__
-                    raise ConfigurationError(f"{name} must be {expected}, not a {kind}.")
-                refuse(name, expected, value)
-        elif name not in RequestOptions.__annotations__:
+        row = rows.get(name)
+        if row is not None:
+            _, is_optional, types, rule, _ = row
+            if not (isinstance(value, types) and (rule is None or rule(value))):
+                if value is not None or not is_optional:
+                    _refuse_option(row, value)
+            elif name in _RECORDS and isinstance(value, msgspec.Struct):
+                check_fields(value, name)
+        elif name not in rows and name not in _SETTINGS and name not in _CONVERSATION:
             names = known or GenerateOptions.__annotations__
             raise ConfigurationError(f"Unknown option {name!r}. {advice(name, names)}")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
+
+
+def _make_rows() -> dict[str, Row | None]:
+    """Read the annotations; the settings of requests are checked with the request."""
+    for name, row in rows_of_options(GenerateOptions).items():
+        if name in _FIRST or name not in RequestOptions.__annotations__:
+            _ROWS[name] = row and row._replace(
+                is_optional=row.is_optional or name in _FIRST,
+                expected=_WORDS.get(name, row.expected),
+            )
+    return _ROWS
+
+
+def _refuse_option(row: Row, value: object) -> NoReturn:
+    if row.name in _SECRET:  # the value must not be in the message
+        kind = type(value).__name__
+        raise ConfigurationError(f"{row.name} must be {row.expected}, not a {kind}.")
+    refuse(row.name, row.expected, value)
 
 
 def reusable(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,97 +261,6 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy:
     if "max_retries" in options:
         return RetryPolicy(max_retries=options["max_retries"])
     return DEFAULT_POLICY
-
-
-_Check: TypeAlias = tuple[Callable[[Any], bool], str]
-
-
-def _type(kind: type | UnionType, expected: str) -> _Check:
-    return (lambda value: isinstance(value, kind)), expected
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and isfinite(value)
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_time(value: Any) -> bool:
-    if isinstance(value, TimeoutConfig):
-        return all(limit is None or _is_time(limit) for limit in (value.total, value.per_step))
-    return _is_number(value) and value >= 0
-
-
-def _are_strings(value: Any) -> bool:
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        return False  # a string is iterable too, but passing one is a mistake
-    # checking the items would exhaust an iterator
-    return not isinstance(value, Collection) or all(isinstance(item, str) for item in value)
-
-
-def _are_decisions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(name, str) and isinstance(decision, bool) for name, decision in value.items()
-    )
-
-
-def _are_headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(text, str) for pair in value.items() for text in pair
-    )
-
-
-def _is_observer(value: Any) -> bool:
-    return callable(getattr(value, "on_tool_start", None))
-
-
-_COUNT: _Check = ((lambda value: _is_whole(value, 0)), "an integer of 0 or more")
-_FUNCTION: _Check = (callable, "a function")
-_SECONDS: _Check = ((lambda value: _is_number(value) and value > 0), "a number greater than 0")
-
-_CHECKS: dict[str, _Check] = {
-    "system": (lambda value: isinstance(value, str) or callable(value), "a string or a function"),
-    "limits": _type(RunLimits, "a RunLimits"),
-    "output_validator": _FUNCTION,
-    "max_validation_retries": _COUNT,
-    "stop_sequences": (_are_strings, "a list of strings"),
-    "active_skills": (_are_strings, "a list of strings"),
-    "active_connectors": (_are_strings, "a list of strings"),
-    "max_tool_rounds": _COUNT,
-    "stop_when": _FUNCTION,
-    "repair_tool_call": _FUNCTION,
-    "tool_timeout": _SECONDS,
-    "max_concurrent_tools": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
-    "max_tool_output": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
-    "resume": (lambda value: hasattr(value, "messages"), "the result or the error of a run"),
-    "approvals": (_are_decisions, "a mapping of ids to True or False"),
-    "tool_observer": (_is_observer, "a ToolObserver"),
-    "tool_error": _FUNCTION,
-    "deps": ((lambda _: True), ""),
-    "on_overflow": (
-        (lambda value: callable(value) or value in ("raise", "truncate")),
-        "'raise', 'truncate' or a function",
-    ),
-    "max_retries": _COUNT,
-    "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
-    "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
-    "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
-    "api_key": (
-        (lambda value: isinstance(value, (str, AwsCredentials)) or callable(value)),
-        "a string, a function that makes one, or AwsCredentials",
-    ),
-    "base_url": _type(str, "a string"),
-    "headers": (_are_headers, "a mapping of strings"),
-    "on_usage": _FUNCTION,
-    "usage_batch_size": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
-    "caller_id": _type(str, "a string"),
-    "prices": (lambda value: isinstance(value, Mapping), "a mapping of models to rates"),
-    "client": _type(Client | BlockingClient, "an interlingua.Client or interlingua.sync.Client"),
-}
-"""The options that are not fields of a request, and those that a request would accept as well."""
 
 
 Prompt: TypeAlias = str | Message | Part | Iterable[str | Part | Message] | Mapping[str, Any] | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from interlingua.spec.check import Amount
 from interlingua.spec.content import Audio, Record
 from interlingua.spec.operations import OperationInput, OperationResult
 
@@ -32,7 +33,7 @@ class TranscribeInput(OperationInput, frozen=True, kw_only=True):
     """The language of the audio, as in ISO 639-1; guessed if None."""
     prompt: str | None = None
     """A text that guides the style and the spelling of names."""
-    temperature: float | None = None
+    temperature: Amount | None = None
     timestamps: tuple[Timestamps, ...] = ()
     speakers: bool = False
     """Say who speaks in each segment."""
