@@ -171,7 +171,7 @@ def test_an_address_is_for_its_run_alone():
     client = Client.from_env({})
     first = client.with_access("azure:m", api_key=OWN, base_url="https://one.example/openai/v1")
     assert first.explain(Request(model="azure:m", messages="hi")).url.startswith("https://one.")
-    with pytest.raises(ConfigurationError, match="azure has no address"):
+    with pytest.raises(ConfigurationError, match="'azure' has no address"):
         client.with_access("azure:m", api_key=OWN)
 
 
