@@ -162,8 +162,8 @@ def _kind(annotation: Any) -> _Kind | None:
 
 
 def _is_protocol(kind: type) -> bool:
-    """Whether a class is a protocol: many objects that satisfy one are not derived from it."""
-    return bool(getattr(kind, "_is_protocol", False))
+    """Whether a class is a protocol of which a value cannot be asked whether it satisfies it."""
+    return getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False)
 
 
 def _annotated(annotation: Any, *rules: Any) -> _Kind | None:
