@@ -155,15 +155,19 @@ def _kind(annotation: Any) -> _Kind | None:
         return _mapping(arguments[1])
     if origin in _KINDS:
         return _KINDS[origin]
-    if origin in (Any, object) or not isinstance(origin, type) or _is_protocol(origin):
+    if origin in (Any, object) or not isinstance(origin, type) or not _can_be_asked(origin):
         return None
     article = "an" if origin.__name__[0] in "AEIOU" else "a"
     return _Kind((origin,), None, (f"{article} {origin.__name__}",))
 
 
-def _is_protocol(kind: type) -> bool:
-    """Whether a class is a protocol of which a value cannot be asked whether it satisfies it."""
-    return getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False)
+def _can_be_asked(kind: type) -> bool:
+    """Whether a value can be asked whether it is of this class; most protocols do not allow it."""
+    try:
+        isinstance(None, kind)
+    except TypeError:
+        return False
+    return True
 
 
 def _annotated(annotation: Any, *rules: Any) -> _Kind | None:
