@@ -77,7 +77,7 @@ _REQUESTS = ItemFormat(
     wrap=_wrap,
     separator=b",",
     endpoint="/messages",
-    max_items=100_000,  # «100,000 requests or 256 MB in size, whichever is reached first»
+    max_items=100_000,  # «100,000 Message requests or 256 MB in size»
     max_bytes=256 * MEGABYTE,
     id_pattern="[a-zA-Z0-9_-]{1,64}",  # of `custom_id`
 )

@@ -72,7 +72,7 @@ def mistral_batch_operations(name: str) -> dict[str, Operation]:
         name="lines",
         wrap=_wrap_line,
         endpoint=_ENDPOINT.removeprefix("/v1"),
-        max_items=1_000_000,
+        max_items=1_000_000,  # «large batches of up to 1M requests»
         single_model=True,  # the model is a field of the job
     )
 
@@ -165,6 +165,7 @@ def write_job(served: ServedBatch) -> dict[str, Json]:
     if served.error_file is not None:
         described["error_file"] = served.error_file
     if "errors" not in batch.extra.get(_OWNER, {}):
+        # Mistral counts equal errors; ours are one by one.
         described["errors"] = [{"message": each.message, "count": 1} for each in batch.faults]
     return restore(described, batch, _OWNER)
 
@@ -194,6 +195,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
 
 def _read_line(endpoint: str, model: str, value: Json, number: int) -> tuple[str, WireCall]:
     fields = Fields(value, f"line {number}")
+    # The model in a line is «optional when you specify the model at job creation time».
     body = {"model": model, **(fields.object("body") or {})}
     return fields.need("custom_id"), WireCall(path=endpoint, body=body)
 

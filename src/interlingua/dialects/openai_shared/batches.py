@@ -188,6 +188,7 @@ def read_batch(value: UncheckedJson) -> Batch:
     fields.take("object")
     counts = fields.object("request_counts") or {}
     usage = fields.left.get("usage")
+    # Answers and errors are in two files; either may be absent.
     files = (fields.left.get(name) for name in ("output_file_id", "error_file_id"))
     return Batch(
         id=fields.need("id"),
@@ -281,6 +282,7 @@ def read_reply(value: Json, _index: int) -> BatchReply:
     """A line of an output file or of an error file."""
     fields = Fields(value, strict=False)
     item_id = fields.need("custom_id")
+    # A request that was refused has a response with its status; one that never ran has an error.
     response, fault = fields.fields("response"), fields.object("error")
     if response is not None:
         status = response.integer("status_code")
