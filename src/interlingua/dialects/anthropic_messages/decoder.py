@@ -266,5 +266,5 @@ def stream_decoder(
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> StreamDecoder:
-    """A decoder for the stream that a client receives."""
+    """Return a decoder for the stream that a client receives."""
     return Decoder()

@@ -192,5 +192,5 @@ def _frame(data: dict[str, Json]) -> Frame:
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:
-    """An encoder for the stream that a server sends."""
+    """Return an encoder for the stream that a server sends."""
     return declared_encoder(Encoder(), request)

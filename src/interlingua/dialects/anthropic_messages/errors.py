@@ -47,7 +47,7 @@ _TYPES: tuple[tuple[type[SDKError], str], ...] = (
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """Never raises: a body that cannot be read still becomes an error with its status."""
+    """Return the error of a reply; an unreadable body still gives an error with its status."""
     value, text = read_body(body)
     return read_error(status, headers, value, text)
 
@@ -67,7 +67,7 @@ def read_error(
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
-    """Status, headers and body for this error."""
+    """Return the status, headers and body of an error."""
     return status_of(error), retry_headers(error), error_body(error)
 
 

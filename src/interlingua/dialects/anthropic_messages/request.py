@@ -56,7 +56,7 @@ _ROLES: dict[Role, str] = {"tool": "user", "developer": "system"}  # the others 
 def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
-    """The call that a client sends."""
+    """Return the call that a client sends."""
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
@@ -106,7 +106,7 @@ def _headers(options: dict[str, Json], profile: Profile, betas: list[str]) -> di
 
 
 def decode_request(call: WireCall) -> Request:
-    """The request that a server received."""
+    """Return the request that a server received."""
     with request_errors():
         fields = Fields(call.body)
         fields.take("stream")

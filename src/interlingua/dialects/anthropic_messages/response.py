@@ -67,7 +67,7 @@ def decode_response(
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
-    """The response that a client received."""
+    """Return the response that a client received."""
     whole = whole_object(body)
     if not isinstance(whole.get("content"), list):
         return carry_body(NAME, body)
@@ -90,7 +90,7 @@ def decode_response(
 
 def encode_response(response: Response, request: Request | None = None) -> Json:
     """
-    The body that a server sends.
+    Return the body that a server sends.
 
     With the request that it answers, tool calls are in the form of the tools that it declares.
     """

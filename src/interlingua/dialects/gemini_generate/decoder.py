@@ -345,5 +345,5 @@ def stream_decoder(
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> StreamDecoder:
-    """For a stream a client receives."""
+    """Return a decoder for the stream that a client receives."""
     return Decoder(new_id)

@@ -200,5 +200,5 @@ class Encoder:
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:
-    """For a stream a server sends."""
+    """Return an encoder for the stream that a server sends."""
     return declared_encoder(Encoder(), request)

@@ -55,7 +55,7 @@ _DETAIL = Shape("retryDelay", violations=Shape("quotaId"))
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
-    """The error of a response; an unreadable body still gives an error with its status."""
+    """Return the error of a reply; an unreadable body still gives an error with its status."""
     value, text = classify.read_body(body)
     return read_error(status, headers, value, text)
 
@@ -96,7 +96,7 @@ def write_status(error: Exception) -> dict[str, Json]:
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
-    """The status, headers and body of an error."""
+    """Return the status, headers and body of an error."""
     return classify.status_of(error, _SPENT), classify.retry_headers(error), error_body(error)
 
 

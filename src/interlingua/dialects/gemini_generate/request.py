@@ -69,7 +69,7 @@ _WITH_LOGPROBS, _LOGPROBS = "responseLogprobs", "logprobs"
 def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
-    """What a client sends."""
+    """Return the call that a client sends."""
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # the vendor caches prompts by default
@@ -86,7 +86,7 @@ def encode_request(
 
 
 def decode_request(call: WireCall) -> Request:
-    """What a server received."""
+    """Return the request that a server received."""
     with request_errors():
         fields = Fields(to_camel(call.body, REQUEST))
         model, options = _decode_path(call.path)

@@ -98,7 +98,7 @@ def decode_response(
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
-    """What a client received."""
+    """Return the response that a client received."""
     whole = to_camel(whole_object(body), RESPONSE)
     if not is_answer(whole):
         return carry_body(NAME, body)
@@ -130,7 +130,7 @@ def decode_reply(reply: OperationReply) -> Response:
 
 def encode_response(response: Response, request: Request | None = None) -> Json:
     """
-    The body that a server sends.
+    Return the body that a server sends.
 
     With the request that it answers, tool calls are in the form of the tools that it declares.
     """

@@ -140,7 +140,7 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
 
 
 def describe_model(model: ServedModel) -> dict[str, Json]:
-    """One model."""
+    """Return the description of a model."""
     body: dict[str, Json] = {
         "name": f"models/{model.id}",
         "version": "001",
@@ -164,7 +164,7 @@ def counted_call(call: WireCall) -> WireCall:
 
 
 def count_tokens(tokens: int) -> Json:
-    """A token count."""
+    """Return the body of a token count."""
     return {"totalTokens": tokens}
 
 
