@@ -221,7 +221,7 @@ class Client(ClosedByWith, BlockingClient):
         self,
         provider: str,
         operation: str | Operation,
-        value: Any = None,
+        value: object = None,
         *,
         retry: RetryPolicy | None = None,
     ) -> Any:

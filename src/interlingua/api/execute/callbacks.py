@@ -6,11 +6,29 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, assert_never
 
 from interlingua.spec.content import Json, ToolCall, ToolResult
 from interlingua.spec.errors import SDKError
-from interlingua.spec.events import ReasoningDelta, StreamEvent, TextDelta, ToolCallEnd
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StreamEvent,
+    StreamRestart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolResultEvent,
+)
 
 
 class TextChunk(TypedDict):
@@ -76,14 +94,22 @@ class Notifier:
 
     def notify(self, event: StreamEvent) -> None:
         """Call the callbacks for an event of the model."""
-        if type(event) is TextDelta:
-            self._call(self._chunk, TextChunk(type="text-delta", text=event.delta))
-        elif type(event) is ReasoningDelta:
-            self._call(self._reasoning, event.delta)
-        elif type(event) is ToolCallEnd:
-            call = event.tool_call
-            chunk = ToolChunk(type="tool-call", name=call.name, args=deepcopy(call.arguments))
-            self._call(self._chunk, chunk)
+        match event:
+            case TextDelta(delta=text):
+                self._call(self._chunk, TextChunk(type="text-delta", text=text))
+            case ReasoningDelta(delta=text):
+                self._call(self._reasoning, text)
+            case ToolCallEnd(tool_call=call):
+                chunk = ToolChunk(type="tool-call", name=call.name, args=deepcopy(call.arguments))
+                self._call(self._chunk, chunk)
+            case TextStart() | TextEnd() | ReasoningStart() | ReasoningEnd():
+                pass
+            case ToolCallStart() | ToolCallDelta() | ToolResultEvent() | ProviderEvent():
+                pass  # the tool runner calls `on_tool_end` with the result
+            case StreamStart() | StreamRestart() | StepFinish() | ErrorEvent() | Finish():
+                pass
+            case _:
+                assert_never(event)
 
     def on_tool_start(self, call: ToolCall) -> None:
         """A tool call begins."""

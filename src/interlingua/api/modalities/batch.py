@@ -270,7 +270,7 @@ async def list_batches(
     target: str, *, limit: int | None = None, **options: Unpack[MediaOptions]
 ) -> list[Batch]:
     """List the batches of a provider, newest first; by default all of them."""
-    given: Any = limit  # a caller without a type checker may pass anything
+    given: object = limit  # a caller without a type checker may pass anything
     if given is not None and (type(given) is not int or given < 1):
         raise ConfigurationError(f"`limit` must be an integer of 1 or more, not {describe(limit)}.")
     call = MediaCall("", {**options, "provider": target})
@@ -301,7 +301,7 @@ async def delete(batch: BatchName, **options: Unpack[MediaOptions]) -> None:
     await call.run(work())
 
 
-def _find(batch: Any, options: MediaOptions) -> tuple[MediaCall, BatchQuery]:
+def _find(batch: object, options: MediaOptions) -> tuple[MediaCall, BatchQuery]:
     """The call at the provider of a batch, and the query for it."""
     call, batch_id = find_stored(batch, Batch, options, word="batch", example="openai:batch_abc")
     return call, BatchQuery(id=batch_id, **call.fields())

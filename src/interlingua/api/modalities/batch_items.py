@@ -46,7 +46,7 @@ class ItemReader:
         *,
         needs_model: bool = True,
     ) -> None:
-        given: Any = items  # a caller without a type checker may pass anything
+        given: object = items  # a caller without a type checker may pass anything
         is_text = isinstance(given, (str, bytes, Request))
         if is_text or not isinstance(given, (Iterable, AsyncIterable)):
             raise ConfigurationError(
@@ -128,8 +128,8 @@ def _check_names(arguments: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"Unknown option {name!r}. {advice(name, known)}")
 
 
-def _id_of(item: Any) -> str | None:
-    given: Any = item.request_id if isinstance(item, Request) else None
+def _id_of(item: object) -> str | None:
+    given: object = item.request_id if isinstance(item, Request) else None
     if isinstance(item, Mapping) and "role" not in item:
         given = item.get("id")
     if given is not None and (not isinstance(given, str) or not given):

@@ -52,7 +52,7 @@ class Splitter:
         self._bytes = 0
         self._tokens: float | None = None
 
-    def add(self, item: Any) -> list[Any]:
+    def add(self, item: object) -> list[Any]:
         """The items of the call that is full without this item; empty if the item still fits."""
         size = self._size(item)
         if self._items and not self._fits(item, size):
@@ -67,7 +67,7 @@ class Splitter:
         """The items of the last call."""
         return self._items
 
-    def _fits(self, item: Any, size: int) -> bool:
+    def _fits(self, item: object, size: int) -> bool:
         limits, whole = self._limits, self._bytes + size
         if limits.items is not None and len(self._items) >= limits.items:
             return False
@@ -152,7 +152,7 @@ def join_results(results: Sequence[Joined], /, **fields: Any) -> Joined:
     )
 
 
-def check_concurrency(number: Any) -> None:
+def check_concurrency(number: object) -> None:
     """Raise `ConfigurationError` unless it is an integer from 1 to `MAX_CONCURRENCY`."""
     if type(number) is not int or not 1 <= number <= MAX_CONCURRENCY:
         refuse("concurrency", f"an integer from 1 to {MAX_CONCURRENCY}", number)

@@ -155,7 +155,7 @@ class _EmbedMany:
 
 
 def _read_contents(
-    contents: Any,
+    contents: object,
 ) -> tuple[int | None, Iterable[EmbedContent] | AsyncIterable[EmbedContent]]:
     """How many there are, if that is known; and the contents. A collection is checked at once."""
     if isinstance(contents, (str, bytes, *PART_TYPES)) or not isinstance(
@@ -186,7 +186,7 @@ def _no_contents() -> ConfigurationError:
     return ConfigurationError("`contents` is empty: there is nothing to embed.")
 
 
-def _to_content(given: Any, place: str) -> EmbedContent:
+def _to_content(given: object, place: str) -> EmbedContent:
     if isinstance(given, str):
         if not given:
             raise ConfigurationError(f"{place} is an empty text, which has no embedding.")
@@ -207,7 +207,9 @@ def _to_content(given: Any, place: str) -> EmbedContent:
     )
 
 
-def _settings(task: Any, dimensions: Any, encoding: Any, user: str | None) -> dict[str, Any]:
+def _settings(
+    task: object, dimensions: object, encoding: object, user: str | None
+) -> dict[str, Any]:
     for name, given, kind in (("task", task, TaskType), ("encoding", encoding, VectorEncoding)):
         if given is not None:
             check_literal(name, given, kind)

@@ -64,7 +64,7 @@ async def upload(
     it starts again at the beginning.
     """
     texts = {"file_name": file_name, "media_type": media_type, "purpose": purpose}
-    given: Any  # a caller without a type checker may pass anything
+    given: object  # a caller without a type checker may pass anything
     for name, given in texts.items():
         if given is not None and not isinstance(given, str):
             refuse(name, "a string", given)
@@ -229,7 +229,7 @@ def _observed(
 
 def _call(target: str, options: MediaOptions) -> MediaCall:
     """A call at a provider, or at the provider of a model."""
-    name: Any = target
+    name: object = target
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"Name a provider or a model, not {describe(target)}.")
     if options.get("provider") is None and ":" not in target and _is_provider(target, options):
@@ -242,6 +242,6 @@ def _is_provider(name: str, options: Mapping[str, Any]) -> bool:
     return (find_adapter(name, adapters) or row_name(name)) is not None
 
 
-def _find(file: Any, options: MediaOptions) -> tuple[MediaCall, str]:
+def _find(file: object, options: MediaOptions) -> tuple[MediaCall, str]:
     """The call and the id of a file."""
     return find_stored(file, StoredFile, options, word="file", example="openai:file-abc")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, TypedDict, Unpack
 
@@ -155,7 +155,7 @@ async def _make(
     images: tuple[Image, ...],
     mask: Image | None,
     download: bool,
-    options: Any,
+    options: Mapping[str, object],
 ) -> ImageResult:
     call, value = _open(model, prompt, images, mask, options)
 
@@ -167,7 +167,11 @@ async def _make(
 
 
 def _open(
-    model: str, prompt: str, images: tuple[Image, ...], mask: Image | None, options: Any
+    model: str,
+    prompt: str,
+    images: tuple[Image, ...],
+    mask: Image | None,
+    options: Mapping[str, Any],
 ) -> tuple[MediaCall, ImageInput]:
     """The call, and its value after the checks that do not depend on the model."""
     given: Any = prompt  # a caller without a type checker may pass anything
@@ -218,7 +222,7 @@ def _check_size(size: Any, ratio: Any) -> None:
         )
 
 
-def _image_parts(images: Any, *, is_edit: bool = True) -> tuple[Image, ...]:
+def _image_parts(images: object, *, is_edit: bool = True) -> tuple[Image, ...]:
     is_one = isinstance(images, (Image, bytes, PathLike))
     given = (images,) if is_one else tuple(images) if isinstance(images, Iterable) else (images,)
     if isinstance(images, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 from msgspec.structs import replace
 
@@ -39,7 +39,7 @@ async def rerank(
     """
     call = MediaCall(model, options)
     given = _to_documents(documents)
-    text: Any = query  # a caller without a type checker may pass anything
+    text: object = query  # a caller without a type checker may pass anything
     if not isinstance(text, str) or not text:
         raise ConfigurationError(
             f"`query` must be a text that is not empty, not {describe(query)}."
@@ -51,7 +51,7 @@ async def rerank(
     return replace(result, documents=tuple(_with_text(each, given) for each in result.documents))
 
 
-def _to_documents(documents: Any) -> tuple[str, ...]:
+def _to_documents(documents: object) -> tuple[str, ...]:
     if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
         raise ConfigurationError(f"`documents` must be a list of texts, not {describe(documents)}.")
     texts = tuple(documents)
@@ -107,7 +107,7 @@ async def _moderate(
     return join_results(results, results=tuple(judgements))
 
 
-def _to_inputs(content: Any) -> tuple[ModeratedContent, ...]:
+def _to_inputs(content: object) -> tuple[ModeratedContent, ...]:
     if isinstance(content, (str, *PART_TYPES)):
         content = (content,)
     items = tuple(content) if isinstance(content, Iterable) else ()

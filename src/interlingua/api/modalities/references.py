@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError
@@ -20,7 +18,7 @@ def split_reference(reference: str, provider: str | None) -> tuple[str, str]:
 
 
 def find_stored(
-    stored: Any,
+    stored: object,
     kind: type[Batch | StoredFile],
     options: MediaOptions,
     *,

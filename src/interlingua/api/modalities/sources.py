@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from interlingua.spec.check import describe
 from interlingua.spec.content import Audio, Image
@@ -16,7 +16,7 @@ AudioSource: TypeAlias = Audio | bytes | PathLike[str]
 Part = TypeVar("Part", Image, Audio)
 
 
-def media_part(source: Any, kind: type[Part], name: str) -> Part:
+def media_part(source: object, kind: type[Part], name: str) -> Part:
     """The part of this kind; `name` is that of the argument, for the error."""
     if isinstance(source, kind):
         return source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 from msgspec.structs import replace
 
@@ -180,7 +180,7 @@ class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
         return end if end.segments else replace(end, segments=self._segments)
 
 
-def _timestamps(given: Any) -> tuple[Timestamps, ...]:
+def _timestamps(given: object) -> tuple[Timestamps, ...]:
     if not isinstance(given, Iterable):
         refuse("timestamps", "'segment', 'word' or a list of them", given)
     kinds = (given,) if isinstance(given, str) else tuple(given)
@@ -198,7 +198,7 @@ def _speak_input(
     instructions: str | None,
     speakers: Mapping[str, str] | None,
 ) -> SpeakInput:
-    given: Any = text  # a caller without a type checker may pass anything
+    given: object = text  # a caller without a type checker may pass anything
     if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(f"`text` must be a text that is not blank, not {describe(text)}.")
     if audio_format is not None:

@@ -302,7 +302,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-def _steps(job: Any, options: Mapping[str, Any]) -> tuple[_Steps, VideoQuery]:
+def _steps(job: object, options: Mapping[str, Any]) -> tuple[_Steps, VideoQuery]:
     """The steps and the query for a job that the caller names."""
     known = job if isinstance(job, VideoJob) else None
     if known is not None:

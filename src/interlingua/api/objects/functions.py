@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    assert_never,
+    cast,
+    overload,
+)
 
 import msgspec
 from msgspec.structs import replace
@@ -35,12 +46,23 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
     StepFinish,
     StreamEvent,
     StreamRestart,
+    StreamStart,
     TextDelta,
+    TextEnd,
+    TextStart,
     ToolCallDelta,
+    ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools, to_tool_choice
@@ -75,7 +97,7 @@ async def generate_object(
 ) -> GenerateResult[Any]: ...
 @list_options
 async def generate_object(
-    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: object, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -120,7 +142,7 @@ def stream_object(
 ) -> ObjectStream[Any]: ...
 @list_options
 def stream_object(
-    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: object, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Do what `generate_object` does, and return partial objects, each with more than the last.
@@ -136,7 +158,7 @@ def stream_object(
 def start_object(
     model: str | None,
     prompt: Prompt,
-    schema: Any,
+    schema: object,
     options: Mapping[str, Any],
     make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], Run] = Run,
 ) -> tuple[Run, ObjectGoal]:
@@ -208,17 +230,25 @@ class GrowingObject:
 
     def feed(self, event: StreamEvent) -> bool:
         """Add an event; return whether the object has changed."""
-        kind = type(event)
-        if kind is TextDelta:
-            return self._call is None and self._grow(cast(TextDelta, event).delta)
-        if kind is ToolCallDelta:
-            delta = cast(ToolCallDelta, event)
-            return delta.id == self._call and self._grow(delta.delta)
-        if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
-            self.begin()  # text before the call is not part of the object
-            self._call = event.id
-        elif kind is StreamRestart:
-            self.begin()
+        match event:
+            case TextDelta(delta=fragment):
+                return self._call is None and self._grow(fragment)
+            case ToolCallDelta(id=call_id, delta=fragment):
+                return call_id == self._call and self._grow(fragment)
+            case ToolCallStart(id=call_id, name=name):
+                if name == self._tool and self._call is None:
+                    self.begin()  # text before the call is not part of the object
+                    self._call = call_id
+            case StreamRestart():
+                self.begin()
+            case TextStart() | TextEnd() | ReasoningStart() | ReasoningDelta() | ReasoningEnd():
+                pass
+            case ToolCallEnd() | ToolResultEvent() | ProviderEvent():
+                pass
+            case StreamStart() | StepFinish() | ErrorEvent() | Finish():
+                pass
+            case _:
+                assert_never(event)
         return False
 
     def show(self, value: UncheckedJson) -> bool:

@@ -120,7 +120,7 @@ _MAX_CACHED = 256
 _MAX_CACHED_BYTES = 64 * 1024
 
 
-def object_schema(schema: Any) -> ObjectSchema:
+def object_schema(schema: object) -> ObjectSchema:
     """
     `ObjectSchema(schema)`, cached for equal schemas and for the same type.
 
@@ -142,7 +142,7 @@ def object_schema(schema: Any) -> ObjectSchema:
 
 
 @lru_cache(_MAX_CACHED)
-def _schema_of_type(type_: Any, _: str) -> ObjectSchema:
+def _schema_of_type(type_: object, _: str) -> ObjectSchema:
     return ObjectSchema(type_)
 
 
@@ -151,7 +151,7 @@ def _schema_of_content(content: bytes) -> ObjectSchema:
     return ObjectSchema(marshal.loads(content))  # noqa: S302 -- written by object_schema()
 
 
-def _name(schema: Mapping[str, UncheckedJson], type_: Any) -> str:
+def _name(schema: Mapping[str, UncheckedJson], type_: object) -> str:
     is_union = get_origin(type_) in (Union, UnionType)  # whose name depends on Python's version
     title = schema.get("title") or (None if is_union else getattr(type_, "__name__", None))
     return _unsafe("_", title if isinstance(title, str) else "").strip("_")[:64] or "answer"
@@ -177,7 +177,7 @@ def _wrap(schema: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     return wrapper | {key: moved[key] for key in _DEFINITIONS if key in moved}
 
 
-def _move_references(node: Any) -> Any:
+def _move_references(node: object) -> Any:
     """Rewrite local references for a schema that moves from the root into the wrapper."""
     if isinstance(node, list):
         return [_move_references(item) for item in node]
@@ -186,7 +186,7 @@ def _move_references(node: Any) -> Any:
     return {key: _move_keyword(key, value) for key, value in node.items()}
 
 
-def _move_keyword(key: str, value: Any) -> Any:
+def _move_keyword(key: str, value: object) -> Any:
     if key == "$ref" and isinstance(value, str):
         is_local = value == "#" or value.startswith("#/")
         is_defined = value.startswith(tuple(f"#/{name}/" for name in _DEFINITIONS))

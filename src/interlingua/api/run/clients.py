@@ -78,7 +78,7 @@ def set_default_client(client: Client | BlockingClient | None) -> None:
     The functions of `interlingua` and of `interlingua.sync` use the same one, which may be async or
     blocking.
     """
-    value: Any = client  # a caller without a type checker may pass anything
+    value: object = client  # a caller without a type checker may pass anything
     if value is not None and not isinstance(value, Client | BlockingClient):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise ConfigurationError(

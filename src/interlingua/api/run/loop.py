@@ -77,7 +77,7 @@ class ToolLoop:
         *,
         max_tool_rounds: int = 1,
         stop_when: StopCondition | None = None,
-        resumed: Any = None,
+        resumed: object = None,
     ) -> None:
         if max_tool_rounds < 0:
             raise ConfigurationError("`max_tool_rounds` must be 0 or more.")
@@ -487,7 +487,7 @@ def _continuation_options(response: Response) -> dict[str, Any]:
         rest = dialects.get(dialect).FACTS.continuation
         if rest is None or reason.raw != rest.reason:
             continue
-        token: Any = extra_of(response, dialect)
+        token: object = extra_of(response, dialect)
         for name in rest.token:
             token = token.get(name) if isinstance(token, Mapping) else None
         if isinstance(token, str):

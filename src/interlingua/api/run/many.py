@@ -74,7 +74,7 @@ def generate_many(
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
     on_progress: ProgressCallback | None = None,
-    schema: Any = None,
+    schema: object = None,
     **options: Unpack[GenerateOptions],
 ) -> ManyResults:
     """
@@ -91,7 +91,7 @@ def generate_many(
     `generate_object`. To end all, leave the loop, use `abort_signal=`, or call
     `client.cancel(request_id)` with the id that was given; the runs have the ids `<id>-<index>`.
     """
-    count: Any = concurrency  # a caller without a type checker may pass anything
+    count: object = concurrency  # a caller without a type checker may pass anything
     if not isinstance(count, int) or count is True or count < 1:
         refuse("concurrency", "an integer of 1 or more", count)
     if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, (Iterable, AsyncIterable)):
@@ -102,7 +102,7 @@ def generate_many(
     check_options(options)
     if on_progress is not None and not callable(on_progress):
         refuse("on_progress", "a function", on_progress)
-    request_id: Any = options.get("request_id")
+    request_id: object = options.get("request_id")
     if request_id is not None and not isinstance(request_id, str):
         refuse("request_id", "a string", request_id)
     defaults: dict[str, Any] = {"model": model, "schema": schema, **reusable(options)}
@@ -170,7 +170,7 @@ class ManyResults(ClosedByAsyncWith):
             await pool.close()
 
     def _start(self, batch_id: str) -> Callable[[int, Any], Any]:
-        async def run(index: int, item: Any) -> ItemResult:
+        async def run(index: int, item: object) -> ItemResult:
             try:
                 result = await self._run(f"{batch_id}-{index}", item)
             except Exception as error:  # noqa: BLE001 -- one item does not end the others
@@ -182,7 +182,7 @@ class ManyResults(ClosedByAsyncWith):
 
         return run
 
-    async def _run(self, request_id: str, item: Any) -> GenerateResult[Any]:
+    async def _run(self, request_id: str, item: object) -> GenerateResult[Any]:
         arguments = {"request_id": request_id, **self._defaults}
         if isinstance(item, Mapping) and "role" not in item:  # a dict with a role is a message
             arguments |= item
@@ -283,7 +283,7 @@ class _Pool:
         if not self._ordered and self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _begin(self, index: int, item: Any) -> None:
+    def _begin(self, index: int, item: object) -> None:
         task = asyncio.ensure_future(self._start(index, item))
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._slots.release())

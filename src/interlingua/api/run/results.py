@@ -205,7 +205,7 @@ def costs_of(response: Response) -> list[Cost | None]:
     return [cost, *costs] if has_used or cost is not None else costs
 
 
-def failed_costs_of(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ...]:
+def failed_costs_of(resumed: object, failed: Usage | None) -> tuple[Cost | None, ...]:
     """The costs of a run that are in none of its steps; `failed` is its usage of that kind."""
     if not isinstance(resumed, SDKError):
         costs: tuple[Cost | None, ...] = getattr(resumed, "failed_costs", ())
@@ -219,7 +219,7 @@ def failed_costs_of(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ..
     return (rest,) if rest.total else ()
 
 
-def failed_usage_of(resumed: Any) -> Usage | None:
+def failed_usage_of(resumed: object) -> Usage | None:
     """The tokens of a run that are in none of its steps."""
     if not isinstance(resumed, SDKError):
         usage: Usage | None = getattr(resumed, "failed_usage", None)

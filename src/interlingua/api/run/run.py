@@ -142,7 +142,7 @@ class Run:
         self._uploads = None if request.upload is None else Uploads()
         self._on_overflow: OnOverflow = options.get("on_overflow", "raise")
 
-    def result(self, output: Any = None) -> GenerateResult[Any]:
+    def result(self, output: object = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
         loop, cut = self.loop, self._cut
         if type(self._goal) is ValidatedGoal and loop.steps and not loop.pending_approvals:

@@ -115,7 +115,9 @@ class ValidatedGoal:
         )
 
 
-def call_with_context(function: Callable[..., Any], context: ToolContext[Any], value: Any) -> Any:
+def call_with_context(
+    function: Callable[..., Any], context: ToolContext[Any], value: object
+) -> Any:
     """Call the function with a value; parameters annotated with the context get that."""
     wanted = find_context(function)
     if not wanted:

@@ -83,7 +83,7 @@ def copied(value: UncheckedJson) -> UncheckedJson:
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
-def read_handler(handler: Any, parameters: Mapping[str, UncheckedJson], tool: str) -> Calling:
+def read_handler(handler: object, parameters: Mapping[str, UncheckedJson], tool: str) -> Calling:
     """Read how to call a handler; `parameters` is the JSON Schema of the tool."""
     if not callable(handler):
         raise ConfigurationError(

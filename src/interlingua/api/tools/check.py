@@ -118,7 +118,7 @@ async def _repair(
 ) -> tuple[ToolCall, Mapping[str, Any] | None] | None:
     """The call with arguments from the caller's repair function, if they are valid."""
     try:
-        repaired: Any = repair(call, problem)  # untyped programs may return anything
+        repaired: object = repair(call, problem)  # untyped programs may return anything
         if inspect.isawaitable(repaired):
             repaired = await repaired
     except Exception:  # noqa: BLE001 -- logged for the programmer; the model cannot fix it

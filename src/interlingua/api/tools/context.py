@@ -103,7 +103,7 @@ def find_context(
     return values
 
 
-def _value_for(hint: Any) -> ContextValue | None:
+def _value_for(hint: object) -> ContextValue | None:
     origin = get_origin(hint)
     if origin is Annotated:
         return _value_for(get_args(hint)[0])

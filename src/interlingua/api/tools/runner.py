@@ -236,7 +236,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _failure(self, call: ToolCall, error: Exception) -> ToolResult:
         """The result of a call that failed, as `tool_error` says."""
-        content: Any = None
+        content: object = None
         if self.tool_error is not None:
             try:
                 content = self.tool_error(call, error)
@@ -261,7 +261,7 @@ def _describe(error: Exception) -> str:
     return message or type(error).__name__
 
 
-def _error_result(call: ToolCall, content: Any) -> ToolResult:
+def _error_result(call: ToolCall, content: object) -> ToolResult:
     return ToolResult(tool_call_id=call.id, name=call.name, content=content, is_error=True)
 
 
@@ -320,7 +320,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
     context.run(enter_thread)
     await threads.acquire()
 
-    def settle(value: Any, error: BaseException | None) -> None:
+    def settle(value: object, error: BaseException | None) -> None:
         threads.release()  # here: the thread of an abandoned tool counts to its end
         if future.done():
             if inspect.iscoroutine(value):
@@ -332,7 +332,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
             future.set_exception(error)
 
     def work() -> None:
-        value: Any = None
+        value: object = None
         error: BaseException | None = None
         try:
             value = context.run(handler)
@@ -354,7 +354,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
 # What a function returns, as the content of a tool result.
 
 
-def to_result_content(value: Any) -> str | UncheckedJson | tuple[Part, ...]:
+def to_result_content(value: object) -> str | UncheckedJson | tuple[Part, ...]:
     """
     Convert a value to text, JSON or parts; a `ToolResult` is returned unchanged.
 
@@ -373,7 +373,7 @@ def to_result_content(value: Any) -> str | UncheckedJson | tuple[Part, ...]:
     return _json(value)
 
 
-def _part(item: Any) -> Part:
+def _part(item: object) -> Part:
     if isinstance(item, _PARTS):
         return item
     if isinstance(item, _BYTES):
@@ -396,7 +396,7 @@ def _from_bytes(data: bytes) -> Part:
         ) from None
 
 
-def _json(value: Any) -> UncheckedJson:
+def _json(value: object) -> UncheckedJson:
     try:
         builtins = to_json(value)
     except (TypeError, ValueError, RecursionError) as error:

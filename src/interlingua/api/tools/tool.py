@@ -102,7 +102,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """How to call `execute`; read from its signature by default."""
 
     def __post_init__(self) -> None:
-        given: Any = self.name  # callers without a type checker may pass anything
+        given: object = self.name  # callers without a type checker may pass anything
         if not isinstance(given, str) or not TOOL_NAME.fullmatch(given):
             raise ConfigurationError(
                 f"The tool name {given!r} is invalid: it must be a letter, followed by at most 63 "
@@ -216,7 +216,7 @@ class FunctionTool(Tool, Generic[F_co], frozen=True, kw_only=True, dict=True):
     def __get__(
         self: FunctionTool[Callable[Concatenate[S, Q], R]], instance: S, owner: type | None = None
     ) -> FunctionTool[Callable[Q, R]]: ...
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind a method that is a tool to its object, like any other method."""
         calling, function = self.calling, self.execute
         hints = None if calling is None else calling.hints
@@ -321,7 +321,7 @@ def _passive(definition: ToolSpec) -> Tool:
     )
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> bool:
     return isinstance(value, (int, float)) and value is not True and value > 0
 
 
@@ -338,7 +338,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def _check_parameters(parameters: Any, name: str) -> None:
+def _check_parameters(parameters: object, name: str) -> None:
     if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
         raise ConfigurationError(
             f"The parameters of the tool {name!r} must be a JSON Schema of type 'object'."

@@ -77,7 +77,7 @@ _MAPS: Mapping[Any, Callable[[dict[Any, Any]], Any]] = {
 _WRAPPERS = (typing.Final, typing.ClassVar, typing.Required, typing.NotRequired)
 
 
-def schema_of(type_: Any) -> dict[str, UncheckedJson]:
+def schema_of(type_: object) -> dict[str, UncheckedJson]:
     """
     Return the JSON Schema of a Python type.
 
@@ -111,7 +111,9 @@ def decode(
     return decoded
 
 
-def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None) -> shapes.Shape:
+def shape_of(
+    type_: object, where: str = "", names: Mapping[str, Any] | None = None
+) -> shapes.Shape:
     """
     The shape of a type; `where` begins the error message if the type has none.
 
@@ -124,7 +126,7 @@ def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None
 
 
 @functools.lru_cache(maxsize=1024)
-def _class_shape(type_: Any, where: str) -> shapes.Shape:
+def _class_shape(type_: object, where: str) -> shapes.Shape:
     return ShapeBuilder().read(type_, where)
 
 
@@ -136,7 +138,7 @@ class ShapeBuilder:
         self._shapes: dict[Any, shapes.Shape] = {}
         """The shapes of records and aliases, which may refer to themselves."""
 
-    def read(self, type_: Any, where: str) -> shapes.Shape:
+    def read(self, type_: object, where: str) -> shapes.Shape:
         """The shape of a type; `where` says in error messages where the type is used."""
         if type_ is Any or type_ is object:
             return shapes.Shape()
@@ -152,7 +154,7 @@ class ShapeBuilder:
             return _enum(type_, where)
         return self._special(type_, where) or self._container(type_, where)
 
-    def _special(self, type_: Any, where: str) -> shapes.Shape | None:
+    def _special(self, type_: object, where: str) -> shapes.Shape | None:
         origin = get_origin(type_)
         if origin is Annotated:
             return self._annotated(type_, where)
@@ -169,7 +171,7 @@ class ShapeBuilder:
             return self.read(type_.__supertype__, where)
         return self._alias(type_, where) if hasattr(type_, "__value__") else None
 
-    def _container(self, type_: Any, where: str) -> shapes.Shape:
+    def _container(self, type_: object, where: str) -> shapes.Shape:
         origin, args = get_origin(type_) or type_, get_args(type_)
         if not isinstance(origin, type):
             raise _unsupported(type_, where)
@@ -185,7 +187,7 @@ class ShapeBuilder:
             return shapes.Dictionary(self._keys(keys, where), value_shape, _MAPS[origin])
         raise _unsupported(type_, where)
 
-    def _keys(self, type_: Any, where: str) -> shapes.Shape:
+    def _keys(self, type_: object, where: str) -> shapes.Shape:
         shape = self.read(str if type_ is Any else type_, _inside(where, "its keys"))
         if not isinstance(shape, (shapes.Scalar, shapes.Choice, shapes.Constrained)):
             raise _unsupported(type_, _inside(where, "its keys"))
@@ -197,7 +199,7 @@ class ShapeBuilder:
         read = tuple(self.read(member, where) for member in present)
         return read[0] if len(read) == 1 else shapes.Union(read)
 
-    def _annotated(self, type_: Any, where: str) -> shapes.Shape:
+    def _annotated(self, type_: object, where: str) -> shapes.Shape:
         inner, *metadata = get_args(type_)
         if any(shapes.is_constraint(item) for item in metadata):
             constraints = [item for item in metadata if not isinstance(item, str)]
@@ -216,7 +218,7 @@ class ShapeBuilder:
             alias.inner = self.read(type_.__value__, where)
         return self._shapes[type_]
 
-    def _record(self, type_: Any, where: str) -> shapes.Shape:
+    def _record(self, type_: object, where: str) -> shapes.Shape:
         if type_ in self._shapes:
             return self._shapes[type_]
         info = record_type(type_, self._names)
@@ -263,7 +265,7 @@ def _inside(where: str, what: str) -> str:
     return f"{where}, {what}" if where else what
 
 
-def _unsupported(type_: Any, where: str) -> ConfigurationError:
+def _unsupported(type_: object, where: str) -> ConfigurationError:
     name = getattr(type_, "__qualname__", None) or repr(type_)
     alternative = (
         "use str (base64)"
@@ -309,7 +311,7 @@ def read_function(
     The schema has no properties for the parameters in `leave_out`. `names` are extra names that
     the hints may use, such as the local variables of the scope that defines the function.
     """
-    inner: Any = function
+    inner: object = function
     bound: set[str] = set()  # by `functools.partial`; the model must not see these arguments
     while isinstance(inner, functools.partial):
         bound |= inner.keywords.keys()
@@ -340,7 +342,7 @@ def read_function(
     )
 
 
-def _docstring(inner: Any) -> str | None:
+def _docstring(inner: object) -> str | None:
     """The docstring of a function. For a callable object, `__call__` comes before the class."""
     call = getattr(type(inner), "__call__", None)  # noqa: B004 -- its docstring is read
     return (inspect.getdoc(call) if inspect.isfunction(call) else None) or inspect.getdoc(inner)

@@ -54,7 +54,7 @@ class RecordType(msgspec.Struct, frozen=True, kw_only=True):
     """The key and value that identify a tagged Struct in a union."""
 
 
-def is_record(type_: Any) -> bool:
+def is_record(type_: object) -> bool:
     """Whether `record_type` can read the type."""
     origin = get_origin(type_) or type_
     return isinstance(origin, type) and (
@@ -125,7 +125,7 @@ def annotations_of(cls: type) -> Mapping[str, Any]:
     return inspect.get_annotations(cls)
 
 
-def type_parameters(owner: Any) -> dict[str, Any]:
+def type_parameters(owner: object) -> dict[str, Any]:
     """The names in the brackets of `class Box[T]` or `def first[T]`, for hints that are strings."""
     return {parameter.__name__: parameter for parameter in getattr(owner, "__type_params__", ())}
 
@@ -140,7 +140,7 @@ def substitute(type_: Any, variables: Mapping[Any, Any]) -> Any:
     return type_[tuple(variables.get(variable, variable) for variable in inner)]
 
 
-def _hints(type_: Any, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
+def _hints(type_: object, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     variables = _variables(type_)
     for base in reversed(cls.__mro__):
@@ -158,7 +158,7 @@ def _hints(type_: Any, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
     return hints
 
 
-def _variables(type_: Any) -> dict[Any, Any]:
+def _variables(type_: object) -> dict[Any, Any]:
     """The arguments for the type variables of a generic class and of its bases."""
     cls = get_origin(type_) or type_
     arguments = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
@@ -219,7 +219,7 @@ def _fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
             yield Field(name=name, key=name, type=hints.get(name, Any), default=default)
 
 
-def _strip_qualifiers(hint: Any, *, required: bool) -> tuple[Any, bool]:
+def _strip_qualifiers(hint: object, *, required: bool) -> tuple[Any, bool]:
     """The type without `Required`, `NotRequired` and `ReadOnly`, and whether it is required."""
     origin = get_origin(hint)
     if origin is Annotated:
@@ -233,7 +233,7 @@ def _strip_qualifiers(hint: Any, *, required: bool) -> tuple[Any, bool]:
     return hint, required
 
 
-def _default(default: Any, factory: Any) -> Any:
+def _default(default: object, factory: object) -> Any:
     if factory in _EMPTY_FACTORIES:
         return factory()
     if factory is not dataclasses.MISSING:  # it may return another value each time

@@ -47,7 +47,7 @@ class Findings:
         """Record a problem."""
         self.problems.append(Problem(format_path(path_steps(path)), message, is_right_type))
 
-    def reject(self, path: Path, expected: str, value: Any) -> None:
+    def reject(self, path: Path, expected: str, value: object) -> None:
         """Record that a value has the wrong type."""
         self.add(path, f"expected {expected}, got {describe(value)}")
 
@@ -80,7 +80,7 @@ def format_path(steps: Iterable[str | int]) -> str:
     return "".join(formatted).removeprefix(".")
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """The JSON type of a value, or the beginning of a string, for error messages."""
     if isinstance(value, str):
         return repr(value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…")

@@ -46,7 +46,7 @@ class Scalar(Shape):
 
     def __init__(
         self,
-        type_: Any,
+        type_: object,
         schema: Mapping[str, UncheckedJson],
         parse: Callable[[str], Any] | None = None,
     ) -> None:
@@ -417,14 +417,14 @@ class Pydantic(Shape):
             return None
 
 
-def is_pydantic(type_: Any) -> bool:
+def is_pydantic(type_: object) -> bool:
     """Whether the type is a pydantic model, dataclass or custom type."""
     names = ("__pydantic_core_schema__", "__get_pydantic_core_schema__")
     is_class = "pydantic" in sys.modules and isinstance(type_, type)
     return is_class and any(hasattr(type_, name) for name in names)
 
 
-def is_field(metadata: Any) -> bool:
+def is_field(metadata: object) -> bool:
     """Whether the object was made by `pydantic.Field(...)`."""
     fields = sys.modules.get("pydantic.fields")
     return fields is not None and isinstance(metadata, fields.FieldInfo)
@@ -439,12 +439,12 @@ def is_constraint(metadata: Any) -> bool:
     return type(metadata).__module__.partition(".")[0] in {"annotated_types", "pydantic"}
 
 
-def to_json(value: Any) -> UncheckedJson:
+def to_json(value: object) -> UncheckedJson:
     """A Python value as JSON; `TypeError`, `ValueError` or `RecursionError` if it has no form."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_foreign)
 
 
-def _dump_foreign(value: Any) -> UncheckedJson:
+def _dump_foreign(value: object) -> UncheckedJson:
     """The JSON form of a value that msgspec cannot encode."""
     if hasattr(value, "model_dump"):  # pydantic
         return value.model_dump(mode="json")
@@ -455,7 +455,7 @@ def _dump_foreign(value: Any) -> UncheckedJson:
     raise TypeError(f"A {type(value).__name__} has no JSON form.")
 
 
-def default_to_json(value: Any) -> UncheckedJson:
+def default_to_json(value: object) -> UncheckedJson:
     """A default as JSON; UNSET if it has no JSON form."""
     try:
         return msgspec.json.decode(msgspec.json.encode(to_json(value)))
@@ -474,7 +474,7 @@ def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str,
 
 
 def _build(
-    build: Callable[[Any], Any], value: Any, path: Path, findings: Findings, before: int
+    build: Callable[[Any], Any], value: object, path: Path, findings: Findings, before: int
 ) -> Any:
     """
     Call a constructor; an error that it raises becomes a problem.

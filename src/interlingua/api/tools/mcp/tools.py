@@ -176,7 +176,7 @@ def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
     )
 
 
-def _redact(value: Any, redactor: Redactor) -> Any:
+def _redact(value: object, redactor: Redactor) -> Any:
     if isinstance(value, str):
         return redactor.redact_message(value)
     if isinstance(value, Text):
@@ -350,7 +350,7 @@ def _describe_link(block: Mapping[str, Any]) -> str:
     return f"[{title}]({block['uri']})" + (f": {', '.join(details)}" if details else "")
 
 
-def _file_name(uri: Any) -> str | None:
+def _file_name(uri: object) -> str | None:
     if not isinstance(uri, str):
         return None
     try:
