@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from interlingua import tools as tools
     from interlingua import transport as transport
     from interlingua import video as video
-    from interlingua.api.execute import execute as execute
+    from interlingua.api.execute.execution import execute as execute
     from interlingua.api.modalities.embeddings import embed as embed
     from interlingua.api.modalities.embeddings import embed_many as embed_many
     from interlingua.api.modalities.images import edit_image as edit_image
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from interlingua.spec.response import Warning as Warning
 
 _NAMES = {
-    "api.execute": ("execute",),
+    "api.execute.execution": ("execute",),
     "api.modalities.embeddings": ("embed", "embed_many"),
     "api.modalities.images": ("edit_image", "generate_image"),
     "api.modalities.speech": ("speak", "transcribe"),

@@ -10,7 +10,7 @@ from interlingua.api.run.loop import ToolLoop
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolObserver
 from interlingua.api.tools.tool import FunctionTool, ToolAnnotations
-from interlingua.api.types import convert, schema_of
+from interlingua.api.types.reading import convert, schema_of
 from interlingua.spec.request import Grammar
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from interlingua import sync
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.providers.adapter import LocalAdapter

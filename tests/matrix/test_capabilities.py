@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.objects.functions import generate_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from interlingua import dialects, sync
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
 from interlingua.simulator import text

@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.clients import set_default_client
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool

@@ -3,7 +3,7 @@
 import asyncio
 
 from interlingua import sync
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.spec.errors import SDKError

@@ -12,7 +12,7 @@ once. Tools that are plain functions run in worker threads and may call these fu
 and hooks run in the background thread, where only the async functions work.
 """
 
-from interlingua.api.execute import ExecuteOptions
+from interlingua.api.execute.execution import ExecuteOptions
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run.clients import set_default_client
 from interlingua.api.run.options import GenerateOptions

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, ov
 
 from msgspec.structs import replace
 
-from interlingua.api import execute as execution
-from interlingua.api.execute import AnyMessage, ExecuteOptions, ExecuteResult
+from interlingua.api.execute import execution
+from interlingua.api.execute.execution import ExecuteOptions, ExecuteResult
 from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run import clients, many
@@ -18,13 +18,14 @@ from interlingua.api.run import generate as run
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import NOT_ENDED, Run
-from interlingua.api.tools import mcp
+from interlingua.api.tools.mcp import tools as mcp
 from interlingua.client import retry_policy
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.runtime.cancel import AbortSignal
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS

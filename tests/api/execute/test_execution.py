@@ -6,7 +6,7 @@ import threading
 import msgspec
 import pytest
 
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.clients import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.runtime.cancel import AbortController

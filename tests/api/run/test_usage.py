@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import sync
-from interlingua.api.execute import execute
+from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import stream
 from interlingua.simulator import text
 from interlingua.spec.content import Text, Thinking, ToolCall

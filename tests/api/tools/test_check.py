@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.api.tools.check import decide, prepare
 from interlingua.api.tools.tool import Tool, tool
-from interlingua.api.types import FunctionHints
+from interlingua.api.types.reading import FunctionHints
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
 from support.runs import run_tools

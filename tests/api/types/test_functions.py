@@ -11,7 +11,7 @@ import msgspec
 import pydantic
 import pytest
 
-from interlingua.api.types import read_function
+from interlingua.api.types.reading import read_function
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
 if TYPE_CHECKING:

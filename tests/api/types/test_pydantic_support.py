@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field
 
-from interlingua.api.types import convert, schema_of
+from interlingua.api.types.reading import convert, schema_of
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
 
@@ -109,7 +109,7 @@ def test_pydantic_is_not_imported():
     """Reading types that are not pydantic's does not load it."""
     code = (
         "import sys, dataclasses, typing\n"
-        "from interlingua.api.types import convert, schema_of\n"
+        "from interlingua.api.types.reading import convert, schema_of\n"
         "A = dataclasses.make_dataclass('A', [('x', typing.Annotated[int, 'words'])])\n"
         "schema_of(A), convert({'x': 1}, A)\n"
         "print('pydantic' in sys.modules)"

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import Doc, TypeAliasType
 
-from interlingua.api.types import convert, schema_of
+from interlingua.api.types.reading import convert, schema_of
 from interlingua.api.types.schema import Validator
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.errors import ConfigurationError, MismatchError

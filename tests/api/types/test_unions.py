@@ -10,7 +10,7 @@ import msgspec
 import pydantic
 import pytest
 
-from interlingua.api.types import convert, schema_of
+from interlingua.api.types.reading import convert, schema_of
 from interlingua.spec.errors import MismatchError
 
 

@@ -8,7 +8,7 @@ import typing_extensions
 
 from interlingua import Client, Tool, tool
 from interlingua.api.run.validation import call_with_context
-from interlingua.api.types import read_function, schema_of
+from interlingua.api.types.reading import read_function, schema_of
 from interlingua.spec.errors import ConfigurationError
 
 STRINGS = "from __future__ import annotations\n"

@@ -97,7 +97,7 @@ async def generate_object(
 ) -> GenerateResult[Any]: ...
 @list_options
 async def generate_object(
-    model: str | None, prompt: Prompt = None, *, schema: object, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -142,7 +142,7 @@ def stream_object(
 ) -> ObjectStream[Any]: ...
 @list_options
 def stream_object(
-    model: str | None, prompt: Prompt = None, *, schema: object, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Do what `generate_object` does, and return partial objects, each with more than the last.

@@ -19,7 +19,7 @@ from typing import Any, Union, get_origin
 import msgspec
 
 from interlingua.api.tools.binding import copied
-from interlingua.api.types import convert, schema_of
+from interlingua.api.types.reading import convert, schema_of
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep

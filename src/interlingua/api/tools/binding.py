@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlingua.api.tools.context import ContextValue, ToolContext, find_context
-from interlingua.api.types import FunctionHints
+from interlingua.api.types.reading import FunctionHints
 from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError

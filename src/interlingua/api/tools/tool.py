@@ -22,7 +22,7 @@ import msgspec
 
 from interlingua.api.tools.binding import Calling, copied, read_handler
 from interlingua.api.tools.context import ToolContext, find_context
-from interlingua.api.types import read_function
+from interlingua.api.types.reading import read_function
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
 from interlingua.spec.check import refuse

@@ -9,7 +9,7 @@ import pytest
 from mcp import StdioServerParameters
 
 from interlingua.api.tools.check import prepare
-from interlingua.api.tools.mcp import mcp_tools
+from interlingua.api.tools.mcp.tools import mcp_tools
 from interlingua.api.tools.tool import ToolAnnotations, check_tools
 from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
@@ -261,7 +261,7 @@ def test_cancelling_inside(plain, process):
 def test_importing_it_is_light():
     """The `mcp` package is imported on use."""
     heavy = "{'mcp', 'mcp_types', 'httpx2'}"
-    code = f"import sys, interlingua.api.tools.mcp; print({heavy} & {{*sys.modules}})"
+    code = f"import sys, interlingua.api.tools.mcp.tools; print({heavy} & {{*sys.modules}})"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
