@@ -99,7 +99,7 @@ async def _exit(context: AbstractAsyncContextManager[Any]) -> None:
     await context.__aexit__(None, None, None)
 
 
-def documented_by(twin: Callable[..., Any]) -> Callable[[Function], Function]:
+def documented_by(twin: Callable[..., object]) -> Callable[[Function], Function]:
     """Decorate a blocking function with the docstring of its async twin, in blocking form."""
 
     def decorate(function: Function) -> Function:
@@ -122,7 +122,7 @@ def _blocking_line(line: re.Match[str]) -> str:
 
 def _describe(
     call: Callable[Parameters, Result],
-    function: Callable[Parameters, Any],
+    function: Callable[Parameters, object],
     module: str,
     name: str | None = None,
     returns: object = None,

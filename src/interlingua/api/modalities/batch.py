@@ -96,7 +96,7 @@ async def submit(
 
 
 async def _submit(
-    call: MediaCall, reader: ItemReader, batch_options: Mapping[str, Mapping[str, Any]] | None
+    call: MediaCall, reader: ItemReader, batch_options: Mapping[str, Mapping[str, object]] | None
 ) -> Batch:
     async with aclosing(reader.read()) as items:
         first = await anext(items, None)
@@ -139,7 +139,7 @@ async def wait(
     batch: BatchName,
     *,
     poll_interval: float = INTERVAL,
-    on_progress: Callable[[Batch], Any] | None = None,
+    on_progress: Callable[[Batch], object] | None = None,
     **options: Unpack[MediaOptions],
 ) -> Batch:
     """

@@ -121,7 +121,7 @@ class ItemReader:
         return request
 
 
-def _check_names(arguments: Mapping[str, Any]) -> None:
+def _check_names(arguments: Mapping[str, object]) -> None:
     known = RequestOptions.__annotations__.keys() | _OWN
     for name in arguments:
         if name not in known:

@@ -83,7 +83,7 @@ class Splitter:
         self._tokens = tokens
         return True
 
-    def _count(self, items: Sequence[Any]) -> float:
+    def _count(self, items: Sequence[object]) -> float:
         return sum(map(self._estimate, items)) * (1 + ESTIMATE_ERROR)
 
 

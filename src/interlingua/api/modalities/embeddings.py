@@ -122,7 +122,7 @@ class _EmbedMany:
         self,
         call: MediaCall,
         value: EmbedInput,
-        contents: Iterable[Any] | AsyncIterable[Any],
+        contents: Iterable[object] | AsyncIterable[object],
         on_progress: ProgressCallback | None,
     ) -> None:
         self._call = call
@@ -175,7 +175,7 @@ def _read_contents(
     return len(checked), checked
 
 
-async def _read_async(contents: AsyncIterable[Any]) -> AsyncIterator[EmbedContent]:
+async def _read_async(contents: AsyncIterable[object]) -> AsyncIterator[EmbedContent]:
     index = 0
     async for each in contents:
         yield _to_content(each, f"contents[{index}]")

@@ -35,7 +35,7 @@ async def poll(
     is_ended: Callable[[Job], bool],
     *,
     interval: float | None = None,
-    on_progress: Callable[[Job], Any] | None = None,
+    on_progress: Callable[[Job], object] | None = None,
 ) -> Job:
     """
     Ask until a job has ended; `on_progress`, sync or async, is called with each answer.

@@ -62,7 +62,7 @@ class ObjectGoal:
         mode: StructuredOutput,
         profile: Profile,
         *,
-        tools: Sequence[Any] = (),
+        tools: Sequence[object] = (),
         max_validation_retries: int = 0,
     ) -> None:
         self.schema = schema
@@ -115,7 +115,7 @@ class ObjectGoal:
         forced = _first_accepted(request, choices, self._profile)
         return forced or _instruct(request, _CALL.format(name=name))
 
-    def _make_tool(self, tools: Sequence[Any]) -> Tool:
+    def _make_tool(self, tools: Sequence[object]) -> Tool:
         taken = {getattr(tool, "name", None) for tool in tools}
         numbered = (f"{_TOOL}_{number}" for number in count(2))
         name = next(name for name in chain([_TOOL], numbered) if name not in taken)
@@ -213,7 +213,7 @@ def plan(
     request: Request,
     schema: ObjectSchema,
     *,
-    tools: Sequence[Any] = (),
+    tools: Sequence[object] = (),
     max_validation_retries: int = 0,
 ) -> ObjectGoal:
     """Choose the best mode for the model of the request, given the tools of the request."""

@@ -118,7 +118,7 @@ class ManyResults(ClosedByAsyncWith):
 
     def __init__(
         self,
-        items: Iterable[Any] | AsyncIterable[Any],
+        items: Iterable[object] | AsyncIterable[object],
         defaults: dict[str, Any],
         concurrency: int,
         on_progress: ProgressCallback | None,
@@ -293,7 +293,7 @@ class _Pool:
             task.add_done_callback(self._ended.put_nowait)
 
 
-async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+async def _each(items: Iterable[object] | AsyncIterable[object]) -> AsyncGenerator[Any, None]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -116,7 +116,7 @@ class ValidatedGoal:
 
 
 def call_with_context(
-    function: Callable[..., Any], context: ToolContext[Any], value: object
+    function: Callable[..., object], context: ToolContext[Any], value: object
 ) -> Any:
     """Call the function with a value; parameters annotated with the context get that."""
     wanted = find_context(function)

@@ -51,7 +51,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
         self,
         arguments: Mapping[str, UncheckedJson],
         context: ToolContext[Any],
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments for the handler; `values` are the typed ones."""
         injected = {name: take(context) for name, take in self.context.items()}

@@ -79,7 +79,7 @@ _VALUES: Mapping[Any, ContextValue] = {
 
 
 def find_context(
-    function: Callable[..., Any], names: Mapping[str, Any] | None = None
+    function: Callable[..., object], names: Mapping[str, object] | None = None
 ) -> dict[str, ContextValue]:
     """
     The parameters that get their value from the context, found by their annotations.

@@ -282,7 +282,7 @@ async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bo
 
 
 async def _within(
-    work: Awaitable[Any], limit: float | None, name: str, controller: AbortController
+    work: Awaitable[object], limit: float | None, name: str, controller: AbortController
 ) -> Any:
     """Wait for the work up to `limit` seconds, even if it ignores its cancellation."""
     task = asyncio.ensure_future(work)

@@ -152,7 +152,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         self,
         arguments: Mapping[str, UncheckedJson],
         context: ToolContext[Any],
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
         Convert the model's arguments to the positional and keyword arguments for `execute`.
@@ -245,7 +245,7 @@ def tool(
     inline: bool = False,
 ) -> Callable[[F], FunctionTool[F]]: ...
 def tool(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., object] | None = None,
     /,
     *,
     name: str | None = None,

@@ -99,7 +99,7 @@ def convert(value: UncheckedJson, type_: TypeForm[T]) -> T:
 
 
 def decode(
-    read: Callable[[Any, Path, Findings], Any], value: UncheckedJson, what: str = "The value"
+    read: Callable[[Any, Path, Findings], object], value: UncheckedJson, what: str = "The value"
 ) -> Any:
     """Decode a value; `MismatchError` lists every problem."""
     findings = Findings()
@@ -112,7 +112,7 @@ def decode(
 
 
 def shape_of(
-    type_: object, where: str = "", names: Mapping[str, Any] | None = None
+    type_: object, where: str = "", names: Mapping[str, object] | None = None
 ) -> shapes.Shape:
     """
     The shape of a type; `where` begins the error message if the type has none.
@@ -193,7 +193,7 @@ class ShapeBuilder:
             raise _unsupported(type_, _inside(where, "its keys"))
         return shape
 
-    def _union(self, members: tuple[Any, ...], where: str) -> shapes.Shape:
+    def _union(self, members: tuple[object, ...], where: str) -> shapes.Shape:
         # msgspec.UNSET marks an absent field; it has no JSON form.
         present = [member for member in members if member is not msgspec.UnsetType]
         read = tuple(self.read(member, where) for member in present)
@@ -230,7 +230,7 @@ class ShapeBuilder:
         return record
 
 
-def _literal(values: tuple[Any, ...], where: str) -> shapes.Shape:
+def _literal(values: tuple[object, ...], where: str) -> shapes.Shape:
     pairs = [(value.value if isinstance(value, enum.Enum) else value, value) for value in values]
     if not all(isinstance(json_value, (str, int, types.NoneType)) for json_value, _ in pairs):
         raise _unsupported(typing.Literal[values], where)
@@ -300,10 +300,10 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_function(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     *,
     leave_out: frozenset[str] = frozenset(),
-    names: Mapping[str, Any] | None = None,
+    names: Mapping[str, object] | None = None,
 ) -> FunctionHints:
     """
     Read a function whose arguments will be passed by name.
@@ -393,9 +393,9 @@ def _nullable(hint: Any) -> Any:
 def _record(
     name: str,
     parameters: list[inspect.Parameter],
-    hints: Mapping[str, Any],
+    hints: Mapping[str, object],
     descriptions: Mapping[str, str],
-    names: Mapping[str, Any],
+    names: Mapping[str, object],
 ) -> shapes.Record:
     record = shapes.Record(RecordType(name=name, closed=True))
     fields = []

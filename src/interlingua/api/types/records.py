@@ -104,7 +104,10 @@ def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordTyp
 
 
 def resolve_hints(
-    annotations: Mapping[str, Any], globals_: dict[str, Any], locals_: Mapping[str, Any], what: str
+    annotations: Mapping[str, object],
+    globals_: dict[str, Any],
+    locals_: Mapping[str, object],
+    what: str,
 ) -> dict[str, Any]:
     """Resolve annotations, which may be strings; `what` names their owner in an error message."""
     # A class, because `get_type_hints` accepts "ClassVar" and "Final" in strings only there.
@@ -140,7 +143,7 @@ def substitute(type_: Any, variables: Mapping[Any, Any]) -> Any:
     return type_[tuple(variables.get(variable, variable) for variable in inner)]
 
 
-def _hints(type_: object, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
+def _hints(type_: object, cls: type, names: Mapping[str, object]) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     variables = _variables(type_)
     for base in reversed(cls.__mro__):

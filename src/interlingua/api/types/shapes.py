@@ -48,7 +48,7 @@ class Scalar(Shape):
         self,
         type_: object,
         schema: Mapping[str, UncheckedJson],
-        parse: Callable[[str], Any] | None = None,
+        parse: Callable[[str], object] | None = None,
     ) -> None:
         self.type = type_
         self._schema = schema
@@ -73,7 +73,9 @@ class Scalar(Shape):
 class Choice(Shape):
     """One of several constants: a `Literal` or an `Enum`."""
 
-    def __init__(self, values: Iterable[tuple[UncheckedJson, Any]], description: str = "") -> None:
+    def __init__(
+        self, values: Iterable[tuple[UncheckedJson, object]], description: str = ""
+    ) -> None:
         # The key says whether it is a boolean, because True equals 1.
         self._values = {(isinstance(option, bool), option): value for option, value in values}
         self._options = [option for _, option in self._values]
@@ -103,7 +105,7 @@ class Array(Shape):
 
     label = "array"
 
-    def __init__(self, items: Shape, build: Callable[[list[Any]], Any], *, unique: bool) -> None:
+    def __init__(self, items: Shape, build: Callable[[list[Any]], object], *, unique: bool) -> None:
         self._items = items
         self._build = build
         self._unique = unique
@@ -152,7 +154,9 @@ class Dictionary(Shape):
 
     label = "object"
 
-    def __init__(self, keys: Shape, values: Shape, build: Callable[[dict[Any, Any]], Any]) -> None:
+    def __init__(
+        self, keys: Shape, values: Shape, build: Callable[[dict[Any, Any]], object]
+    ) -> None:
         self._keys = keys
         self._values = values
         self._build = build
@@ -474,7 +478,7 @@ def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str,
 
 
 def _build(
-    build: Callable[[Any], Any], value: object, path: Path, findings: Findings, before: int
+    build: Callable[[Any], object], value: object, path: Path, findings: Findings, before: int
 ) -> Any:
     """
     Call a constructor; an error that it raises becomes a problem.

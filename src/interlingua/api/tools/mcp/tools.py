@@ -334,7 +334,7 @@ def _media_type(
     return media_type_for(data, file_name, declared)
 
 
-def _extra(block: Mapping[str, Any], *content: str) -> Extra:
+def _extra(block: Mapping[str, object], *content: str) -> Extra:
     """The fields of the block except its content, as `extra`; empty if there are none."""
     decoded = {"type", "mimeType", *content}
     fields = {key: value for key, value in block.items() if key not in decoded}
@@ -344,7 +344,7 @@ def _extra(block: Mapping[str, Any], *content: str) -> Extra:
     return {_KEY: fields} if fields else {}
 
 
-def _describe_link(block: Mapping[str, Any]) -> str:
+def _describe_link(block: Mapping[str, object]) -> str:
     title = block.get("title") or block.get("name") or "resource"
     details = [str(block[key]) for key in ("mimeType", "description") if block.get(key)]
     return f"[{title}]({block['uri']})" + (f": {', '.join(details)}" if details else "")
