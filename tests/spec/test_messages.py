@@ -67,9 +67,9 @@ def test_one_part_is_content():
 @pytest.mark.parametrize("content", [5, None, b"bytes", {"text": "hi"}, [1], (1,), [None], [b"x"]])
 def test_content_of_another_type_is_refused(content):
     """What is neither text nor parts is an error that names its type."""
-    with pytest.raises(ConfigurationError, match="message content"):
+    with pytest.raises(ConfigurationError, match="The content of a message"):
         Message.user(content)
-    with pytest.raises(ConfigurationError, match="message content"):
+    with pytest.raises(ConfigurationError, match="The content of a message"):
         Message(role="user", content=content)
 
 

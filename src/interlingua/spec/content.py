@@ -169,7 +169,7 @@ class _FilePart(_MediaPart, frozen=True, kw_only=True):
         path = value.__fspath__() if hasattr(value, "__fspath__") else value
         if not isinstance(path, str) or not path:
             raise ConfigurationError(
-                f"{type(self).__name__}: {field} must be the path of a file, not {value!r:.60}"
+                f"{type(self).__name__}: {field} must be the path of a file, not {value!r:.60}."
             )
         msgspec.structs.force_setattr(self, "path", FilePath(path))
 
@@ -280,7 +280,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
         if type(text) is str:
             arguments = parse_arguments(text)
             if arguments is None:
-                raise ConfigurationError(f"ToolCall: arguments are {argument_problem(text)}")
+                raise ConfigurationError(f"ToolCall: arguments are {argument_problem(text)}.")
             msgspec.structs.force_setattr(self, "arguments", arguments)
             if self.raw_arguments is None:
                 msgspec.structs.force_setattr(self, "raw_arguments", text)

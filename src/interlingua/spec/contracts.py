@@ -382,7 +382,7 @@ class StreamDecoder(Protocol):
     """Frames in, events out."""
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
-        """The events that this frame completes; raises the error if the frame contains one."""
+        """Return the events that this frame completes; raise the error that it contains."""
 
     def finish(self) -> list[StreamEvent]:
         """End of body: raises `StreamError` if the stream is incomplete."""
@@ -392,10 +392,10 @@ class StreamEncoder(Protocol):
     """Events in, frames out."""
 
     def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames for this event."""
+        """Return the frames for this event."""
 
     def finish(self) -> list[Frame]:
-        """The frames that end the stream, if there are any."""
+        """Return the frames that end the stream, if there are any."""
 
 
 class Dialect(Protocol):
@@ -416,10 +416,10 @@ class Dialect(Protocol):
     def encode_request(
         self, request: Request | Prepared, profile: Profile = ..., *, stream: bool = ...
     ) -> WireCall:
-        """The call that a client sends. A `Request` is prepared first, a `Prepared` is not."""
+        """Return the call that a client sends; a `Request`, not a `Prepared`, is prepared first."""
 
     def decode_request(self, call: WireCall) -> Request:
-        """The request that a server received; `InvalidRequestError` names an invalid JSON path."""
+        """Return the request of a call; `InvalidRequestError` names the path of a wrong value."""
 
     def decode_response(
         self,
@@ -429,24 +429,24 @@ class Dialect(Protocol):
         new_id: NewId | None = ...,
         profile: Profile = ...,
     ) -> Response:
-        """The response that a client received."""
+        """Return the response that a client received."""
 
     def encode_response(self, response: Response, request: Request | None = None) -> UncheckedJson:
-        """The body that a server sends."""
+        """Return the body that a server sends."""
 
     def stream_decoder(
         self, *, new_id: NewId | None = ..., profile: Profile = ...
     ) -> StreamDecoder:
-        """A decoder for a stream that a client receives."""
+        """Return a decoder for a stream that a client receives."""
 
     def stream_encoder(self, request: Request | None) -> StreamEncoder:
-        """An encoder for a stream that a server sends."""
+        """Return an encoder for a stream that a server sends."""
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """The error for a reply. Never raises: an unreadable body gives an error by its status."""
+        """Return the error for a reply; for an unreadable body, one by its status. Never raise."""
 
     def encode_error(self, error: Exception) -> tuple[int, dict[str, str], UncheckedJson]:
-        """The status, headers and body for this error."""
+        """Return the status, headers and body for this error."""
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -533,7 +533,7 @@ class Adapter(Protocol):
     """The name of the provider."""
 
     async def complete(self, request: Request) -> Response:
-        """The whole response."""
+        """Return the whole response."""
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """The events of the response, as they arrive."""
+        """Yield the events of the response, as they arrive."""

@@ -57,7 +57,7 @@ Document: TypeAlias = Message | Request | Response | StreamEvent | OperationResu
 
 
 def to_document(value: Document) -> dict[str, Any]:
-    """The value as plain JSON data, with the format version."""
+    """Return the value as plain JSON data, with the format version."""
     document = _encode(value)
     _tuples_to_lists(document)
     return document
@@ -65,7 +65,7 @@ def to_document(value: Document) -> dict[str, Any]:
 
 def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False) -> T:
     """
-    The value in a document; `kind` is `Message`, `Request`, `Response`, `StreamEvent`, or the
+    Read the value in a document; `kind` is `Message`, `Request`, `Response`, `StreamEvent`, or the
     class of a result, such as `VideoJob`.
 
     A document may come from a stranger, so the `path` of a part, which names a file to read, is
@@ -77,8 +77,8 @@ def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False
         version = item.get(_VERSION_KEY, FORMAT_VERSION)
         if type(version) is not int or version > FORMAT_VERSION:
             raise DecodeError(
-                f"document has version {version!r}, this library reads up to {FORMAT_VERSION}; "
-                "upgrade interlingua",
+                f"The document has version {version!r}, and this library reads up to "
+                f"{FORMAT_VERSION}. Upgrade interlingua.",
                 path=_VERSION_KEY,
             )
     try:
@@ -86,13 +86,15 @@ def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False
         value: T = msgspec.convert(document, kind, dec_hook=hook)
         return value
     except msgspec.ValidationError as error:
-        raise DecodeError(f"not a {_name(kind)} document: {error}") from error
+        raise DecodeError(f"This is not a {_name(kind)} document: {error}.") from error
     except RecursionError as error:
-        raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
+        raise DecodeError(
+            f"This is not a {_name(kind)} document: it is nested too deeply."
+        ) from error
 
 
 def to_json(value: Document | Sequence[Message]) -> bytes:
-    """The document as UTF-8 JSON text; of a list of messages, a list of documents."""
+    """Write a value as UTF-8 JSON text; a list of messages as a list of documents."""
     document = [*map(_encode, value)] if isinstance(value, Sequence) else _encode(value)
     try:
         try:
@@ -102,30 +104,32 @@ def to_json(value: Document | Sequence[Message]) -> bytes:
             plain = json.loads(text, parse_constant=lambda _: None)  # NaN is null, as above
             return json.dumps(plain, separators=(",", ":")).encode()
     except (TypeError, ValueError, OverflowError) as error:
-        raise DecodeError(f"a {_type(value)} has no JSON form: {error}") from error
+        raise DecodeError(f"A {_type(value)} has no JSON form: {error}.") from error
 
 
 def from_json(
     data: bytes | str | dict[str, Any] | list[Any], kind: TypeForm[T], *, trust_paths: bool = False
 ) -> T:
     """
-    The reverse of `to_json`, as `from_document`; JSON that is parsed already may be passed too.
+    Read what `to_json` wrote, as `from_document` does; parsed JSON may be passed too.
 
     A list of messages is read with the kind `list[Message]`.
     """
     if isinstance(data, (dict, list)):
         return from_document(data, kind, trust_paths=trust_paths)
     if not isinstance(data, (bytes, bytearray, memoryview, str)):
-        raise ConfigurationError(f"from_json takes JSON text or a dict, not a {_type(data)}")
+        raise ConfigurationError(f"`from_json` takes JSON text or a dict, not a {_type(data)}.")
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError):
         try:
             document = parse_json(data)
         except (ValueError, RecursionError) as error:
-            raise DecodeError(f"not a {_name(kind)} document: {error}") from error
+            raise DecodeError(f"This is not a {_name(kind)} document: {error}.") from error
     except RecursionError as error:
-        raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
+        raise DecodeError(
+            f"This is not a {_name(kind)} document: it is nested too deeply."
+        ) from error
     return from_document(document, kind, trust_paths=trust_paths)
 
 
@@ -135,9 +139,9 @@ def _encode(value: Document) -> dict[str, Any]:
     try:
         document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_hook)
     except RecursionError as error:
-        raise DecodeError(f"a {_type(value)} nested too deeply for JSON") from error
+        raise DecodeError(f"A {_type(value)} is nested too deeply for JSON.") from error
     except (TypeError, ValueError) as error:
-        raise DecodeError(f"a {_type(value)} has no JSON form: {error}") from error
+        raise DecodeError(f"A {_type(value)} has no JSON form: {error}.") from error
     if isinstance(value, Response):
         _omit_unknown_limits(document)
     elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
@@ -174,7 +178,7 @@ def _encode_hook(value: Any) -> Any:
     if isinstance(value, Exception) and not isinstance(value, SDKError):  # raised by a tool
         value = SDKError(f"{type(value).__name__}: {value}")
     if not isinstance(value, SDKError):
-        raise DecodeError(f"a {_type(value)} has no JSON form")
+        raise DecodeError(f"A {_type(value)} has no JSON form.")
     # A class that the application derived is written as its nearest base class here.
     known = (kind.__name__ for kind in type(value).__mro__ if _error_kind(kind.__name__) is kind)
     fields = {name: getattr(value, name) for name in _error_fields(type(value))}

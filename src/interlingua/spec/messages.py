@@ -68,12 +68,12 @@ class Message(Record, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "content", to_parts(content))
         if self.role not in ROLES:
             raise ConfigurationError(
-                f"unknown role {self.role!r}; use one of {', '.join(sorted(ROLES))}"
+                f"Unknown role {self.role!r}. Use one of {', '.join(sorted(ROLES))}."
             )
 
     @staticmethod
     def system(content: Content, *more: Content) -> Message:
-        """Instructions that shape the model's behaviour."""
+        """Make a message with instructions that shape the model's behaviour."""
         return Message(role="system", content=to_parts(content, *more))
 
     @staticmethod
@@ -83,12 +83,12 @@ class Message(Record, frozen=True, kw_only=True):
 
     @staticmethod
     def user(content: Content, *more: Content, name: str | None = None) -> Message:
-        """Input of the user: `Message.user("What is this?", Image(…))`."""
+        """Make a message of the user: `Message.user("What is this?", Image(…))`."""
         return Message(role="user", content=to_parts(content, *more), name=name)
 
     @staticmethod
     def assistant(content: Content, *more: Content) -> Message:
-        """A response of the model."""
+        """Make a message of the model."""
         return Message(role="assistant", content=to_parts(content, *more))
 
     @staticmethod
@@ -99,7 +99,7 @@ class Message(Record, frozen=True, kw_only=True):
         is_error: bool = False,
         name: str | None = None,
     ) -> Message:
-        """The result of one tool call: text, a JSON value, or parts."""
+        """Make the message with the result of one tool call: text, a JSON value, or parts."""
         result = ToolResult(
             tool_call_id=tool_call_id, content=content, is_error=is_error, name=name
         )
@@ -133,12 +133,12 @@ def to_parts(value: Content, *more: Content) -> tuple[Part, ...]:
         return (content,)
     if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
         raise ConfigurationError(
-            f"message content must be text or parts, not a {type(content).__name__}"
+            f"The content of a message must be text or parts, not a {type(content).__name__}."
         )
     parts = tuple(Text(text=item) if isinstance(item, str) else item for item in content)
     for part in parts:
         if not isinstance(part, PART_TYPES):
             raise ConfigurationError(
-                f"message content holds a {type(part).__name__}, which is not a part"
+                f"The content of a message holds a {type(part).__name__}, which is not a part."
             )
     return parts

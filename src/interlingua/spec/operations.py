@@ -135,7 +135,7 @@ class ItemDecoder(Protocol):
     """
 
     def feed(self, chunk: bytes) -> list[Any]:
-        """The items that this chunk completes."""
+        """Return the items that this chunk completes."""
 
     def finish(self) -> list[Any]:
         """End of body: the last items, or `StreamError` if the reply is incomplete."""

@@ -52,7 +52,7 @@ def to_messages(value: Any) -> tuple[Message, ...]:
     if isinstance(value, (str, Message, Mapping)):
         value = (value,)
     elif isinstance(value, bytes) or not isinstance(value, Iterable):
-        raise ConfigurationError(f"messages must be a list of messages, not a {_type(value)}")
+        raise ConfigurationError(f"messages must be a list of messages, not a {_type(value)}.")
     items = tuple(value)
     if _MESSAGE.issuperset(map(type, items)):
         return items
@@ -66,7 +66,7 @@ def _to_message(item: Any, where: str) -> Message:
         return Message.user(item)
     if not isinstance(item, Mapping):
         raise ConfigurationError(
-            f"{where} must be a Message, a string or a dict, not a {_type(item)}"
+            f"{where} must be a Message, a string or a dict, not a {_type(item)}."
         )
     if "extra" in item or _has_kinds(item.get("content")):
         return _from_json(item, where)
@@ -84,7 +84,7 @@ def _from_json(item: Mapping[str, Any], where: str) -> Message:
     except (msgspec.ValidationError, ConfigurationError) as error:
         raise ConfigurationError(
             f"{where} is not the JSON form of a Message: {error}. "
-            "Use Message.user(...) and the other constructors"
+            "Use Message.user(...) and the other constructors."
         ) from None
 
 
@@ -98,19 +98,19 @@ def _fields(item: Mapping[str, Any], where: str) -> dict[str, Any]:
         if key not in _KNOWN:
             known = ", ".join(sorted(_KNOWN))
             raise ConfigurationError(
-                f"{where} has an unknown field {name!r:.60}; known are {known}"
+                f"{where} has an unknown field {name!r:.60}. Known fields: {known}."
             )
         fields[key] = value
     role = fields.get("role")
     if not isinstance(role, str) or role not in ROLES:
         raise ConfigurationError(
-            f"{where}.role is {role!r:.60}; use one of {', '.join(sorted(ROLES))}"
+            f"{where}.role is {role!r:.60}. Use one of {', '.join(sorted(ROLES))}."
         )
     for name in _TEXTS:
         if not isinstance(fields.get(name, ""), str):
-            raise ConfigurationError(f"{where}.{name} must be a string")
+            raise ConfigurationError(f"{where}.{name} must be a string.")
     if not isinstance(fields.get("metadata", {}), Mapping):
-        raise ConfigurationError(f"{where}.metadata must be a dict")
+        raise ConfigurationError(f"{where}.metadata must be a dict.")
     return fields
 
 
@@ -140,7 +140,7 @@ def _parts(content: Any, where: str) -> list[Part]:
     if isinstance(content, str):
         return [Text(text=content)]
     if not isinstance(content, (list, tuple)):
-        raise ConfigurationError(f"{where} must be a string or a list, not a {_type(content)}")
+        raise ConfigurationError(f"{where} must be a string or a list, not a {_type(content)}.")
     return [_part(item, f"{where}[{i}]") for i, item in enumerate(content)]
 
 
@@ -164,11 +164,11 @@ def _part(item: Any, where: str) -> Part:
         kind = item.get("type") if isinstance(item, Mapping) else _type(item)
         raise ConfigurationError(
             f"{where} ({kind!r:.60}) must be a complete part of type 'text', 'image_url', "
-            "'input_audio', 'file' or 'refusal', without other fields"
+            "'input_audio', 'file' or 'refusal', without other fields."
         )
     for name, value in rest.items():
         if value is not None:
-            raise ConfigurationError(f"{where} has an unknown field {name!r:.60}")
+            raise ConfigurationError(f"{where} has an unknown field {name!r:.60}.")
     return part
 
 
@@ -200,7 +200,7 @@ def _file(file: dict[str, Any]) -> Part | None:
 
 def _calls(calls: Any, where: str) -> list[ToolCall]:
     if not isinstance(calls, (list, tuple)):
-        raise ConfigurationError(f"{where} must be a list")
+        raise ConfigurationError(f"{where} must be a list.")
     return [_call(call, f"{where}[{i}]") for i, call in enumerate(calls)]
 
 
@@ -221,14 +221,14 @@ def _call(call: Any, where: str) -> ToolCall:
                 return ToolCall(id=call_id, name=name, arguments=dict(values or {}))
     raise ConfigurationError(
         f"{where} needs 'id' and 'function' with 'name' and 'arguments', or 'id', 'name' and "
-        "'args', an object"
+        "'args', an object."
     )
 
 
 def _result(fields: Mapping[str, Any], where: str) -> ToolResult:
     call_id, content = fields.get("tool_call_id"), fields.get("content")
     if not isinstance(call_id, str):
-        raise ConfigurationError(f"{where} needs tool_call_id, the id of the call that it answers")
+        raise ConfigurationError(f"{where} needs tool_call_id, the id of the call that it answers.")
     if isinstance(content, (list, tuple)) and content and all(map(_is_part, content)):
         parts = tuple(_parts(content, f"{where}.content"))
         content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else parts

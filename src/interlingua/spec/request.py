@@ -92,7 +92,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
         location: Mapping[str, str] | None = None,
     ) -> BuiltinTool:
         """
-        The model searches the web.
+        Let the model search the web.
 
         `location` is where the user is: `country` (two letters), `region`, `city`, `timezone`.
         """
@@ -106,14 +106,14 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
 
     @classmethod
     def code_execution(cls) -> BuiltinTool:
-        """The model writes code and the provider runs it."""
+        """Let the model write code that the provider runs."""
         return _hosted("code_execution")
 
     @classmethod
     def file_search(
         cls, stores: str | Iterable[str], *, max_results: int | None = None
     ) -> BuiltinTool:
-        """The model searches in stores of files at the provider, given by their ids or names."""
+        """Let the model search in stores of files at the provider, given by their ids or names."""
         return _hosted("file_search", stores=_names(stores), max_results=max_results)
 
     @classmethod
@@ -124,7 +124,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
         allowed_domains: Iterable[str] | None = None,
         blocked_domains: Iterable[str] | None = None,
     ) -> BuiltinTool:
-        """The model reads pages whose addresses are in the conversation."""
+        """Let the model read pages whose addresses are in the conversation."""
         return _hosted(
             "url_context",
             max_uses=max_uses,
@@ -141,7 +141,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
         environment: str | None = None,
     ) -> BuiltinTool:
         """
-        The model asks for clicks, keys and screenshots; the caller performs them.
+        Let the model ask for clicks, keys and screenshots, which the caller performs.
 
         `width` and `height` are those of the screen, in pixels.
         """
@@ -403,7 +403,7 @@ _MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
 
 
 def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
-    """A tool choice from its mode, or from the name of the tool that must be called."""
+    """Return a tool choice from its mode, or from the name of the tool that must be called."""
     if isinstance(choice, ToolChoice):
         return choice
     for mode in _MODES:
@@ -413,12 +413,12 @@ def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
 
 
 def to_tools(tools: Any) -> tuple[ToolSpec, ...]:
-    """The tools as definitions; `ConfigurationError` says which one is no tool."""
+    """Return the tools as definitions; `ConfigurationError` says which one is no tool."""
     return tuple(to_tool(tool, f"tools[{i}]") for i, tool in enumerate(list_tools(tools)))
 
 
 def list_tools(tools: Any) -> tuple[Any, ...]:
-    """The tools as a tuple; `ConfigurationError` if they are not given as a list."""
+    """Return the tools as a tuple; `ConfigurationError` if they are not given as a list."""
     if type(tools) is tuple:
         return tools
     if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable | None):
@@ -427,7 +427,7 @@ def list_tools(tools: Any) -> tuple[Any, ...]:
 
 
 def to_tool(tool: Any, path: str) -> ToolSpec:
-    """One tool as a definition."""
+    """Return one tool as a definition."""
     if isinstance(tool, (ToolDefinition, BuiltinTool)):
         return tool
     if isinstance(tool, Mapping):

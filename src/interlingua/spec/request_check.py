@@ -13,7 +13,7 @@ from itertools import compress
 from math import inf
 from operator import is_not
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, assert_never, get_args, get_origin
 
 import msgspec
 from msgspec.structs import astuple, fields
@@ -36,7 +36,9 @@ from interlingua.spec.content import (
     Json,
     Opaque,
     Part,
+    Refusal,
     Text,
+    Thinking,
     ToolCall,
     ToolResult,
 )
@@ -262,20 +264,22 @@ _SOURCES = ("url", "data", "file_id", "path", "text")
 
 def _check_part(part: Part, place: Place) -> None:
     check_fields(part, place)
-    if type(part) is ToolCall:
+    if isinstance(part, ToolCall):
         if not part.name:
             raise ConfigurationError(f"{path_of((place, 'name'))} is empty.")
         _check_json(part.arguments, (place, "arguments"))
-    elif type(part) is Opaque:
+    elif isinstance(part, Opaque):
         for name in ("data", "input", "output"):
             _check_json(getattr(part, name), (place, name))
-    elif type(part) is ToolResult:
+    elif isinstance(part, ToolResult):
         if part.parts is None:
             _check_json(part.content, (place, "content"))
         for i, inner in enumerate(part.parts or ()):
             _check_part(inner, ((place, "content"), i))
     elif isinstance(part, MEDIA_TYPES):
         _check_source(part, place)
+    elif not isinstance(part, (Text, Thinking, Refusal)):
+        assert_never(part)
 
 
 def check_part(part: Part, name: str) -> None:

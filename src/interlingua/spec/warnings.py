@@ -147,7 +147,7 @@ def check_losses(
     about_choice = any(warning.code.startswith("tool_choice") for warning in losses)
     error = UnsupportedToolChoiceError if about_choice else UnsupportedError
     raise error(
-        f"the request was not sent, because on_loss={on_loss!r} does not allow these losses: "
+        f"The request was not sent, because on_loss={on_loss!r} does not allow these losses: "
         f"{sentences} Use another model, or send it anyway with on_loss='warn'."
     )
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Extra, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Extra,
+    Image,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -16,14 +28,18 @@ from interlingua.spec.events import (
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
+    ReasoningStart,
     StepFinish,
     StreamEvent,
     StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
+    TextStart,
     ToolCallDelta,
     ToolCallEnd,
+    ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
@@ -134,8 +150,19 @@ class StreamAccumulator:
                 self._end(event)
             case StepFinish():
                 self._parts = {}
-            case ErrorEvent() | _:
-                pass
+            case (
+                ErrorEvent()
+                | ToolResultEvent()
+                | TextStart()
+                | ReasoningStart()
+                | ToolCallStart()
+                | TextDelta()
+                | ReasoningDelta()
+                | ToolCallDelta()
+            ):
+                pass  # `feed` handles starts and deltas
+            case _:
+                assert_never(event)
 
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
         if self.open.pop(id, None) is None:
@@ -248,8 +275,10 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
         raw = dump_text(part.arguments) if raw is None else raw
         end = ToolCallEnd(id=segment.id, index=index, tool_call=part)
         delta = ToolCallDelta(id=segment.id, index=index, delta=raw)
-    else:
+    elif isinstance(part, (Image, Audio, Document, ToolResult, Thinking, Refusal, Opaque)):
         return [ProviderEvent(part=part, index=index)]
+    else:
+        assert_never(part)
     return [segment.start(), delta, end]
 
 

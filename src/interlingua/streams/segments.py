@@ -8,7 +8,7 @@ pieces that is joined only when the whole text is needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from interlingua.spec.content import Citation, Extra, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.events import (
@@ -217,7 +217,7 @@ def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
         segment = TextSegment(event.index, event.extra)
     elif isinstance(event, ReasoningStart):
         segment = ReasoningSegment(event.index, event.extra)
-    else:
+    elif isinstance(event, ToolCallStart):
         segment = ToolCallSegment(
             event.index,
             call_id=event.tool_call_id,
@@ -226,5 +226,7 @@ def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
             namespace=event.namespace,
             extra=event.extra,
         )
+    else:
+        assert_never(event)
     segment.id = event.id
     return segment

@@ -113,7 +113,7 @@ def session_from_document(document: Any) -> SavedSession:
         documents = msgspec.convert(document.get("turns", ()), tuple[list[Any], ...])
         options = {name: _read_option(name, value) for name, value in session.options.items()}
     except (msgspec.ValidationError, ConfigurationError, RecursionError) as error:
-        raise DecodeError(f"not a saved session: {error}") from error
+        raise DecodeError(f"This is not a saved session: {str(error).rstrip('.')}.") from error
     turns = tuple(
         Turn(messages=tuple(from_document(each, Message) for each in turn)) for turn in documents
     )
@@ -122,7 +122,7 @@ def session_from_document(document: Any) -> SavedSession:
 
 def _read_option(name: str, value: Any) -> Any:
     if name not in _SAVED:
-        raise DecodeError(f"a session has no option {name!r}", path="options")
+        raise DecodeError(f"A session has no option {name!r}.", path="options")
     kind = _RECORDS.get(name)
     return value if kind is None or value is None else msgspec.convert(value, kind)
 
@@ -131,11 +131,11 @@ def check_version(document: Any) -> None:
     """Raise `DecodeError` for what is no session, or one of a newer library."""
     version = document.get(_VERSION_KEY) if isinstance(document, dict) else None
     if type(version) is not int:
-        raise DecodeError("not a saved session", path=_VERSION_KEY)
+        raise DecodeError("This is not a saved session.", path=_VERSION_KEY)
     if version > SESSION_VERSION:
         raise DecodeError(
-            f"the session has version {version}, this library reads up to {SESSION_VERSION}; "
-            "upgrade interlingua",
+            f"The session has version {version}, and this library reads up to {SESSION_VERSION}. "
+            "Upgrade interlingua.",
             path=_VERSION_KEY,
         )
 
@@ -182,7 +182,7 @@ def _check_replaceable(target: Path) -> None:
         check_version(_read_json(target))
     except DecodeError as error:
         raise DecodeError(
-            f"{name!r} was not replaced: {error.message}. Choose another path, or remove the file."
+            f"{name!r} was not replaced. {error.message} Choose another path, or remove the file."
         ) from error
     except ConfigurationError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
@@ -200,7 +200,7 @@ def _read_json(path: Path) -> Any:
         try:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
-            raise DecodeError(f"it is damaged or not JSON ({error})") from error
+            raise DecodeError(f"The file is damaged or not JSON ({error}).") from error
 
 
 def _replace_file(target: Path, data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -20,7 +20,18 @@ from interlingua.prepare.history.edit import (
 )
 from interlingua.prepare.history.results import join
 from interlingua.prepare.history.scan import PROMPTS, Messages
-from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
 from interlingua.wire.fields import extra_of
@@ -58,7 +69,11 @@ def _clean_fields(part: Part) -> dict[str, Any]:
         return {} if _is_valid(part.text) else {"text": _cleaned(part.text)}
     if isinstance(part, ToolResult):
         return _clean_content(part)
-    return _clean_arguments(part) if isinstance(part, ToolCall) else {}
+    if isinstance(part, ToolCall):
+        return _clean_arguments(part)
+    if isinstance(part, (Image, Audio, Thinking, Opaque)):
+        return {}
+    assert_never(part)
 
 
 def _clean_content(result: ToolResult) -> dict[str, Any]:

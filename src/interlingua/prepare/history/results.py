@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 from interlingua.prepare.history.edit import (
     Edits,
@@ -27,7 +27,9 @@ from interlingua.spec.content import (
     Image,
     Opaque,
     Part,
+    Refusal,
     Text,
+    Thinking,
     ToolCall,
     ToolResult,
 )
@@ -81,12 +83,18 @@ class Pairs:
                 self._call(part.id, spot, turn)
             else:
                 self.misplaced.append(spot)
-        elif isinstance(part, Opaque) and part.dialect == self._dialect:
-            called, answered = _ids(part.data, is_model=is_model)
-            if answered is not None:
-                self._answer(answered, spot)
-            elif called is not None:
-                self._call(called, spot, turn)
+        elif isinstance(part, Opaque):
+            if part.dialect == self._dialect:
+                self._feed_opaque(part, spot, turn, is_model=is_model)
+        elif not isinstance(part, (Text, Image, Audio, Document, Thinking, Refusal)):
+            assert_never(part)
+
+    def _feed_opaque(self, part: Opaque, spot: Spot, turn: int, *, is_model: bool) -> None:
+        called, answered = _ids(part.data, is_model=is_model)
+        if answered is not None:
+            self._answer(answered, spot)
+        elif called is not None:
+            self._call(called, spot, turn)
 
     def _call(self, call_id: str, spot: Spot, turn: int) -> None:
         turns = self._waiting.setdefault(call_id, [])

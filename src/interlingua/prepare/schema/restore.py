@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
@@ -28,7 +28,25 @@ from interlingua.prepare.schema.read import (
     types_of,
 )
 from interlingua.spec.content import Part, ToolCall, UncheckedJson
-from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, ToolCallEnd
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StreamEvent,
+    StreamRestart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolResultEvent,
+)
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import Response
 
@@ -45,11 +63,28 @@ def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
         case ToolCallEnd():
             call = _restore_call(event.tool_call, schemas)
             return event if call is event.tool_call else replace(event, tool_call=call)
-        case Finish() | StepFinish() | ErrorEvent() if event.response is not None:
+        case Finish() | StepFinish() | ErrorEvent():
+            if event.response is None:
+                return event
             response = _restore_response(event.response, schemas)
             return event if response is event.response else replace(event, response=response)
-        case _:
+        case (
+            TextDelta()
+            | ReasoningDelta()
+            | ToolCallDelta()
+            | TextStart()
+            | TextEnd()
+            | ReasoningStart()
+            | ReasoningEnd()
+            | ToolCallStart()
+            | StreamStart()
+            | StreamRestart()
+            | ProviderEvent()
+            | ToolResultEvent()
+        ):
             return event
+        case _:
+            assert_never(event)
 
 
 def _strict_schemas(request: Request) -> dict[str, Any]:

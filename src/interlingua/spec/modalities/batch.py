@@ -120,9 +120,9 @@ class BatchResult(Record, frozen=True, kw_only=True):
     """The result as it was received, for debugging."""
 
     def unwrap(self) -> Response:
-        """The response; raises the error if the request failed."""
+        """Return the response; raise the error if the request failed."""
         if self.response is None:
-            raise self.error or AssertionError("a result without response and error")
+            raise self.error or AssertionError("The result has neither a response nor an error.")
         return self.response
 
 

@@ -128,7 +128,7 @@ class StoredFile(OperationResult, frozen=True, kw_only=True):
 
     def part(self) -> Image | Audio | Document:
         """
-        The file as a part of a message: an image, audio or a document, by its media type.
+        Return the file as a part of a message: an image, audio or a document, by its media type.
 
         The part knows its provider and when the file expires. It cannot be sent to another
         provider or after that time.

@@ -92,7 +92,7 @@ class Transcript(OperationResult, frozen=True, kw_only=True):
     """The words with their times, if `timestamps` asked for them."""
 
     def to_srt(self) -> str:
-        """The segments as SubRip subtitles."""
+        """Write the segments as SubRip subtitles."""
         cues = (
             f"{number}\n{_time(each.start, ',')} --> {_time(each.end, ',')}\n{_line(each)}\n"
             for number, each in enumerate(self.segments, 1)
@@ -100,7 +100,7 @@ class Transcript(OperationResult, frozen=True, kw_only=True):
         return "\n".join(cues)
 
     def to_vtt(self) -> str:
-        """The segments as WebVTT subtitles."""
+        """Write the segments as WebVTT subtitles."""
         cues = (
             f"{_time(each.start, '.')} --> {_time(each.end, '.')}\n{_line(each)}\n"
             for each in self.segments

@@ -28,11 +28,11 @@ def decode_vector(value: Any) -> Vector:
     if isinstance(value, str):
         return _from_bytes(_bytes(value))
     if not isinstance(value, list):
-        raise DecodeError("an embedding is neither a list of numbers nor base64")
+        raise DecodeError("An embedding is neither a list of numbers nor base64.")
     try:
         return array("d", value)
     except (TypeError, OverflowError) as error:
-        raise DecodeError(f"an embedding has a value that is no number: {error}") from error
+        raise DecodeError(f"An embedding has a value that is no number: {error}.") from error
 
 
 def decode_int8(value: Any) -> Vector:
@@ -55,12 +55,12 @@ def _bytes(text: str) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError as error:  # not base64, or not ASCII
-        raise DecodeError(f"an embedding is not base64: {error}") from error
+        raise DecodeError(f"An embedding is not base64: {error}.") from error
 
 
 def _from_bytes(data: bytes) -> Vector:
     if len(data) % 4:
-        raise DecodeError(f"an embedding has {len(data)} bytes, which are no 32-bit numbers")
+        raise DecodeError(f"An embedding has {len(data)} bytes, which are no 32-bit numbers.")
     numbers = array("f", data)
     if _SWAPS:
         numbers.byteswap()

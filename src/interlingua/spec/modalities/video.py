@@ -100,7 +100,7 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
         return self.state == "completed"
 
     def with_known(self, known: VideoJob | None) -> VideoJob:
-        """The job with what an earlier answer said, where this one says nothing."""
+        """Return the job with what an earlier answer said, where this one says nothing."""
         if known is None:
             return self
         names = ("prompt", "seconds", "size", "aspect_ratio", "count", "remixed_from", "created_at")
@@ -118,7 +118,7 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
         )
 
     def with_usage(self) -> VideoJob:
-        """The job with the usage that follows from its length, unless it has failed."""
+        """Return the job with the usage that follows from its length, unless it has failed."""
         usage = self.usage
         if usage.video_seconds is not None or self.state in {"failed", "cancelled"}:
             return self
