@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.annotations import (
     ANNOTATIONS,
@@ -91,32 +90,11 @@ def decode_response(
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
-    unread = fields.left
-    others = unread.pop("choices")[1:]
-    missing = [] if unread.keys() >= _ENVELOPE else absent(unread, "id", "object", "model")
-    if unread.get("object") == WHOLE:
-        del unread["object"]
+    others = fields.take("choices")[1:]
     usage = find_usage(whole)
-    if isinstance(unread.get("usage"), dict):  # null, which some servers send, is kept
-        del unread["usage"]
-    elif usage is not None:
-        missing += absent(unread, "usage")
-    choice = Fields(first, strict=False)
-    citations = read_citations(first["message"], whole)
-    message = _decode_message(Fields(choice.take("message"), strict=False), new_id, profile)
-    if citations:
-        message = replace(message, content=with_citations(message.content, citations))
-    if first.get(LOGPROBS):
-        message = replace(message, content=with_logprobs(message.content, first))
-    kinds = set(map(type, message.content))
-    missing_in_choice = take_usual(choice.left, index=0, finish_reason=None)
-    finish_reason = decode_finish(
-        choice.text("finish_reason"),
-        has_tool_calls=ToolCall in kinds,
-        has_refusal=Refusal in kinds,
-        failed=bool(unread.get("error")),
-    )
-    choice_extra = extra_for(choice.left, missing_in_choice).get(NAME)
+    missing = _take_envelope(fields.left, has_usage=usage is not None)
+    message = _decode_message(first, whole, new_id, profile)
+    finish_reason, choice_extra = _decode_choice(first, message, failed=bool(whole.get("error")))
     notes = WarningList()
     return Response(
         id=fields.text("id") or "",
@@ -132,17 +110,54 @@ def decode_response(
         warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra=extra_for(unread, missing, choice=choice_extra, choices=others) or {NAME: {}},
+        extra=extra_for(fields.left, missing, choice=choice_extra, choices=others) or {NAME: {}},
     )
 
 
-def _decode_message(fields: Fields, new_id: NewId | None, profile: Profile) -> Message:
+def _take_envelope(unread: dict[str, Json], *, has_usage: bool) -> list[str]:
+    """Remove the usual fields of a body; returns the names that were absent."""
+    missing = [] if unread.keys() >= _ENVELOPE else absent(unread, "id", "object", "model")
+    if unread.get("object") == WHOLE:
+        del unread["object"]
+    if isinstance(unread.get("usage"), dict):  # null, which some servers send, is kept
+        del unread["usage"]
+    elif has_usage:
+        missing += absent(unread, "usage")
+    return missing
+
+
+def _decode_choice(
+    choice: Mapping[str, Json], message: Message, *, failed: bool
+) -> tuple[FinishReason, Json]:
+    """The finish reason of a choice, and its unread fields and marks."""
+    fields = Fields(choice, strict=False)
+    fields.take("message")
+    missing = take_usual(fields.left, index=0, finish_reason=None)
+    kinds = set(map(type, message.content))
+    finish_reason = decode_finish(
+        fields.text("finish_reason"),
+        has_tool_calls=ToolCall in kinds,
+        has_refusal=Refusal in kinds,
+        failed=failed,
+    )
+    return finish_reason, extra_for(fields.left, missing).get(NAME)
+
+
+def _decode_message(
+    choice: Mapping[str, Json], body: Mapping[str, Json], new_id: NewId | None, profile: Profile
+) -> Message:
+    fields = Fields(choice["message"], strict=False)
+    citations = read_citations(fields.left, body)
     missing = take_usual(fields.left, role="assistant", content=None)
     content = decode_assistant(fields, call_ids(new_id or counting_ids()), RECEIVED)
     # Text after thinking is not searched: there the server has split them itself.
     first = content[0] if content and quirks_of(profile).think_tags else None
     if isinstance(first, Text) and not first.extra:
         content = (*split_tags(first.text), *content[1:])
+    if citations:
+        content = with_citations(content, citations)
+    if choice.get(LOGPROBS):
+        content = with_logprobs(content, choice)
     return Message(role="assistant", content=content, extra=extra_for(fields.left, missing))
 
 

@@ -67,29 +67,14 @@ def _read_input(
 ) -> ImageInput:
     """The value; fields without a place in it are options of the dialect."""
     fields = Fields(body)
-    prompt = fields.text("prompt")
-    # The texts of these errors are OpenAI's.
-    if prompt is None:
-        raise InvalidRequestError("Missing required parameter: 'prompt'.", error_code=None)
-    if not prompt:
-        raise InvalidRequestError(
-            "Invalid 'prompt': empty string. Expected a string with minimum length 1, but got an "
-            "empty string instead.",
-            error_code="empty_string",
-        )
+    prompt = _take_prompt(fields)
     if images is not None and not images:
         raise InvalidRequestError("Missing required parameter: 'image'.", error_code=None)
     is_stream = fields.flag("stream") is True
     partial_images = fields.integer("partial_images")
-    width, height = fields.integer("width"), fields.integer("height")
-    # A size comes as `size`, as two edges (Together), or as a ratio and a resolution (xAI).
-    size = fields.text("size")
-    resolution = fields.text("resolution")
-    if width is not None and height is not None:
-        size = f"{width}x{height}"
     known = {
         "count": fields.integer("n"),
-        "size": size or (resolution and resolution.upper()),
+        "size": _take_size(fields),
         "aspect_ratio": fields.text("aspect_ratio"),
         "quality": fields.text("quality"),
         "background": _choice(fields, "background", _BACKGROUNDS),
@@ -107,6 +92,29 @@ def _read_input(
         provider_options={name: fields.left} if fields.left else {},
         **known,  # type: ignore[arg-type]  # `_choice` checks the two with fixed values
     )
+
+
+def _take_prompt(fields: Fields) -> str:
+    prompt = fields.text("prompt")
+    # The texts of these errors are OpenAI's.
+    if prompt is None:
+        raise InvalidRequestError("Missing required parameter: 'prompt'.", error_code=None)
+    if not prompt:
+        raise InvalidRequestError(
+            "Invalid 'prompt': empty string. Expected a string with minimum length 1, but got an "
+            "empty string instead.",
+            error_code="empty_string",
+        )
+    return prompt
+
+
+def _take_size(fields: Fields) -> str | None:
+    """The size: `size`, two edges (Together), or a resolution beside the ratio (xAI)."""
+    width, height = fields.integer("width"), fields.integer("height")
+    size, resolution = fields.text("size"), fields.text("resolution")
+    if width is not None and height is not None:
+        return f"{width}x{height}"
+    return size or (resolution and resolution.upper())
 
 
 def _choice(fields: Fields, name: str, known: tuple[str, ...]) -> str | None:
