@@ -18,6 +18,7 @@ from interlingua.transport.aiohttp_connector import Opener
 from interlingua.transport.httpx2_transport import http11_connection
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
+from support.simulated import settled
 
 ANSWER = {
     "id": "c",
@@ -96,8 +97,15 @@ def numbered(*after):
             first, *later = after
             # the head goes first, so that the reader already waits for the body
             await connection.send(head, body + first, *later)
+            connection.replies += 1
 
     return script
+
+
+async def all_sent(server, count):
+    """Wait until the server has sent all that follows its replies, and the loop has seen it."""
+    await settled(lambda: sum(each.replies for each in server.connections) == count)
+    await asyncio.sleep(0.01)
 
 
 UNASKED = reply(b"unasked")
@@ -128,7 +136,7 @@ def test_an_unasked_response_answers_no_call(transport_type, after, action):
             request = HttpRequest(url=server.url, body=b"call %d" % number)
             got = await action(transport, request)
             bodies.append(got if action is collect else got[2])
-            await asyncio.sleep(0.02)
+            await all_sent(server, number + 1)
         return bodies
 
     with Server(numbered(*after)) as server:
@@ -150,7 +158,7 @@ def test_garbage_after_a_reply_reaches_no_call(transport_type, after):
                 assert (await read(transport, request))[2] == b"call %d 1" % number
             except NetworkError as error:
                 assert error.retryable
-            await asyncio.sleep(0.02)
+            await all_sent(server, number + 1)
 
     with Server(numbered(*after)) as server:
         run(transport_type, work)
@@ -242,7 +250,8 @@ def test_a_request_is_sent_twice_at_most(transport_type):
     async def script(connection):
         await connection.read_request()
         if len(server.connections) <= 5:
-            await asyncio.sleep(0.1)  # so that every call opens a connection
+            while len(server.connections) < 5:  # noqa: ASYNC110 -- every call opens a connection
+                await asyncio.sleep(0.001)
             await connection.send(reply(b"ok"))
             await connection.read_request()
         connection.writer.close()

@@ -4,7 +4,6 @@ import asyncio
 import ssl
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.transport.aiohttp_transport import AiohttpTransport
-from support.servers import (
-    Server,
-)
+from support.servers import Server
+from support.simulated import settled
 
 KEY = "sk-planted-0123456789abcdef"
 SHORT = 0.2
@@ -86,19 +84,13 @@ def leaves(script, action, *, body=b"{}"):
         async def work(transport):
             request = HttpRequest(url=server.url, body=body)
             await action(transport, request, server)
-            started = time.monotonic()
             assert await asyncio.to_thread(server.all_closed)
-            return time.monotonic() - started
 
-        return run(work)
+        run(work)
 
 
 async def cancel_when(task, condition):
-    for _ in range(1000):
-        if condition():
-            break
-        await asyncio.sleep(0.005)
-    assert condition()
+    await settled(condition)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

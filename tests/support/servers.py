@@ -19,6 +19,8 @@ class Connection:
         self.writer = writer
         self.closed = threading.Event()
         self.requests = []
+        self.replies = 0
+        """How many replies were sent whole, by scripts that count them."""
 
     async def read_request(self):
         """The next request: head and body; None at the end of the connection."""

@@ -173,17 +173,19 @@ def test_connection_is_reused_after_the_last_event():
         while await connection.read_request() is not None:
             await connection.send(CHUNKED, piece(b"last"), LAST)
 
-    async def work(transport):
-        for _ in range(3):
-            async with transport.send(call(server.url)) as got:
-                async for _chunk in got.chunks():
-                    break
-            await asyncio.sleep(0.02)
+    def check(seconds):
+        async def work(transport):
+            for _ in range(3):
+                async with transport.send(call(server.url)) as got:
+                    async for _chunk in got.chunks():
+                        break
+                await asyncio.sleep(seconds)
 
-    with Server(script) as server:
-        run(work)
+        with Server(script) as server:
+            run(work)
+        assert [len(connection.requests) for connection in server.connections] == [3]
 
-    assert [len(connection.requests) for connection in server.connections] == [3]
+    with_some_timeout(check, first=0.02)
 
 
 def test_cancelled_before_the_headers():

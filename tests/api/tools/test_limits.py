@@ -23,10 +23,12 @@ from support.runs import run_tools
 
 
 class Counting:
-    """A tool that notes how many of it run at once."""
+    """A tool that notes how many of it run at once, and in threads waits for the least number."""
 
-    def __init__(self, seconds=0.0):
+    def __init__(self, *, least=0, seconds=0.0):
         self.lock = threading.Lock()
+        self.least = least
+        self.reached = threading.Event()
         self.seconds = seconds
         self.running = self.most = self.total = 0
 
@@ -35,6 +37,8 @@ class Counting:
             self.running += 1
             self.total += 1
             self.most = max(self.most, self.running)
+            if self.most >= self.least:
+                self.reached.set()
 
     def leave(self):
         with self.lock:
@@ -42,7 +46,8 @@ class Counting:
 
     def in_thread(self) -> str:
         self.enter()
-        time.sleep(self.seconds)
+        self.reached.wait(PATIENCE)
+        time.sleep(self.seconds)  # in which more of it would start
         self.leave()
         return "x"
 
@@ -123,7 +128,7 @@ def test_ten_thousand_tool_calls_of_one_answer_are_all_run(way, kind, number):
 
 def test_all_runs_together_have_a_limit_of_threads():
     """Five runs with 30 calls each have at most 64 threads."""
-    counting = Counting(seconds=0.02)
+    counting = Counting(least=31, seconds=0.02)
     tool = Tool(name="count", execute=counting.in_thread)
 
     async def work():
@@ -139,7 +144,7 @@ def test_all_runs_together_have_a_limit_of_threads():
 def test_the_limit_of_concurrent_tools_can_be_set():
     """`max_concurrent_tools` replaces the default, upwards and downwards."""
     for limit, number, least in ((3, 9, 2), (100, 120, 65)):
-        counting = Counting(seconds=0.1)
+        counting = Counting(least=least, seconds=0.1)
         tool = Tool(name="count", execute=counting.in_thread)
         asyncio.run(ask("whole", Calling(calls(number)), tool, max_concurrent_tools=limit))
 
