@@ -1,6 +1,7 @@
 """Every example in the documentation runs, and every public name is in one."""
 
 import ast
+import asyncio
 import contextlib
 import importlib
 import importlib.util
@@ -12,6 +13,7 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -104,9 +106,21 @@ def test_the_code_of_other_libraries_runs(page, monkeypatch):
     }
     if all(map(importlib.util.find_spec, modules)):
         namespace = {"__name__": page.stem}
-        for body in blocks:
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(body, str(page), "exec"), namespace)  # noqa: S102 -- our own pages
+        try:
+            for body in blocks:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(body, str(page), "exec"), namespace)  # noqa: S102 -- our own pages
+        finally:
+            asyncio.run(close_all(namespace.values()))
+
+
+async def close_all(values):
+    """Close the clients among them: collected in any order, their sockets would complain first."""
+    for value in values:
+        if hasattr(value, "close") and not isinstance(value, (type, ModuleType)):
+            closing = value.close()
+            if inspect.isawaitable(closing):
+                await closing
 
 
 @pytest.fixture
