@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -224,8 +224,10 @@ def test_several_processes(path):
     )
     store = open_store(path)
     store.create("s", {})
-    processes = [subprocess.Popen([sys.executable, "-c", code, path, name]) for name in "ab"]
-    assert [process.wait() for process in processes] == [0, 0]
+    programs = [[sys.executable, "-c", code, path, name] for name in "ab"]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(subprocess.Popen(program)) for program in programs]
+        assert [process.wait() for process in processes] == [0, 0]
     _, records = store.load("s")
 
     for name in "ab":

@@ -58,8 +58,8 @@ def test_processes_share_limits(shared):
         await asyncio.gather(*(one() for _ in range(20)))
         print(admitted)
     """
-    processes = [shared.program(code) for _ in range(2)]
-    admitted = [int(process.communicate()[0]) for process in processes]
+    with shared.program(code) as one, shared.program(code) as other:
+        admitted = [int(process.communicate()[0]) for process in (one, other)]
 
     assert sum(admitted) == 150
     assert asyncio.run(shared.open().used("t")) == 750

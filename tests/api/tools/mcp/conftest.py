@@ -73,13 +73,17 @@ def start_http():
 def url():
     """The same over streamable HTTP, running."""
     with start_http() as server:
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
-        server.terminate()
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+        finally:
+            server.terminate()
 
 
 @pytest.fixture
 def mortal_url():
     """The same once more, for a test that ends it."""
     with start_http() as server:
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
-        server.terminate()
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+        finally:
+            server.terminate()
