@@ -84,7 +84,7 @@ class ToolLoop:
         self._first = request
         choice = request.tool_choice
         self.tools: Mapping[str, Tool] = tools if choice is None else callable_tools(tools, choice)
-        """The tools that may be called, by name. A call of another is answered as unknown."""
+        """The tools that may be called, by name. A call of another tool is answered as unknown."""
         self._runs_tools = bool(tools) and any(tool.is_active for tool in tools.values())
         self._max_rounds = self._rounds_left = max_tool_rounds
         self._stop_when = stop_when

@@ -195,7 +195,7 @@ class Session:
 
     def stream(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> StreamResult:
         """
-        Like `send`, but returns the events as they arrive.
+        Do what `send` does, and return the events as they arrive.
 
         The turn begins with the first event that is read. It is in the history before the last
         event is delivered; if the stream is left or interrupted, with what had arrived.
@@ -217,7 +217,7 @@ class Session:
     async def send_object(
         self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnObjectOptions]
     ) -> GenerateResult[Any]:
-        """Like `send`, for an object of a schema or type, as `generate_object` returns it."""
+        """Send a prompt and return an object of a schema or type, as `generate_object` does."""
         settings = {**self._settings(options), "response_format": options.get("response_format")}
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
@@ -268,7 +268,7 @@ class Session:
         return turn.messages
 
     def fork(self) -> Self:
-        """A copy with an id of its own that continues independently; `parent` is this id."""
+        """Return a copy that continues independently, with an id of its own; its `parent` is this id."""
         options = {**self._options, "client": self.client, "tools": self.tools}
         fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
         fork.parent, fork.system = self._session_id, self.system
@@ -295,7 +295,7 @@ class Session:
     @classmethod
     def load(cls, path: str | PathLike[str], **options: Unpack[GenerateOptions]) -> Self:
         """
-        The session in a file that `save` wrote; what was not saved is given again.
+        Read the session in a file that `save` wrote; what was not saved is given again.
 
         If it is not, the next answer has the warning `options_not_restored`. Options that were
         saved are replaced by those that are given. `DecodeError` if the file is damaged, or was
@@ -307,11 +307,13 @@ class Session:
     async def resume(
         cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
     ) -> Self:
-        """The session with this id in a store; the options are as for `load`."""
+        """Read the session with this id in a store; the options are as for `load`."""
         _check_id(session_id)
         _check_store(store)
         if "session_id" in options:
-            raise ConfigurationError("session_id is not an option of resume: fork gives a new one.")
+            raise ConfigurationError(
+                "`session_id` is not an option of resume: fork gives a new one."
+            )
         stored, saved = await StoredSession.load(store, session_id)
         session = cls._from_saved(saved, options)
         session._stored = stored  # noqa: SLF001 -- its own class
@@ -372,7 +374,7 @@ class Session:
     # The run of a turn: how it is made, and how it reports.
 
     def start_turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
-        """The run of a turn, which begins when it is awaited or read."""
+        """Make the run of a turn, which begins when it is awaited or read."""
         settings = self._settings(options)
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})

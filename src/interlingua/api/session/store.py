@@ -170,7 +170,7 @@ class SessionStore:
         await self._thread.write(work)
 
     async def load(self, session_id: str) -> tuple[dict[str, Any], Records]:
-        """The header and all records, in order."""
+        """Read the header and all records, in order."""
 
         def work(connection: Connection) -> list[tuple[bytes, int]]:
             rows = connection.execute(
@@ -188,7 +188,7 @@ class SessionStore:
         return header, records
 
     async def list(self, limit: int = 50, *, offset: int = 0) -> Sequence[SessionInfo]:
-        """The sessions, last changed first."""
+        """List the sessions, last changed first."""
         _check_count("limit", limit)
         _check_count("offset", offset)
         return await self._thread.read_much(
@@ -197,7 +197,7 @@ class SessionStore:
 
     async def search(self, text: str, limit: int = 50) -> Sequence[SessionInfo]:
         """
-        The sessions with a record or a title that has all of these words, last changed first.
+        Find the sessions with all of these words in a record or the title, last changed first.
 
         A word also finds longer words that begin with it.
         """

@@ -21,7 +21,7 @@ from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SD
 RepairToolCall: TypeAlias = Callable[
     [ToolCall, InvalidToolCallError], "ToolCall | Awaitable[ToolCall | None] | None"
 ]
-"""Repairs a call with invalid arguments; returns None if it cannot."""
+"""Repairs a tool call with invalid arguments; returns None if it cannot."""
 
 _MAX_QUOTED = 2_000  # characters of invalid arguments in the message to the model
 _LOG = logging.getLogger("interlingua")
@@ -31,14 +31,14 @@ class ReadyCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call that is ready to run, or the reason why it cannot."""
 
     call: ToolCall
-    """The call, with the arguments that the tool will get."""
+    """The tool call, with the arguments that the tool will get."""
     tool: Tool | None = None
     values: Mapping[str, Any] | None = None
-    """Those arguments as the types of its function, if it has any."""
+    """The arguments converted to the types of the function, if it has any."""
     error: Exception | None = None
-    """Why the call cannot run; the model is sent it."""
+    """Why the tool call cannot run; it is sent to the model."""
     waits: bool = False
-    """Whether the call needs an approval before it runs."""
+    """Whether the tool call needs an approval before it runs."""
 
 
 async def prepare(

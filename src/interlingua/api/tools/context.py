@@ -28,11 +28,11 @@ class ToolContext(Generic[Deps]):
     """
 
     tool_call_id: str = ""
-    """The id of the call; empty without a tool."""
+    """The id of the tool call; empty without a tool."""
     tool_name: str = ""
     """The name of the tool; empty without one."""
     messages: tuple[Message, ...]
-    """The conversation up to the call."""
+    """The conversation up to the tool call."""
     abort_signal: AbortSignal
     """Set when the run is cancelled or the tool times out."""
     deps: Deps

@@ -73,7 +73,7 @@ class ToolObserver(Protocol):
 
 ToolErrorText: TypeAlias = Callable[[ToolCall, Exception], Any]
 """
-Makes what the model is sent for a call that failed; sync or async.
+Makes what the model is sent for a tool call that failed; sync or async.
 
 It may return whatever a tool may return; None stands for the class and message of the error.
 """
@@ -87,7 +87,7 @@ class ToolRound:
         self.messages: tuple[Message, ...] = messages
         self.started: set[int] = set()
         self.results: dict[int, ToolResult] = {}
-        """By the position of the call."""
+        """By the position of the tool call."""
         self.errors: dict[str, Exception] = {}
         """Why calls failed, by their id."""
 
@@ -235,7 +235,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return ToolResult(tool_call_id=call.id, name=call.name, content=to_result_content(value))
 
     async def _failure(self, call: ToolCall, error: Exception) -> ToolResult:
-        """The result of a call that failed, as `tool_error` says."""
+        """The result of a tool call that failed, as `tool_error` says."""
         content: object = None
         if self.tool_error is not None:
             try:

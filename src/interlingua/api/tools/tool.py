@@ -38,7 +38,7 @@ S = TypeVar("S")
 
 NeedsApproval: TypeAlias = "bool | Callable[[Mapping[str, Any]], bool | Awaitable[bool]]"
 """
-Whether a call must be approved before it runs: a constant, or a function of the arguments.
+Whether a tool call must be approved before it runs: a constant, or a function of the arguments.
 
 The function may be sync or async. It gets only valid arguments; if it raises, the call waits.
 """
@@ -90,7 +90,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout: float | None = None
     """The timeout of one call in seconds."""
     needs_approval: NeedsApproval = False
-    """True, or a function of the arguments: the run ends before such a call is run."""
+    """True, or a function of the arguments: the run ends before such a tool call is run."""
     inline: bool = False
     """
     Whether a plain function runs on the event loop instead of in a thread of its own.
