@@ -221,7 +221,7 @@ class Client(ClosedByWith, BlockingClient):
         self,
         provider: str,
         operation: str | Operation,
-        value: object = None,
+        value: Any = None,
         *,
         retry: RetryPolicy | None = None,
     ) -> Any:
