@@ -31,7 +31,7 @@ from msgspec.structs import astuple
 from interlingua.spec.content import FilePath
 from interlingua.spec.errors import ConfigurationError
 
-Place: TypeAlias = Any
+Place: TypeAlias = object
 """Where a value is: a name, or a pair of another place and a key; a path is made for errors."""
 
 
@@ -95,7 +95,7 @@ class _Kind(NamedTuple):
 
 _UNIONS = (Union, UnionType)
 _FUNCTION: Any = Callable  # a class, though not for type checkers
-_KINDS: dict[Any, _Kind] = {
+_KINDS: dict[object, _Kind] = {
     str: _Kind((str,), None, ("a string",)),
     bytes: _Kind((bytes,), None, ("bytes",)),
     bool: _Kind((bool,), None, ("True or False",)),
@@ -109,14 +109,14 @@ _KINDS: dict[Any, _Kind] = {
     FilePath: _Kind((FilePath,), None, ("a path",)),
     Callable: _Kind((_FUNCTION,), None, ("a function",)),
 }
-_PLURALS: dict[Any, str] = {
+_PLURALS: dict[object, str] = {
     str: "strings",
     bool: "strings to True or False",
     Mapping: "mappings",
 }
 
 
-def row_for(name: str, annotation: Any) -> Row | None:
+def row_for(name: str, annotation: object) -> Row | None:
     """Return the row of a field, option or setting; None if its annotation allows anything."""
     alternatives = tuple(_alternatives(annotation))
     kinds = [_kind(each) for each in alternatives if each is not NoneType]
@@ -132,7 +132,7 @@ def row_for(name: str, annotation: Any) -> Row | None:
     return Row(name, NoneType in alternatives, types, rule, expected)
 
 
-def _alternatives(annotation: Any) -> Iterable[Any]:
+def _alternatives(annotation: object) -> Iterable[object]:
     if get_origin(annotation) in _UNIONS:
         for each in get_args(annotation):
             yield from _alternatives(each)
@@ -140,7 +140,7 @@ def _alternatives(annotation: Any) -> Iterable[Any]:
         yield annotation
 
 
-def _kind(annotation: Any) -> _Kind | None:
+def _kind(annotation: object) -> _Kind | None:
     """What one type allows; None if that is anything, or cannot be asked of a value."""
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
     if origin is Annotated:
@@ -170,7 +170,7 @@ def _can_be_asked(kind: type) -> bool:
     return True
 
 
-def _annotated(annotation: Any, *rules: Any) -> _Kind | None:
+def _annotated(annotation: object, *rules: object) -> _Kind | None:
     inner = _kind(annotation)
     for rule in rules:
         if isinstance(rule, Rule):
@@ -179,7 +179,7 @@ def _annotated(annotation: Any, *rules: Any) -> _Kind | None:
     return inner
 
 
-def _mapping(value: Any) -> _Kind:
+def _mapping(value: object) -> _Kind:
     origin = get_origin(value) or value
     if origin not in _PLURALS:
         return _KINDS[Mapping]
@@ -187,24 +187,24 @@ def _mapping(value: Any) -> _Kind:
     return _Kind((dict, Mapping), partial(_maps_to, types), (f"a mapping of {_PLURALS[origin]}",))
 
 
-def _fits_one(kinds: tuple[_Kind, ...], value: Any) -> bool:
+def _fits_one(kinds: tuple[_Kind, ...], value: object) -> bool:
     return any(
         isinstance(value, kind.types) and (kind.rule is None or kind.rule(value)) for kind in kinds
     )
 
 
-def _are_strings(values: Any) -> bool:
+def _are_strings(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _are_texts(values: Any) -> bool:
+def _are_texts(values: Iterable[object]) -> bool:
     if isinstance(values, (str, bytes, Mapping)):
         return False  # a string is iterable too, but passing one is a mistake
     # checking the items would exhaust an iterator
     return not isinstance(values, Collection) or _are_strings(values)
 
 
-def _maps_to(types: tuple[type, ...], values: Mapping[Any, Any]) -> bool:
+def _maps_to(types: tuple[type, ...], values: Mapping[object, object]) -> bool:
     return all(isinstance(key, str) and isinstance(each, types) for key, each in values.items())
 
 
@@ -280,19 +280,19 @@ def check_fields(value: msgspec.Struct, place: Place) -> None:
         _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
 
 
-def check_literal(name: str, value: Any, kind: Any) -> None:
+def check_literal(name: str, value: object, kind: object) -> None:
     """Raise `ConfigurationError` if the value of an option is none of those of a `Literal`."""
     known = get_args(kind)
     if value not in known:
         raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(known)}.")
 
 
-def refuse(place: Place, expected: str, value: Any) -> NoReturn:
+def refuse(place: Place, expected: str, value: object) -> NoReturn:
     """Raise the error for a wrong value."""
     raise ConfigurationError(f"{path_of(place)} must be {expected}, not {describe(value)}.")
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return a short text for a value: itself, or its type if it is long or has no text."""
     try:
         text = repr(value)
@@ -307,4 +307,4 @@ def path_of(place: Place) -> str:
     while type(place) is tuple:
         place, key = place
         keys.append(f"[{key}]" if type(key) is int else f".{key}" if place else str(key))
-    return "".join((place or "", *reversed(keys)))
+    return "".join((str(place or ""), *reversed(keys)))

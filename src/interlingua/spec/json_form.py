@@ -170,7 +170,7 @@ def _tuples_to_lists(document: dict[str, Any]) -> None:
                 waiting.append(item)
 
 
-def _encode_hook(value: Any) -> Any:
+def _encode_hook(value: object) -> object:
     if isinstance(value, FilePath):
         return str(value)
     if isinstance(value, array):
@@ -215,7 +215,7 @@ def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
     return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
 
 
-def _type(value: Any) -> str:
+def _type(value: object) -> str:
     return type(value).__name__
 
 

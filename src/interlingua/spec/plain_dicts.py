@@ -47,7 +47,7 @@ _TEXTS = ("name", "id", "refusal", "reasoning_content", "reasoning")
 _MESSAGE = frozenset((Message,))
 
 
-def to_messages(value: Any) -> tuple[Message, ...]:
+def to_messages(value: object) -> tuple[Message, ...]:
     """One or many messages as a tuple; `ConfigurationError` says which one is wrong, and why."""
     if isinstance(value, (str, Message, Mapping)):
         value = (value,)
@@ -59,7 +59,7 @@ def to_messages(value: Any) -> tuple[Message, ...]:
     return tuple(_to_message(item, f"messages[{i}]") for i, item in enumerate(items))
 
 
-def _to_message(item: Any, where: str) -> Message:
+def _to_message(item: object, where: str) -> Message:
     if isinstance(item, Message):
         return item
     if isinstance(item, str):
@@ -73,7 +73,7 @@ def _to_message(item: Any, where: str) -> Message:
     return _from_fields(_fields(item, where), where)
 
 
-def _has_kinds(content: Any) -> bool:
+def _has_kinds(content: object) -> bool:
     items = content if isinstance(content, (list, tuple)) else ()
     return any(isinstance(item, Mapping) and "kind" in item for item in items)
 

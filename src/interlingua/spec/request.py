@@ -148,7 +148,7 @@ class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="buil
         return _hosted("computer", width=width, height=height, environment=environment)
 
 
-def _hosted(name: str, **options: Any) -> BuiltinTool:
+def _hosted(name: str, **options: object) -> BuiltinTool:
     given = {key: value for key, value in options.items() if value is not None}
     return BuiltinTool(name=name, options=given)
 
@@ -347,13 +347,13 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
-        messages: Any = self.messages  # callers may pass a string
+        messages: object = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
             set_field(self, "messages", to_messages(messages))
-        tools: Any = self.tools
+        tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))
-        choice: Any = self.tool_choice
+        choice: object = self.tool_choice
         if type(choice) is str:
             set_field(self, "tool_choice", to_tool_choice(choice))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
@@ -412,12 +412,12 @@ def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
     return ToolChoice(mode="named", tool_name=choice)
 
 
-def to_tools(tools: Any) -> tuple[ToolSpec, ...]:
+def to_tools(tools: object) -> tuple[ToolSpec, ...]:
     """Return the tools as definitions; `ConfigurationError` says which one is no tool."""
     return tuple(to_tool(tool, f"tools[{i}]") for i, tool in enumerate(list_tools(tools)))
 
 
-def list_tools(tools: Any) -> tuple[Any, ...]:
+def list_tools(tools: object) -> tuple[Any, ...]:
     """Return the tools as a tuple; `ConfigurationError` if they are not given as a list."""
     if type(tools) is tuple:
         return tools
@@ -426,7 +426,7 @@ def list_tools(tools: Any) -> tuple[Any, ...]:
     return () if tools is None else tuple(tools)
 
 
-def to_tool(tool: Any, path: str) -> ToolSpec:
+def to_tool(tool: object, path: str) -> ToolSpec:
     """Return one tool as a definition."""
     if isinstance(tool, (ToolDefinition, BuiltinTool)):
         return tool

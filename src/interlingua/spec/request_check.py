@@ -96,7 +96,7 @@ def check_input(value: OperationInput) -> None:
 _INPUT_ROWS: dict[type, tuple[Row, ...]] = {}
 
 
-def _is_simple(annotation: Any) -> bool:
+def _is_simple(annotation: object) -> bool:
     """Whether it is a text, a number, True or False, or a choice between names; or None."""
     options = (
         get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
@@ -247,7 +247,7 @@ def _is_deep(value: Any) -> bool:
 _CONTAINERS = (Mapping, list, tuple)
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     if isinstance(value, float):
         return -inf < value < inf
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.response import Warning
@@ -33,7 +33,7 @@ SETTING_IMPLIED: Mapping[str, str] = _codes_like("strict_implied", "_implied")
 """The code for each setting that may be left out because the target does the same anyway."""
 
 
-def make_warning(code: str, path: str | None = None, **fields: Any) -> Warning:
+def make_warning(code: str, path: str | None = None, **fields: object) -> Warning:
     """A warning with the sentence of its row."""
     message = WARNINGS[code].sentence.format(path=path, **fields)
     return Warning(code=code, message=message, path=path)
@@ -66,13 +66,13 @@ class WarningList:
         self.origin: Callable[[str], str | None] | None = None
         """Maps a path in the request as it is sent to the path in the request as it came."""
 
-    def add(self, code: str, path: str | None = None, **fields: Any) -> None:
+    def add(self, code: str, path: str | None = None, **fields: object) -> None:
         """Add a warning about the place at `path`."""
         if self.origin is not None and path is not None:
             path = self.origin(path)
         self.warnings.append(make_warning(code, path, target=self.target, **fields))
 
-    def add_here(self, code: str, **fields: Any) -> None:
+    def add_here(self, code: str, **fields: object) -> None:
         """Add a warning about the part at the cursor."""
         path = self.message_path()
         if self.part is not None:

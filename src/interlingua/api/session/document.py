@@ -77,7 +77,7 @@ class SavedSession(Record, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-def is_saved(name: str, value: Any) -> bool:
+def is_saved(name: str, value: object) -> bool:
     """Whether an option with this value is saved."""
     return name in _SAVED and not callable(value) and getattr(value, "on_retry", None) is None
 
@@ -127,7 +127,7 @@ def _read_option(name: str, value: Any) -> Any:
     return value if kind is None or value is None else msgspec.convert(value, kind)
 
 
-def check_version(document: Any) -> None:
+def check_version(document: object) -> None:
     """Raise `DecodeError` for what is no session, or one of a newer library."""
     version = document.get(_VERSION_KEY) if isinstance(document, dict) else None
     if type(version) is not int:
