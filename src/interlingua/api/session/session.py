@@ -268,7 +268,7 @@ class Session:
         return turn.messages
 
     def fork(self) -> Self:
-        """Return a copy with an id of its own, which goes on alone; its `parent` is this session."""
+        """Return a copy with an id of its own that goes on alone; its `parent` is this session."""
         options = {**self._options, "client": self.client, "tools": self.tools}
         fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
         fork.parent, fork.system = self._session_id, self.system
