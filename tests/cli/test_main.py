@@ -160,7 +160,7 @@ def test_debug_shows_the_traceback(bare):
     debug = bare.run("models", "-p", "opnai", "--debug")
 
     assert plain.returncode == debug.returncode == 2
-    assert plain.stderr.startswith("error: no provider 'opnai'. Did you mean 'openai'")
+    assert plain.stderr.startswith("error: There is no provider 'opnai'. Did you mean 'openai'")
     assert len(plain.stderr.splitlines()) == 1
     assert debug.stderr.startswith("Traceback")
 

@@ -133,7 +133,9 @@ def test_one_name_everywhere():
 
 def test_a_row_needs_a_dialect_that_there_is():
     """The error lists those there are."""
-    with pytest.raises(ConfigurationError, match="'post': no dialect 'postcard'; there are openai"):
+    with pytest.raises(
+        ConfigurationError, match=r"'post': There is no dialect 'postcard'\. Use one of openai"
+    ):
         Provider(name="post", dialect="postcard")
     postcard.register()
 
@@ -157,7 +159,7 @@ def test_entry_points(monkeypatch):
     assert loads == []
     with pytest.warns(RuntimeWarning, match="entry point 'gone' of"):
         assert provider.find_dialect("postcard") is postcard
-    with pytest.raises(ConfigurationError, match=r"no dialect 'latin'; there are .*, postcard"):
+    with pytest.raises(ConfigurationError, match=r"no dialect 'latin'\. Use one of .*, postcard"):
         provider.find_dialect("latin")
 
     assert loads == ["interlingua.dialects"]

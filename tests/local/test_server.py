@@ -193,7 +193,9 @@ def test_a_broken_file_is_named_with_the_cause(tmp_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(1000))
 
-    with pytest.raises(ConfigurationError, match=r"broken\.gguf: .+ \(exit code 1\)") as caught:
+    with pytest.raises(
+        ConfigurationError, match=r"broken\.gguf cannot .+ \(exit code 1\)"
+    ) as caught:
         LocalServer(broken).start()
 
     assert "Traceback" not in caught.value.message
@@ -225,5 +227,5 @@ def test_without_llama_cpp_it_says_what_to_install(tmp_path):
     )
 
     assert done.returncode == 1
-    assert "ConfigurationError: llama.cpp is not installed" in done.stderr
+    assert "ConfigurationError: Local models need llama.cpp, which is not installed" in done.stderr
     assert "pip install 'interlingua[local]'" in done.stderr

@@ -265,7 +265,7 @@ def test_streams_and_operations_are_signed_too():
         (lambda: "a\nb", "no header can carry"),
         (lambda: ("planted-1", time.time() - 5), "has ended already"),
         (lambda: ("planted-1", "soon"), "gave a str as the end"),
-        (lambda: AwsCredentials(access_key_id="a", secret_access_key="b"), "AwsCredentials are"),
+        (lambda: AwsCredentials(access_key_id="a", secret_access_key="b"), "`AwsCredentials` are"),
     ],
 )
 def test_a_callable_that_makes_no_key(source, message):
@@ -428,7 +428,7 @@ def test_what_is_no_key():
     """An error before any call, without the value."""
     for key in (5, b"planted", ["planted"]):
         with pytest.raises(
-            ConfigurationError, match="api_key must be a text, a callable"
+            ConfigurationError, match="`api_key` must be a text, a callable"
         ) as caught:
             HttpAdapter("groq", key)
         assert "planted" not in str(caught.value)

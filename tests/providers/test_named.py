@@ -75,7 +75,7 @@ def test_adapters_read_their_variables(monkeypatch):
 def test_a_bad_address_names_its_variable(monkeypatch):
     """And not the value, which may hold a password."""
     monkeypatch.setenv("OPENAI_BASE_URL", "https://a:hunter2@b")
-    with pytest.raises(ConfigurationError, match="check OPENAI_BASE_URL") as caught:
+    with pytest.raises(ConfigurationError, match="Check OPENAI_BASE_URL") as caught:
         OpenAIAdapter("k")
 
     assert "hunter2" not in str(caught.value)

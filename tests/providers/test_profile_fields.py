@@ -314,7 +314,9 @@ def test_wrong_tool_calls_are_refused_by_row_and_key():
 def test_an_unknown_mode_is_refused(provider):
     """A typo is not a mode that the model lacks."""
     adapter = HttpAdapter(provider, "k", base_url="https://host.test")
-    with pytest.raises(ConfigurationError, match=r"'bogus'; there are auto, none, required, named"):
+    with pytest.raises(
+        ConfigurationError, match=r"'bogus'\. Use one of auto, none, required, named"
+    ):
         adapter.supports_tool_choice("bogus")
 
 

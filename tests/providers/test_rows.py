@@ -190,7 +190,7 @@ def test_other_packages_add_rows(loaded):
 
 def test_an_entry_point_that_gives_something_else_is_named():
     """Whoever installed it can find it."""
-    with pytest.raises(ConfigurationError, match=r"entry point 'odd' .* gave a str"):
+    with pytest.raises(ConfigurationError, match=r"Entry point 'odd' .* gave a str"):
         rows_of(["no row"], "odd")
 
 

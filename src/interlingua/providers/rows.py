@@ -51,7 +51,7 @@ def find_provider(name: str) -> Provider:
     """The provider of that name or alias; `ConfigurationError` has the names that are near."""
     row = _BUILTIN.get(name) or providers().get(row_name(name) or name)
     if row is None:
-        raise ConfigurationError(f"no provider {name[:_LONGEST_NAME]!r}. {_suggest(name)}")
+        raise ConfigurationError(f"There is no provider {name[:_LONGEST_NAME]!r}. {_suggest(name)}")
     return row
 
 
@@ -137,7 +137,7 @@ def rows_of(loaded: object, name: str) -> tuple[Provider, ...]:
     for row in rows:
         if not isinstance(row, Provider):
             raise ConfigurationError(
-                f"entry point {name!r} of {ENTRY_POINTS} gave a {type(row).__name__}; "
-                "it must give Provider rows"
+                f"Entry point {name!r} of {ENTRY_POINTS} gave a {type(row).__name__}. "
+                "It must give Provider rows."
             )
     return tuple(rows)

@@ -215,18 +215,18 @@ def _change(price: Price, given: Rates) -> Price:
 # Reading `prices=`.
 
 
-def _read_prices(prices: Any) -> Iterator[tuple[str, Rates | tuple[Price, ...]]]:
+def _read_prices(prices: object) -> Iterator[tuple[str, Rates | tuple[Price, ...]]]:
     if not isinstance(prices, Mapping):
         raise ConfigurationError(
-            f"prices must be a mapping of models to rates, not {describe(prices)}."
+            f"`prices` must be a mapping of models to rates, not {describe(prices)}."
         )
     for model, given in prices.items():
         if not isinstance(model, str) or not model:
-            raise ConfigurationError(f"prices: the name of a model is {describe(model)}.")
+            raise ConfigurationError(f"`prices`: The name of a model is {describe(model)}.")
         yield model, _read_one(model, given)
 
 
-def _read_one(model: str, given: Any) -> Rates | tuple[Price, ...]:
+def _read_one(model: str, given: object) -> Rates | tuple[Price, ...]:
     if isinstance(given, Rates):
         return _check(f"prices[{model!r}]", given)
     if isinstance(given, Price):
@@ -236,7 +236,7 @@ def _read_one(model: str, given: Any) -> Rates | tuple[Price, ...]:
     rows = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if not rows or not all(isinstance(row, Price) for row in rows):
         raise ConfigurationError(
-            f"prices[{model!r}] must be rates such as {{'input': 2.5, 'output': 10}}, or rows of "
+            f"`prices[{model!r}]` must be rates such as {{'input': 2.5, 'output': 10}}, or rows of "
             f"Price, not {describe(given)}."
         )
     return tuple(_check(f"prices[{model!r}][{at}]", row) for at, row in enumerate(rows))
@@ -247,22 +247,23 @@ def _check(place: str, given: Priced) -> Priced:
     try:
         return msgspec.convert(msgspec.to_builtins(given), type(given))
     except (msgspec.ValidationError, TypeError) as error:
-        raise ConfigurationError(f"{place}: {error}") from None
+        raise ConfigurationError(f"`{place}`: {error}.") from None
 
 
-def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
+def _read_rates(model: str, given: Mapping[str, Any]) -> Rates:
     rates: dict[str, float] = {}
     for name, rate in given.items():
         field = _OTHER_NAMES.get(name, name)
         if field not in Rates.__struct_fields__:
             known = (*Rates.__struct_fields__, *_OTHER_NAMES)
-            raise ConfigurationError(f"prices[{model!r}]: no rate {name!r}. {advice(name, known)}")
+            hint = advice(name, known)
+            raise ConfigurationError(f"`prices[{model!r}]` has no rate {name!r}. {hint}")
         if rate is None:
             continue
         is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
         if not is_number or not 0 <= rate < float("inf"):
             raise ConfigurationError(
-                f"prices[{model!r}][{name!r}] must be a number of dollars, not {describe(rate)}."
+                f"`prices[{model!r}][{name!r}]` must be a number of dollars, not {describe(rate)}."
             )
         rates[field] = float(rate)
     return Rates(**rates)
@@ -291,7 +292,7 @@ def reprice(
     at: datetime | Callable[[Stored], datetime] | None = None,
 ) -> list[Stored]:
     """
-    The records with their costs computed again; the records themselves are not changed.
+    Return the records with their costs computed again; the given records are not changed.
 
     A record is a response, an attempt, a step or the result of a run, a message with `usage` in
     its metadata, or a mapping with `provider`, `model` and `usage`. Without a `table` the prices
@@ -304,7 +305,7 @@ def reprice(
     def seconds(record: Stored) -> float:
         moment = at(record) if callable(at) else at
         if moment is not None and not isinstance(moment, datetime):
-            raise ConfigurationError(f"reprice: `at` must be a datetime, not {describe(moment)}.")
+            raise ConfigurationError(f"`at` must be a datetime, not {describe(moment)}.")
         return now() if moment is None else moment.timestamp()
 
     return [_Pricer(tariffs, seconds(record)).record(record) for record in records]
@@ -332,7 +333,7 @@ class _Pricer:
         if hasattr(record, "response"):
             return replace(record, response=self.response(record.response))
         raise ConfigurationError(
-            "reprice takes responses, attempts, steps, results, messages and mappings with "
+            "`reprice` takes responses, attempts, steps, results, messages and mappings with "
             f"`usage`, not {describe(record)}."
         )
 
@@ -393,7 +394,7 @@ def _seller(provider: str) -> Seller:
     return Seller(name, provider, row is not None and row.is_local)
 
 
-def _read_usage(usage: Any) -> Usage:
+def _read_usage(usage: object) -> Usage:
     if isinstance(usage, Usage):
         return usage
     what = "A record must have `usage` with counts such as `input_tokens`"

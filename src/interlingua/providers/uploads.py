@@ -232,7 +232,7 @@ def check_request_size(size: int, row: Provider, request: Request) -> None:
     raise ConfigurationError(f"{what} {advice}")
 
 
-def check_value_size(value: Any, row: Provider) -> None:
+def check_value_size(value: object, row: Provider) -> None:
     """Raise `ConfigurationError` if a file is larger than its provider accepts."""
     sizes = row.sizes
     if isinstance(value, UploadInput):

@@ -213,7 +213,7 @@ def test_the_key_is_in_no_error_log_or_repr(mode, caplog):
         ({"api_key": OWN.encode()}, "api_key must be a string.*not a bytes"),
         ({"headers": [OWN]}, "headers must be a mapping of strings, not a list"),
         ({"headers": {"authorization": OWN.encode()}}, "headers must be a mapping of strings"),
-        ({"base_url": "ftp://x", "api_key": "k"}, "a base URL must look like"),
+        ({"base_url": "ftp://x", "api_key": "k"}, "A base URL must look like"),
         ({"base_url": 5}, "base_url must be a string"),
     ],
 )

@@ -159,7 +159,7 @@ def test_twice_is_once(tmp_path_factory, rows):
         ("{", r"own\.json: "),
         ("[]", r"own\.json: 'models' must be a list"),
         ('{"models": {}}', "'models' must be a list"),
-        ('{"models": [], "prices": []}', r"unknown key 'prices'"),
+        ('{"models": [], "prices": []}', r"There is no key 'prices', only 'models'"),
         ('{"models": [{"id": "m"}]}', r"models\[0\] must have 'provider'"),
         ('{"models": [3]}', r"models\[0\] must have 'id'"),
         ('{"models": [{"provider": "openai", "id": ""}]}', r"models\[0\] must have 'id'"),

@@ -136,14 +136,14 @@ def test_unknown_dialect():
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"colour": "red"}, "profile row 'overrides': unknown key 'colour'"),
-        ({"sampling": "no"}, "profile row 'overrides': key 'sampling': Expected `bool | null`"),
-        ({"stop_sequences": True}, "profile row 'overrides': key 'stop_sequences'"),
-        ({"tool_choice_modes": ["maybe"]}, "profile row 'overrides': key 'tool_choice_modes'"),
+        ({"colour": "red"}, "Profile row 'overrides': unknown key 'colour'"),
+        ({"sampling": "no"}, "Profile row 'overrides': key 'sampling': Expected `bool | null`"),
+        ({"stop_sequences": True}, "Profile row 'overrides': key 'stop_sequences'"),
+        ({"tool_choice_modes": ["maybe"]}, "Profile row 'overrides': key 'tool_choice_modes'"),
         ({"rejected_while_thinking": ["x"]}, "key 'rejected_while_thinking'"),
-        ({"quirks": {"loud": True}}, "profile row 'overrides': unknown key 'quirks.loud'"),
-        ({"quirks": {"top_k": 1}}, "profile row 'overrides': key 'quirks.top_k'"),
-        ({"quirks": "many"}, "profile row 'overrides': key 'quirks': expected an object"),
+        ({"quirks": {"loud": True}}, "Profile row 'overrides': unknown key 'quirks.loud'"),
+        ({"quirks": {"top_k": 1}}, "Profile row 'overrides': key 'quirks.top_k'"),
+        ({"quirks": "many"}, "Profile row 'overrides': key 'quirks': expected an object"),
     ],
 )
 def test_wrong_overrides(overrides, message):
@@ -155,14 +155,14 @@ def test_wrong_overrides(overrides, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"models": {"x-1": {"colour": 1}}}, "profile row 'models.x-1': unknown key 'colour'"),
+        ({"models": {"x-1": {"colour": 1}}}, "Profile row 'models.x-1': unknown key 'colour'"),
         (
             {"providers": {"acme": {"profile": {"seed": 0}}}},
-            "profile row 'providers.acme': key 'seed'",
+            "Profile row 'providers.acme': key 'seed'",
         ),
         (
             {"dialects": {"openai_chat": {"models": {"x": {"seed": 2}}}}},
-            "profile row 'dialects.openai_chat.models.x': key 'seed'",
+            "Profile row 'dialects.openai_chat.models.x': key 'seed'",
         ),
         ({"shapes": {}}, "shapes"),
     ],

@@ -181,7 +181,7 @@ def test_any_iterable_of_capabilities():
 @pytest.mark.parametrize("search", [list_models, cheapest, get_latest_model])
 def test_an_unknown_capability_is_an_error(search):
     """In every search, also among known ones."""
-    with pytest.raises(ConfigurationError, match="no capability 'smell'; there are tools, "):
+    with pytest.raises(ConfigurationError, match=r"no capability 'smell'\. Use one of tools, "):
         search("openai", ["tools", "smell"]) if search is get_latest_model else search(
             capability=["tools", "smell"]
         )

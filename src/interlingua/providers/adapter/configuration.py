@@ -81,7 +81,7 @@ class Configuration:
         self.api_version: str = checked.get("api_version", "")
         self.endpoint: Endpoint | None = find_endpoint(row, checked, self.dialect_name)
         self.places: Mapping[str, str] = checked.get("places", {})
-        self.options: Mapping[str, Any] = checked.get("options", {})
+        self.options: Mapping[str, Json] = checked.get("options", {})
         self.overrides: Mapping[str, Any] = checked.get("profile", {})
         self.model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
         self.profiles: dict[str, Profile] = {}
@@ -218,7 +218,9 @@ class Configuration:
         """Whether the model supports this mode of tool choice; None if it is unknown."""
         if mode not in get_args(ToolChoiceMode):
             known = ", ".join(get_args(ToolChoiceMode))
-            raise ConfigurationError(f"no mode of tool choice {mode!r}; there are {known}")
+            raise ConfigurationError(
+                f"There is no mode of tool choice {mode!r}. Use one of {known}."
+            )
         profile = self.profile_for(model)
         modes = profile.tool_choice_modes
         if profile.tools is False:
@@ -252,8 +254,8 @@ _PROMPTS = ("system", "developer")
 
 
 def under_request(
-    options: Mapping[str, Any], request: Request, profile: Profile, dialect: Dialect
-) -> dict[str, Any]:
+    options: Mapping[str, Json], request: Request, profile: Profile, dialect: Dialect
+) -> dict[str, Json]:
     """
     The default options without the fields of the body that the request itself sets.
 
@@ -281,17 +283,17 @@ def under_request(
 
 
 def _compare(
-    options: Mapping[str, Any], own: Request, empty: Request, profile: Profile, dialect: Dialect
-) -> tuple[dict[str, Any], bool]:
+    options: Mapping[str, Json], own: Request, empty: Request, profile: Profile, dialect: Dialect
+) -> tuple[dict[str, Json], bool]:
     """The options that `own` does not set, and whether something of it was lost."""
     wire = dialect.encode_request(own, profile, stream=False)
     plain = dialect.encode_request(empty, profile, stream=False)
     return _without(options, _difference(wire.body, plain.body)), bool(wire.warnings)
 
 
-def _difference(body: Json, empty: Json) -> dict[str, Any]:
+def _difference(body: Json, empty: Json) -> dict[str, Json]:
     """The fields of a body that the empty one has not, or with another value."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, Json] = {}
     if not isinstance(body, Mapping) or not isinstance(empty, Mapping):
         return fields
     for key, value in body.items():
@@ -304,11 +306,11 @@ def _difference(body: Json, empty: Json) -> dict[str, Any]:
     return fields
 
 
-def _without(options: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    left: dict[str, Any] = {}
+def _without(options: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
+    left: dict[str, Json] = {}
     for key, value in options.items():
         if key not in own or key == TOOLS:  # the encoder adds these to those of the request
             left[key] = value
-        elif isinstance(value, Mapping) and isinstance(own[key], Mapping):
-            left[key] = _without(value, own[key])
+        elif isinstance(value, Mapping) and isinstance(other := own[key], Mapping):
+            left[key] = _without(value, other)
     return left

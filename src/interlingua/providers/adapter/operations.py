@@ -332,7 +332,7 @@ class Operations:
         self, operation: Operation, value: Any, profile: Profile
     ) -> WireCall:
         if operation.encode is None:
-            raise ConfigurationError(f"the operation {operation.name!r} has no `encode`")
+            raise ConfigurationError(f"The operation {operation.name!r} has no `encode`.")
         is_large = isinstance(value, Request) and HistoryScan(value.messages).rough_size > LARGE
         if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
             return await asyncio.to_thread(operation.encode, value, profile)
@@ -382,7 +382,7 @@ async def download_items(
                 break
             url = urljoin(url or join_url(base_url, path), reply.headers["location"])
     else:
-        raise DecodeError(f"the provider redirects a download more than {MAX_REDIRECTS} times")
+        raise DecodeError(f"The provider redirects a download more than {MAX_REDIRECTS} times.")
     for item in decoder.finish():
         yield item
 

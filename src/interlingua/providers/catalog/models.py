@@ -301,7 +301,7 @@ def _decode(text: bytes | msgspec.Raw, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
-        raise ConfigurationError(f"the model catalog cannot be read: {error}") from error
+        raise ConfigurationError(f"The model catalog cannot be read: {error}.") from error
 
 
 # Models and prices of the user's own, merged over the catalog.
@@ -358,17 +358,17 @@ def _merged(row: dict[str, Any], listed: list[ModelInfo], where: str) -> ModelIn
     try:
         return msgspec.convert({**base, **row}, ModelInfo)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{where} ({row['provider']}:{row['id']}): {error}") from error
+        raise ConfigurationError(f"{where} ({row['provider']}:{row['id']}): {error}.") from error
 
 
 def _text(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{path} cannot be read: {error}.") from error
 
 
-def _parse(text: bytes, path: Path) -> Any:
+def _parse(text: bytes, path: Path) -> object:
     try:
         if path.suffix.lower() in _YAML:
             import yaml
@@ -376,21 +376,21 @@ def _parse(text: bytes, path: Path) -> Any:
             return yaml.safe_load(text)
         return msgspec.json.decode(text)
     except Exception as error:
-        raise ConfigurationError(f"{path}: {' '.join(str(error).split())}") from error
+        raise ConfigurationError(f"{path}: {' '.join(str(error).split()).rstrip('.')}.") from error
 
 
-def _rows(data: Any, path: Path) -> list[dict[str, Any]]:
+def _rows(data: object, path: Path) -> list[dict[str, Any]]:
     """The rows with the names of our providers; each has an id and a provider."""
     if not isinstance(data, Mapping) or not isinstance(data.get("models"), list):
-        raise ConfigurationError(f"{path}: 'models' must be a list of models")
+        raise ConfigurationError(f"{path}: 'models' must be a list of models.")
     for key in data.keys() - {"models"}:
-        raise ConfigurationError(f"{path}: unknown key {key!r}; there is 'models'")
+        raise ConfigurationError(f"{path}: There is no key {key!r}, only 'models'.")
     rows = []
     for number, row in enumerate(data["models"]):
         for key in ("id", "provider"):
             name = row.get(key) if isinstance(row, Mapping) else None
             if not isinstance(name, str) or not name:
-                what = "a string (in YAML, a number in quotes is one)"
+                what = "a string (in YAML, a number in quotes is one)."
                 raise ConfigurationError(f"{path}: models[{number}] must have {key!r}, {what}")
         provider = row["provider"]
         rows.append({**row, "provider": row_name(provider) or provider})

@@ -93,7 +93,7 @@ class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The days of the week (UTC, 1 is Monday) on which they hold; empty for all."""
 
     def holds(self, moment: datetime) -> bool:
-        """Whether these rates are charged at a moment, which has a time zone."""
+        """Tell whether these rates are charged at a moment, which has a time zone."""
         utc = moment.astimezone(UTC)
         if self.starts is not None and utc.date() < self.starts:
             return False

@@ -53,7 +53,7 @@ def profile_for(
     provider: str | None = None,
     overrides: Row | None = None,
 ) -> Profile:
-    """The profile of a model at this provider, in this dialect."""
+    """Return the profile of a model at this provider, in this dialect."""
     check_dialect(dialect)
     if not overrides:
         return _profile(dialect, model, provider)
@@ -68,10 +68,10 @@ def check_row(row: Row, name: str) -> Row:
     checked: dict[str, Any] = {}
     for key, value in row.items():
         if key not in types:
-            raise ConfigurationError(f"profile row {name!r}: unknown key {key!r}")
-        checked[key] = _convert(value, types[key], f"profile row {name!r}: key {key!r}")
+            raise ConfigurationError(f"Profile row {name!r}: unknown key {key!r}.")
+        checked[key] = _convert(value, types[key], f"Profile row {name!r}: key {key!r}")
     if not isinstance(checked.get(_QUIRKS, {}), (Mapping, msgspec.Struct)):
-        raise ConfigurationError(f"profile row {name!r}: key 'quirks': expected an object")
+        raise ConfigurationError(f"Profile row {name!r}: key 'quirks': expected an object.")
     return checked
 
 
@@ -83,7 +83,7 @@ def _with_tool_calls(row: Row, name: str) -> Row:
     if isinstance(value, bool):
         mode = "deltas" if value else "none"
         value = {"non_streaming": value, "streaming_mode": mode, "parallel": value}
-    where = f"profile row {name!r}: key {_TOOL_CALLS!r}"
+    where = f"Profile row {name!r}: key {_TOOL_CALLS!r}"
     calls = _convert(value, ToolCallCapabilities, where)
     is_streamed = None if calls.streaming_mode is None else calls.streaming_mode == "deltas"
     known = (calls.non_streaming, is_streamed)
@@ -130,8 +130,8 @@ def check_quirks(quirks: Row, name: str, kind: type[msgspec.Struct]) -> Row:
     """The quirks of a row; `ConfigurationError` if they do not fit the dialect's record."""
     for key, value in quirks.items():
         if key not in kind.__struct_fields__:
-            raise ConfigurationError(f"profile row {name!r}: unknown key 'quirks.{key}'")
-        _convert({key: value}, kind, f"profile row {name!r}: key 'quirks.{key}'")
+            raise ConfigurationError(f"Profile row {name!r}: unknown key 'quirks.{key}'.")
+        _convert({key: value}, kind, f"Profile row {name!r}: key 'quirks.{key}'")
     return quirks
 
 
@@ -187,7 +187,7 @@ def _read(text: bytes) -> _Tables:
     try:
         data = msgspec.json.decode(text, type=_Tables)
     except msgspec.MsgspecError as error:
-        raise ConfigurationError(f"the profile data cannot be read: {error}") from error
+        raise ConfigurationError(f"The profile data cannot be read: {error}.") from error
     return _Tables(
         dialects={name: _section(f"dialects.{name}", s) for name, s in data.dialects.items()},
         providers={name: _section(f"providers.{name}", s) for name, s in data.providers.items()},
@@ -216,4 +216,4 @@ def _convert(value: Any, kind: Any, where: str) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
+        raise ConfigurationError(f"{where}: {error}.") from error

@@ -34,7 +34,7 @@ _NEAR = timedelta(days=365)
 
 def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
     """
-    The entry of a model; None if it is unknown.
+    Return the entry of a model; None if it is unknown.
 
     `model_id` is an id, an alias, the dated id of a version, `provider:model`, or a shorthand such
     as `sonnet` or `flash`: the newest model of that name that can be used without approval and is
@@ -61,7 +61,9 @@ def list_models(
     available: bool = False,
 ) -> tuple[ModelInfo, ...]:
     """
-    The known models, those of a provider best first. What is unknown does not satisfy a condition.
+    List the known models, for each provider the best first.
+
+    What is unknown does not satisfy a condition.
 
     `capability` is a name of `CAPABILITIES` or several of them. `max_price` is the highest
     `mixed_price`. `available` leaves out models that need approval, are deprecated, or retire
@@ -83,7 +85,7 @@ def list_models(
 def get_latest_model(
     provider: str, capability: str | Iterable[str] | None = None, *, tier: ModelTier | None = None
 ) -> ModelInfo | None:
-    """The best chat model of a provider that is neither gated nor about to be retired."""
+    """Return the best chat model of a provider that is neither gated nor about to be retired."""
     models = list_models(provider, capability=capability, tier=tier, kind="chat", available=True)
     return next(filter(_writes, models), None)
 
@@ -98,7 +100,7 @@ def cheapest(
     free: bool = False,
 ) -> ModelInfo | None:
     """
-    The available model with the lowest `mixed_price`, of all providers or of one; None if none has.
+    Return the available model with the lowest `mixed_price`; None if no price is known.
 
     Free offers have limits of their own; they count only with `free`.
     """
@@ -119,7 +121,7 @@ def cheapest(
 
 def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
     """
-    The dollars per million tokens if three of four tokens are input; None if unknown.
+    Return the dollars per million tokens if three of four tokens are input; None if unknown.
 
     It is the standard price at a moment, by default now. For an embedding model it is the price of
     input.
@@ -168,7 +170,7 @@ def _fields(capability: str | Iterable[str] | None) -> list[str]:
     for name in names:
         if name not in CAPABILITIES:
             known = ", ".join(CAPABILITIES)
-            raise ConfigurationError(f"no capability {name!r}; there are {known}")
+            raise ConfigurationError(f"There is no capability {name!r}. Use one of {known}.")
     return [f"supports_{name}" for name in names]
 
 

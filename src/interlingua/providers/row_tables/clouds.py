@@ -23,16 +23,22 @@ from interlingua.providers.row_tables.builders import (
     has,
 )
 
+# OpenAI's SDK adds the deployment to the path of these endpoints only, and the version to every
+# URL (`openai/lib/azure.py`); seen in recordings: `/openai/deployments/…/chat/completions` and
+# `/openai/responses` with `?api-version=`.
 _VERSION = {"api-version": "{api_version}"}
 _DEPLOYMENT = "/deployments/{model}"
 _REGION = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")}
+# Bedrock and Vertex read the version from the body (`anthropic/lib/bedrock/_client.py` and
+# `anthropic/lib/vertex/_client.py`), and each has its own name for it.
 _IN_BODY = {"anthropic-version": "anthropic_version"}
-_FIRST_VERSION = "2023-06-01"  # each cloud has a name of its own for it
+_FIRST_VERSION = "2023-06-01"
 _VERTEX = "https://{host}/v1/projects/{project}/locations/{location}/publishers"
 _VERTEX_ENV = {
     "project": ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"),
     "location": ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION", "CLOUD_ML_REGION"),
 }
+# The hosts of the SDKs: `anthropic/lib/vertex/_client.py` and `google/genai/_api_client.py`.
 _VERTEX_HOST = DerivedPlace(
     of="location",
     form="{}-aiplatform.googleapis.com",
@@ -50,7 +56,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("azure-openai", "azure_openai"),
         other_dialects=(RESPONSES,),
-        base_path="/openai/v1",
+        base_path="/openai/v1",  # seen in recordings: this form needs no version
         versioned_endpoints={
             CHAT: Endpoint(
                 base_path="/openai",
@@ -71,7 +77,7 @@ ROWS: tuple[Provider, ...] = (
         signing="api-key",
         token_signing="bearer",  # noqa: S106 -- a callable makes tokens of Entra
         key_env=("AZURE_OPENAI_API_KEY",),
-        token_env=("AZURE_OPENAI_AD_TOKEN",),
+        token_env=("AZURE_OPENAI_AD_TOKEN",),  # as OpenAI's SDK calls it (`openai/lib/azure.py`)
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
         operations=has(
             *(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
@@ -105,7 +111,7 @@ ROWS: tuple[Provider, ...] = (
                 path="/model/{model}/invoke",
                 stream_path="/model/{model}/invoke-with-response-stream",
                 stream_accept="application/vnd.amazon.eventstream",
-                without=("stream",),
+                without=("stream",),  # the path says it; Anthropic's SDK removes the field too
                 header_fields={**_IN_BODY, "anthropic-beta": "anthropic_beta"},
                 header_values={_FIRST_VERSION: "bedrock-2023-05-31"},
             ),
@@ -156,6 +162,7 @@ ROWS: tuple[Provider, ...] = (
                 stream_path="/models/{model}:streamRawPredict",
                 header_fields=_IN_BODY,
                 header_values={_FIRST_VERSION: "vertex-2023-10-16"},
+                # The model stays in the body there (`anthropic/lib/vertex/_client.py`).
                 operation_paths={"count_tokens": "/models/count-tokens:rawPredict"},
             ),
         },

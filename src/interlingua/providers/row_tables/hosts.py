@@ -66,7 +66,7 @@ ROWS: tuple[Provider, ...] = (
         "",
         *(RECORDED, DOCS),
         families=("databricks-", "dbrx-"),
-        base_path="/serving-endpoints",
+        base_path="/serving-endpoints",  # seen in recordings: `/serving-endpoints/chat/completions`
         key_env=("DATABRICKS_TOKEN", "DATABRICKS_API_KEY"),
         base_url_env=("DATABRICKS_BASE_URL", "DATABRICKS_HOST"),
         operations=has(embed="float"),
@@ -196,7 +196,7 @@ GATEWAYS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("github-copilot", "copilot"),
         other_dialects=(RESPONSES,),
-        endpoints={RESPONSES: Endpoint(path="/responses")},
+        endpoints={RESPONSES: Endpoint(path="/responses")},  # seen in recordings: no version
         key_env=("GITHUB_COPILOT_API_KEY", "COPILOT_GITHUB_TOKEN"),
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.

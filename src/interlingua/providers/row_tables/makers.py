@@ -37,10 +37,16 @@ ROWS: tuple[Provider, ...] = (
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),
         base_url_env=("OPENAI_BASE_URL",),
+        # Both headers: https://developers.openai.com/api/reference/overview; the variables are
+        # those of OpenAI's SDK (`openai/_client.py`).
         headers_env={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
         header_options={"organization": "openai-organization", "project": "openai-project"},
+        # OpenAI finds a call by this id if no reply arrived:
+        # https://developers.openai.com/api/reference/overview (debugging requests).
         request_id_header="x-client-request-id",
         sources=(RECORDED, "SDK openai"),
+        # Audio: https://platform.openai.com/docs/guides/speech-to-text. A file: the docstring of
+        # `files.create` in OpenAI's SDK.
         sizes=SizeLimits(request=50 * MB, audio=25 * MB, file=512 * MB),
         operations=has(
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
@@ -52,6 +58,8 @@ ROWS: tuple[Provider, ...] = (
         dialect=MESSAGES,
         other_dialects=(CHAT,),
         endpoints={
+            # Seen in recordings: this path. Its clients are those of OpenAI, so the key is a
+            # bearer token there: https://docs.anthropic.com/en/api/openai-sdk.
             CHAT: Endpoint(
                 path="/v1/chat/completions",
                 signing="bearer",
@@ -65,6 +73,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env=("ANTHROPIC_BASE_URL",),
         sources=(RECORDED, "SDK anthropic"),
+        # https://docs.anthropic.com/en/api/errors: the maximum sizes by endpoint.
         sizes=SizeLimits(request=32 * MB, file=500 * MB),
         operations=has(LIST, COUNT, FILES, BATCH),
     ),
@@ -73,6 +82,8 @@ ROWS: tuple[Provider, ...] = (
         dialect=GEMINI,
         other_dialects=(CHAT,),
         endpoints={
+            # Seen in recordings: this path. The key is a bearer token there, as OpenAI's clients
+            # send it: https://ai.google.dev/gemini-api/docs/openai.
             CHAT: Endpoint(
                 path="/v1beta/openai/chat/completions",
                 signing="bearer",
@@ -87,10 +98,12 @@ ROWS: tuple[Provider, ...] = (
         families=("gemini-", "imagen-", "veo-"),
         base_url="https://generativelanguage.googleapis.com",
         signing="x-goog-api-key",
+        # The first name is that of Google's documentation. If both are set, its SDK takes the
+        # second (`google/genai/_api_client.py`).
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env=("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         sources=(RECORDED, "SDK google-genai"),
-        # Newer documentation says 100 MB; the error that was recorded says 20.
+        # Google's documentation said 20 MB, and newer pages say 100; the smaller is safe.
         sizes=SizeLimits(request=20 * MB, file=2048 * MB),
         operations=has(
             *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
@@ -102,7 +115,7 @@ ROWS: tuple[Provider, ...] = (
         dialect=RESPONSES,
         aliases=("chatgpt-codex", "chatgpt_codex"),
         base_url="https://chatgpt.com/backend-api/codex",
-        endpoints={RESPONSES: Endpoint(path="/responses")},
+        endpoints={RESPONSES: Endpoint(path="/responses")},  # without a version, as Codex sends it
         key_env=("CHATGPT_ACCESS_TOKEN",),
         base_url_env=("CHATGPT_BASE_URL",),
         headers_env={"chatgpt-account-id": "CHATGPT_ACCOUNT_ID"},
@@ -123,7 +136,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.mistral.ai/v1",
         *(RECORDED, "SDK mistralai 3.7.0"),
         aliases=("mistralai",),
-        sizes=SizeLimits(file=512 * MB),
+        sizes=SizeLimits(file=512 * MB),  # the docstring of `files.upload` in Mistral's SDK
         families=(
             *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
             *("open-mistral", "open-mixtral"),
@@ -142,6 +155,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("deepseek-",),
         other_dialects=(RESPONSES,),
+        # Seen in recordings: `/responses` and `/chat/completions`, both without a version.
         endpoints={RESPONSES: Endpoint(path="/responses")},
         operations=has(LIST),
     ),
@@ -169,6 +183,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("sonar",),
         operations=has(embed="perplexity"),
+        # Seen in recordings: embeddings have a version in their path, chat has none.
         operation_paths={"embed": "/v1/embeddings"},
     ),
     chat(
