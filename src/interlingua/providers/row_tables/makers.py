@@ -115,7 +115,7 @@ ROWS: tuple[Provider, ...] = (
         dialect=RESPONSES,
         aliases=("chatgpt-codex", "chatgpt_codex"),
         base_url="https://chatgpt.com/backend-api/codex",
-        endpoints={RESPONSES: Endpoint(path="/responses")},  # without a version, as Codex sends it
+        endpoints={RESPONSES: Endpoint(path="/responses")},
         key_env=("CHATGPT_ACCESS_TOKEN",),
         base_url_env=("CHATGPT_BASE_URL",),
         headers_env={"chatgpt-account-id": "CHATGPT_ACCOUNT_ID"},
@@ -136,7 +136,7 @@ ROWS: tuple[Provider, ...] = (
         "https://api.mistral.ai/v1",
         *(RECORDED, "SDK mistralai 3.7.0"),
         aliases=("mistralai",),
-        sizes=SizeLimits(file=512 * MB),  # the docstring of `files.upload` in Mistral's SDK
+        sizes=SizeLimits(file=512 * MB),
         families=(
             *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
             *("open-mistral", "open-mixtral"),
