@@ -244,10 +244,11 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     One request, in the canonical language.
 
-    None means "not set"; 0, 0.0, "" and () are values. This is the only list of settings: a new
-    field is an option of `generate`, is checked, and is saved by sessions. After a change, run
-    scripts/settings_types.py, which writes the types in `spec/settings.py`.
+    None means "not set"; 0, 0.0, "" and () are values.
     """
+
+    # The only list of settings: a new field is an option of `generate`, is checked, and is saved by
+    # sessions. After a change, run scripts/settings_types.py, which writes `spec/settings.py`.
 
     model: str = ""
     """The model: `provider:model`, or the provider's own name for it."""
