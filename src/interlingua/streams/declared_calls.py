@@ -7,6 +7,8 @@ A target that has no custom tools, namespaces or searches was sent functions in 
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from interlingua.spec.content import ToolCall
@@ -14,10 +16,21 @@ from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
     StreamEvent,
+    StreamRestart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition, tool_key
@@ -84,6 +97,12 @@ def _declared(
     return replace(call, arguments={}, raw_arguments=text_argument(call) if text is None else text)
 
 
+_WITHOUT_CALLS = (
+    *(TextDelta, TextStart, TextEnd, ReasoningDelta, ReasoningStart, ReasoningEnd, ProviderEvent),
+    *(StreamStart, StreamRestart, StepFinish, ToolResultEvent),
+)
+
+
 class _DeclaredEncoder(RewritingEncoder):
     """Gives an encoder events of the declared tools."""
 
@@ -103,9 +122,13 @@ class _DeclaredEncoder(RewritingEncoder):
             return [self._start(event)]
         if isinstance(event, ToolCallEnd):
             return self._end(event)
-        if isinstance(event, (Finish, ErrorEvent)) and event.response is not None:
+        if isinstance(event, (Finish, ErrorEvent)):
+            if event.response is None:
+                return [event]
             return [replace(event, response=_declare(event.response, self._tools))]
-        return [event]
+        if isinstance(event, _WITHOUT_CALLS):
+            return [event]
+        assert_never(event)
 
     def _start(self, event: ToolCallStart) -> ToolCallStart:
         tool = _find(event, self._tools)
