@@ -9,7 +9,7 @@ from interlingua import sync
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.session.session import Session
 from interlingua.api.tools.tool import tool
-from interlingua.client.attempts import Attempts
+from interlingua.client.attempt_log import AttemptLog
 from interlingua.client.client import Client
 from interlingua.client.middleware.balance import Balance
 from interlingua.providers.adapter import HttpAdapter
@@ -603,9 +603,7 @@ def test_the_delays():
     """Between the first and the longest; what a provider asks for may not be longer."""
     retry = RetrySettings(max_retries=3, base_delay=0.01, max_delay=0.02)
     client, transport = failing((503, ""), (503, ""), (503, ""), retry=retry)
-    policy = Attempts.open(client.calls, Request(model="m", messages="?"))._policy(
-        Request(model="m", provider="house")
-    )
+    policy = AttemptLog(client.calls, "", None).policy_for("house", None, client.calls.adapters)
 
     delays = [policy.delay(ServerError("busy"), number, chance=lambda: 0.5) for number in range(4)]
     assert delays == [0.01, 0.02, 0.02, None]

@@ -5,7 +5,6 @@ import pytest
 from interlingua.client.registry import ModelEntry, Registry, resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.request import Request
 
 OPUS = ModelEntry(
     id="anthropic:opus",
@@ -21,7 +20,7 @@ CONFIGURED = {name: HttpAdapter(name, "k") for name in ("anthropic", "openai", "
 
 
 def route(model, provider=None):
-    return resolve(Request(model=model, provider=provider), CONFIGURED, REGISTRY)[:2]
+    return resolve(provider, model, CONFIGURED, REGISTRY)[:2]
 
 
 @pytest.mark.parametrize(

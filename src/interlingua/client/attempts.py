@@ -1,5 +1,5 @@
 """
-The attempts of a call: the only place that retries, and that reports each attempt to subscribers.
+The attempts of a call of a model: the only place that retries answers and streams.
 
 Middleware that runs once per request is outside of it, `per_attempt` middleware inside.
 """
@@ -7,51 +7,37 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.client.call_events import (
-    CallCompleted,
-    CallEvent,
-    CallFailed,
-    CallStarted,
-    Outcome,
-    notify,
-    settle_outcomes,
-)
-from interlingua.client.calls import Calls
-from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
+from interlingua.client.attempt_log import AttemptLog, Target
+from interlingua.client.calls import CallIds, Calls
+from interlingua.client.custom_adapter import CustomCall, as_member_adapter
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.contract import Call
 from interlingua.client.middleware.layers import Layers
 from interlingua.client.middleware.shown import Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.uploads import Uploads
-from interlingua.runtime.cancel import CANCELLED, CancelScope
+from interlingua.runtime.cancel import CancelScope
 from interlingua.runtime.fold import close_stream, fold_stream
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
+from interlingua.spec.errors import AbortError, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import (
-    Attempt,
-    FinishReason,
-    Response,
-    Usage,
-    label_message,
-)
+from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
-Value = TypeVar("Value")
+_NO_REASONS: dict[int, str | None] = {}
+_CANCELLED = FinishReason(reason="cancelled")
 
 
 class Attempts:
@@ -66,23 +52,18 @@ class Attempts:
         "_accumulator",
         "_adapters",
         "_answer",
+        "_call_ids",
         "_calls",
-        "_count",
-        "_failure",
+        "_log",
         "_logged",
-        "_members",
-        "_outcomes",
         "_ready",
         "_reasons",
-        "_resent",
         "_retry",
         "_scope",
         "_shown",
         "_step",
-        "_subscribers",
         "_uploads",
         "left_out",
-        "records",
         "request",
     )
 
@@ -94,48 +75,37 @@ class Attempts:
         step: int = 0,
         logged: set[str] | None = None,
         uploads: Uploads | None = None,
+        call_ids: CallIds | None = None,
     ) -> None:
+        """
+        `logged` holds the codes of warnings that earlier calls of the same run have logged.
+
+        `uploads` holds the files that they have stored; the caller closes it. `call_ids` translates
+        the ids of tool calls, for a session.
+        """
+        self.request: Request = calls.routing.address(request)
+        """The request with its provider, the provider's name for the model, and an id."""
         self._calls = calls
+        self._call_ids = call_ids
         self._uploads = uploads
         self._adapters = calls.routing.adapters
-        self.request: Request = request
         self._reasons = _NO_REASONS  # why a model was chosen, by attempt; else as `request` says
-        self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
         self._logged: set[str] = set() if logged is None else logged
-        self._count = 0
-        self._failure: SDKError | None = None  # of the last attempt
-        self._resent: set[int] = set()  # attempts whose request was sent twice
-        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
-        self._outcomes: list[Outcome] = []  # of async subscribers
+        self._log = AttemptLog(calls, self.request.request_id or "", request.session_id, step)
         self._ready: tuple[Request, Adapter, Ready] | None = None
         self._shown: Shown | None = None  # only set if middleware sees the events
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
         self._accumulator: StreamAccumulator | None = None  # of a stream
-        self.records: tuple[Attempt, ...] = ()
-        """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
         """The names of tools that the behaviour of the provider did not send."""
 
-    @classmethod
-    def open(
-        cls,
-        calls: Calls,
-        request: Request,
-        retry: RetryPolicy | None = None,
-        step: int = 0,
-        logged: set[str] | None = None,
-        uploads: Uploads | None = None,
-    ) -> Self:
-        """
-        A call of this request.
-
-        `logged` holds the codes of warnings that earlier calls of the same run have logged, and
-        `uploads` the files that they have stored; the caller closes it.
-        """
-        return cls(calls, calls.routing.address(request), retry, step, logged, uploads)
+    @property
+    def records(self) -> tuple[Attempt, ...]:
+        """The finished attempts."""
+        return self._log.records
 
     @property
     def is_cancelled(self) -> bool:
@@ -150,7 +120,7 @@ class Attempts:
 
     async def _answer_through(self, outer: Layers) -> Response:
         response = await outer.complete(self.request, self.complete, self._call(), self._resolve)
-        if response is self._answer and response.attempts is self.records:
+        if response is self._answer and response.attempts is self._log.records:
             return response  # no layer has changed it
         attempts = self._attempts_of(response) or response.attempts  # a layer may have made more
         return replace(response, attempts=attempts, message=self._message(response))
@@ -191,11 +161,8 @@ class Attempts:
             attempt=attempt,
             adapters=self._adapters,
             tariffs=self._calls.tariffs,
-            attempts=self._ended,
+            attempts=self._log.list_attempts,
         )
-
-    def _ended(self) -> tuple[Attempt, ...]:
-        return self.records
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
@@ -207,7 +174,7 @@ class Attempts:
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
         known = response.message.metadata
-        records = self.records
+        records = self._log.records
         made = records[0] if len(records) == 1 else self._find_maker(response)
         if "provider" in known and "model" in known:  # labelled before
             provider, model = known["provider"], known["model"]
@@ -223,7 +190,7 @@ class Attempts:
 
     def _attempts_of(self, response: Response) -> tuple[Attempt, ...]:
         """All attempts; the one that made the answer is the last, whatever ended after it."""
-        records = self.records
+        records = self._log.records
         made = None if len(records) == 1 else self._find_maker(response)
         if made is None or made is records[-1]:
             return records
@@ -231,27 +198,30 @@ class Attempts:
 
     def _find_maker(self, response: Response) -> Attempt | None:
         """The attempt that made an answer: a layer may have asked on, and kept an earlier one."""
-        for each in reversed(self.records):
+        records = self._log.records
+        for each in reversed(records):
             if each.usage is response.usage:  # the same object, also if a layer changed the text
                 return each
-        same = (each for each in reversed(self.records) if each.provider == response.provider)
-        return next(same, self.records[-1] if self.records else None)
+        same = (each for each in reversed(records) if each.provider == response.provider)
+        return next(same, records[-1] if records else None)
 
     def _settle_partial(self, partial: Response) -> Response:
         """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
-        if self.records and len(self.records) == self._count:
-            partial = add_metered(partial, self.records)
+        partial = self._meter_partial(partial)
         return replace(partial, message=self._message(partial))
+
+    def _meter_partial(self, partial: Response) -> Response:
+        records = self._log.records
+        is_known = bool(records) and len(records) == self._log.started
+        return add_metered(partial, records) if is_known else partial
 
     def label_partial(self, partial: Response) -> Response:
         """An answer that its reader did not read to its end; its message is labelled as cut."""
-        if self.records and len(self.records) == self._count:
-            partial = add_metered(partial, self.records)
-        request = self.request
+        partial, request = self._meter_partial(partial), self.request
         cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
         provider = request.provider or ""
-        because = self._reasons.get(self._count - 1, request.chosen_because)
+        because = self._reasons.get(self._log.started - 1, request.chosen_because)
         message = label_message(cut, message_id, provider, request.model, because=because)
         return replace(partial, message=message)
 
@@ -260,42 +230,39 @@ class Attempts:
 
     # The loop.
 
-    async def complete(
-        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
-    ) -> Any:
-        """The whole answer, or the result of `perform`, with retries as the policy allows."""
-        inner = self._calls.inner
+    async def complete(self, request: Request) -> Response:
+        """The whole answer, with retries as the policy allows."""
+        inner, log = self._calls.inner, self._log
         if request is not self.request:
             request = self._resolve(request)
-        policy = self._policy(request)
+        target = Target(request.provider or "", request.model, request.chosen_because)
+        policy = log.policy_for(target.provider, self._retry, self._adapters)
         for retries in count():
-            number, began = self._start(request, stream=False), perf_counter()
-            if self._outcomes:
-                await self._settle()
+            number, began = log.start(target, stream=False), perf_counter()
+            if request is not self.request:
+                self._reasons = {**self._reasons, number: request.chosen_because}
+            if log.outcomes:
+                await log.settle()
             try:
-                if perform is not None:
-                    result = await perform(self._on_member(number))
-                elif inner.is_empty:
-                    result = await self._send(number, request)
+                if inner.is_empty:
+                    response = await self._send(number, request)
                 else:
                     send = partial(self._send, number)
-                    result = await inner.complete(request, send, self._call(number), self._resolve)
+                    call = self._call(number)
+                    response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
-                self._fail(number, began, request, error)
-                delay = await self._delay(error, policy, retries)
+                self._fail(number, began, target, request, error)
+                delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
-                is_answer = isinstance(result, Response)
-                self._complete(number, began, request, result if is_answer else _PERFORMED)
-                if self._outcomes:
-                    await self._settle()
-                result = self._answer = (
-                    replace(result, attempts=self.records, message=self._message(result))
-                    if is_answer
-                    else result
-                )
-                return result
+                reason = response.finish_reason.reason
+                log.complete(number, began, target, response.usage, response.cost, reason)
+                if log.outcomes:
+                    await log.settle()
+                message = self._message(response)
+                self._answer = replace(response, attempts=log.records, message=message)
+                return self._answer
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -308,14 +275,17 @@ class Attempts:
         Until then the events of an attempt that may be retried are withheld, so that the reader
         sees only one beginning.
         """
-        request = self._resolve(request)
-        policy = self._policy(request)
+        log, request = self._log, self._resolve(request)
+        target = Target(request.provider or "", request.model, request.chosen_because)
+        policy = log.policy_for(target.provider, self._retry, self._adapters)
         for retries in count():
             may_retry = policy is not None and retries < policy.max_retries
             withheld: list[StreamEvent] | None = [] if may_retry else None
-            number, began = self._start(request, stream=True), perf_counter()
-            if self._outcomes:
-                await self._settle()
+            number, began = log.start(target, stream=True), perf_counter()
+            if request is not self.request:
+                self._reasons = {**self._reasons, number: request.chosen_because}
+            if log.outcomes:
+                await log.settle()
             is_over, usage = False, None
             events = self._open(request, number)
             try:
@@ -323,11 +293,12 @@ class Attempts:
                     kind = type(event)
                     if kind is StreamStart:
                         usage = event.usage  # type: ignore[union-attr]
-                    elif kind is Finish and not is_over:
+                    elif type(event) is Finish and not is_over:
                         is_over = True
-                        self._complete(number, began, request, event)  # type: ignore[arg-type]
-                        if self._outcomes:
-                            await self._settle()
+                        reason = event.finish_reason.reason
+                        log.complete(number, began, target, event.usage, event.cost, reason)
+                        if log.outcomes:
+                            await log.settle()
                     if withheld is not None:
                         withheld.append(event)
                         if not is_content(event) and kind is not Finish:
@@ -341,8 +312,8 @@ class Attempts:
                 raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
             except BaseException as error:
                 if not is_over:  # an attempt is reported once, whatever happens after its end
-                    self._fail(number, began, request, error, usage)
-                delay = await self._delay(error, None if withheld is None else policy, retries)
+                    self._fail(number, began, target, request, error, usage)
+                delay = await log.delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
                         yield early
@@ -351,53 +322,30 @@ class Attempts:
                 await close_stream(events)
             await asyncio.sleep(delay)
 
-    def _policy(self, request: Request) -> RetryPolicy | None:
-        """The policy of the call; if it has none of its own, that of the adapter."""
-        policy = self._retry
-        if policy is not None and policy is not DEFAULT_POLICY:
-            return policy
-        key = request.provider or ""
-        adapter = self._adapters.get(key) or self._calls.adapters[key]
-        if isinstance(adapter, HttpAdapter):
-            own = adapter.configuration
-            behaviour, retries = own.behaviour, own.max_retries
-        else:
-            behaviour = getattr(adapter, "behaviour", None)
-            if behaviour is None:
-                behaviour = self._calls.routing.behaviour_of(key)
-            retries = getattr(adapter, "max_retries", 0)
-        is_plain = not retries and behaviour is None
-        return policy if is_plain else adapter_policy(retries, behaviour, policy)
+    def _fail(
+        self,
+        number: int,
+        began: float,
+        target: Target,
+        request: Request,
+        error: BaseException,
+        usage: Usage | None = None,
+    ) -> None:
+        if isinstance(error, SDKError) and error.partial is not None:
+            usage = error.partial.usage
+        adapter = self._adapters.get(target.provider) or self._calls.adapters[target.provider]
+        tariffs = self._calls.tariffs
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
+        self._log.fail(number, began, target, error, usage, cost)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
         request = self.request
-        error.add_facts(request_id=request.request_id, attempts=self.records or None)
+        error.add_facts(request_id=request.request_id, attempts=self._log.records or None)
         if not isinstance(error, AbortError):  # that is not about the provider
             error.add_facts(provider=request.provider, model=request.model)
-        if self._failure is not error:
-            error.add_cause(self._failure)
-
-    async def _delay(
-        self, error: BaseException, policy: RetryPolicy | None, retries: int
-    ) -> float | None:
-        """The seconds until the next attempt, after the callbacks; None if there is none."""
-        if self._outcomes:
-            await self._settle()
-        if not isinstance(error, SDKError):
-            return None
-        self._failure = error
-        if isinstance(error, CircuitOpenError) and self._calls.outer.has_other_models:
-            policy = None  # another model can be asked now
-        delay = None if policy is None else policy.delay(error, retries)
-        if policy is not None and delay is not None:
-            await policy.notify(error, retries, delay)
-            return delay
-        if self._calls.has_layers:
-            error.drop_partial()  # no layer has seen it
-        advice = None if policy is None else policy.explain(error, retries)
-        error.add_facts(attempts=self.records, advice=advice)
-        return None
+        if self._log.failure is not error:
+            error.add_cause(self._log.failure)
 
     # One attempt.
 
@@ -411,12 +359,12 @@ class Attempts:
         adapter = member or self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
-        ids = calls.call_ids
+        ids = self._call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             members = as_member_adapter(adapter)
             if members is not None:
                 send = partial(self._send, attempt, request)
-                return await members.send_by_member(request, send, self._on_member(attempt))
+                return await members.send_by_member(request, send, self._log.on_member(attempt))
             response = await self._custom(adapter, request).complete()
         else:
             ready = await self._make_ready(adapter, request, attempt, stream=False)
@@ -430,14 +378,14 @@ class Attempts:
             return self._send_stream(attempt, request)
 
         def send(request: Request) -> AsyncIterator[StreamEvent]:
-            return shown.attach(self._send_stream(attempt, request), is_first=True)
+            return shown.attach(partial(self._send_stream, attempt, request), is_first=True)
 
         return inner.stream(request, send, self._call(attempt), self._resolve, shown)
 
     def _send_stream(
         self, attempt: int, request: Request, member: Adapter | None = None
     ) -> AsyncIterator[StreamEvent]:
-        request, ids = self._resolve(request), self._calls.call_ids
+        request, ids = self._resolve(request), self._call_ids
         key = request.provider or ""
         adapter = member or self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
@@ -445,7 +393,7 @@ class Attempts:
             members = as_member_adapter(adapter)
             if members is not None:
                 send = partial(self._send_stream, attempt, request)
-                return members.stream_by_member(request, send, self._on_member(attempt))
+                return members.stream_by_member(request, send, self._log.on_member(attempt))
             events = self._custom(adapter, request).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
@@ -455,14 +403,9 @@ class Attempts:
 
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
         """One attempt at an adapter that is not ours."""
-        call = CustomCall(self._calls, adapter, request)
+        call = CustomCall(self._calls, adapter, request, self._call_ids)
         self.left_out = call.left_out
         return call
-
-    def _on_member(self, attempt: int) -> OnMember:
-        """A function that notes which of several keys or endpoints is used."""
-        self._members = {} if self._members is _NO_MEMBERS else self._members
-        return partial(self._members.__setitem__, attempt)
 
     async def _make_ready(
         self, adapter: HttpAdapter, request: Request, attempt: int, *, stream: bool = True
@@ -472,8 +415,8 @@ class Attempts:
             await self._calls.initialization.ensure(request.provider)
         known = self._ready
         if known is not None and known[0] is request and known[1] is adapter:
-            return known[2].for_attempt(self._step, attempt, partial(self._resent.add, attempt))
-        ids = self._calls.call_ids
+            return known[2].for_attempt(self._step, attempt, partial(self._log.resent.add, attempt))
+        ids = self._call_ids
         sent = request if ids is None else ids.write(request, adapter)
         if self._uploads is not None:
             sent = await adapter.operations.store_files(sent, self._uploads)
@@ -482,7 +425,7 @@ class Attempts:
             encoded,
             step=self._step,
             attempt=attempt,
-            on_resend=partial(self._resent.add, attempt),
+            on_resend=partial(self._log.resent.add, attempt),
             tariffs=self._calls.tariffs,
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out
@@ -501,116 +444,3 @@ class Attempts:
             why = f"a middleware changed the model from {known.provider}:{known.model}"
             request = replace(request, chosen_because=why)
         return self._calls.routing.resolve_again(request)
-
-    # The records and events of attempts.
-
-    def _start(self, request: Request, *, stream: bool) -> int:
-        """The number of the attempt that begins now."""
-        number = self._count
-        self._count += 1
-        if request is not self.request:
-            self._reasons = {**self._reasons, number: request.chosen_because}
-        if self._subscribers:
-            self._notify(CallStarted(**self._facts(number, request), stream=stream))
-        return number
-
-    def _complete(
-        self, number: int, began: float, request: Request, end: Response | Finish
-    ) -> None:
-        self._failure = None
-        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
-        attempt = Attempt(
-            number=number,
-            provider=request.provider or "",
-            model=request.model,
-            usage=usage,
-            cost=cost,
-            latency_ms=latency,
-            member=self._members.get(number),
-        )
-        self.records = (*self.records, attempt)
-        if self._subscribers:
-            reason = end.finish_reason.reason
-            facts = self._facts(number, request)
-            self._notify(
-                CallCompleted(
-                    **facts,
-                    usage=usage,
-                    cost=cost,
-                    finish_reason=reason,
-                    latency_ms=latency,
-                    resent=number in self._resent,
-                )
-            )
-
-    def _fail(
-        self,
-        number: int,
-        began: float,
-        request: Request,
-        error: BaseException,
-        usage: Usage | None = None,
-    ) -> None:
-        latency, retryable = round((perf_counter() - began) * 1000), False
-        if isinstance(error, SDKError):
-            error.add_facts(provider=request.provider, model=request.model or None)
-            kind, message, retryable = error.error_class, error.message, error.retryable
-            usage = usage if error.partial is None else error.partial.usage
-        elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
-            kind, message = ErrorClass.CANCELLED, CANCELLED
-        else:  # raised by a custom adapter or middleware
-            kind, message = ErrorClass.OTHER, type(error).__name__
-        key, tariffs = request.provider or "", self._calls.tariffs
-        adapter = self._adapters.get(key) or self._calls.adapters[key]
-        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
-        attempt = Attempt(
-            number=number,
-            provider=request.provider or "",
-            model=request.model,
-            error_class=kind,
-            usage=usage,
-            cost=cost,
-            latency_ms=latency,
-            member=self._members.get(number),
-        )
-        self.records = (*self.records, attempt)
-        if self._subscribers:
-            self._notify(
-                CallFailed(
-                    **self._facts(number, request),
-                    error_class=kind,
-                    message=message,
-                    retryable=retryable,
-                    latency_ms=latency,
-                    usage=usage,
-                    cost=cost,
-                    resent=number in self._resent,
-                )
-            )
-
-    def _facts(self, number: int, request: Request) -> dict[str, Any]:
-        return {
-            "request_id": request.request_id or "",
-            "provider": request.provider or "",
-            "model": request.model,
-            "session_id": request.session_id,
-            "reason": request.chosen_because,
-            "step": self._step,
-            "attempt": number,
-            "member": self._members.get(number),
-        }
-
-    def _notify(self, event: CallEvent) -> None:
-        self._outcomes += notify(event, self._subscribers)
-
-    async def _settle(self) -> None:
-        """Wait for the async subscribers, in order."""
-        outcomes, self._outcomes = self._outcomes, []
-        await settle_outcomes(outcomes)
-
-
-_NO_MEMBERS: dict[int, str] = {}
-_NO_REASONS: dict[int, str | None] = {}
-_CANCELLED = FinishReason(reason="cancelled")
-_PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
-"""Stands for the end of an operation, which has no finish reason and no usage."""

@@ -27,6 +27,8 @@ class _CallEvent(
     """The adapter that is called."""
     model: str
     """The model, as it is sent."""
+    operation: str = "generate"
+    """The operation, such as `embed`; `generate` for an answer."""
     session_id: str | None = None
     """The conversation, if the call is a turn of one."""
     reason: str | None = None

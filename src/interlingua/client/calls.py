@@ -71,8 +71,6 @@ class Calls:
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
-        self.call_ids: CallIds | None = None
-        """Translates the ids of tool calls, for a session; set on a client's twin."""
 
     def rebind(
         self,

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -17,12 +16,12 @@ from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.initialization import initialize
 from interlingua.client.metering import seller_of
-from interlingua.client.middleware.contract import Call, Middleware, ToolMiddleware
+from interlingua.client.middleware.contract import Middleware, ToolMiddleware
 from interlingua.client.middleware.layers import Layers, arrange, check_middleware
+from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.provider_config import ProviderConfig, describe_config
 from interlingua.client.registry import (
     Registry,
@@ -33,14 +32,14 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cost import CostRange
 from interlingua.providers.credentials import Key
-from interlingua.providers.operations import find_performer, name_models, takes_tariffs
+from interlingua.providers.operations import name_models
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.uploads import Uploads, closed, closing
 from interlingua.runtime.callbacks import signature_of
 from interlingua.runtime.cancel import CancelScope, running_loop
+from interlingua.runtime.items import perform_in
 from interlingua.runtime.log import logger
-from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -48,7 +47,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request
-from interlingua.spec.request_check import check_input, check_request
+from interlingua.spec.request_check import check_request
 from interlingua.spec.response import Response
 
 Addressed = TypeVar("Addressed", bound=OperationInput | Request)
@@ -124,7 +123,7 @@ class Client:
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """
-        A client for every provider with an API key in the environment.
+        Return a client for every provider with an API key in the environment.
 
         A model of a provider that is not configured is looked up in the environment again, so a
         key may be set later. Servers on this machine that need no key (`ollama`, `vllm`,
@@ -158,7 +157,7 @@ class Client:
         read_path_urls: bool = False,
         prices: Prices | None = None,
     ) -> Self:
-        """A client for the adapters and models of a registry file (YAML)."""
+        """Return a client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
         return cls(
             adapters,
@@ -198,11 +197,11 @@ class Client:
         self._routing.choose_provider(None if name is None else self._routing.find_key(name))
 
     def adapter(self, name: str) -> Adapter:
-        """The adapter of that name, or of the provider with that alias."""
+        """Return the adapter of that name, or of the provider with that alias."""
         return self._adapters[self._routing.find_key(name)]
 
     def config(self, name: str) -> ProviderConfig:
-        """What is set for an adapter, with its key and its secret headers redacted."""
+        """Return what is set for an adapter, with its key and its secret headers redacted."""
         key = self._routing.find_key(name)
         return describe_config(key, self._adapters[key], self._routing.behaviour_of(key))
 
@@ -249,7 +248,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Self:
         """
-        A client with another key, address or headers at the provider of a model.
+        Return a client with another key, address or headers at the provider of a model.
 
         It shares connections, middleware and active calls with this one. With a key or an
         address, a provider that is named need not be configured. Requests that a middleware sends
@@ -271,7 +270,7 @@ class Client:
 
     def with_middleware(self, *middleware: Middleware) -> Self:
         """
-        A client with more middleware, inside of what this one has.
+        Return a client with more middleware, inside of what this one has.
 
         It shares adapters, connections, subscribers and active calls with this one.
         """
@@ -281,7 +280,7 @@ class Client:
 
     def with_prices(self, prices: Prices) -> Self:
         """
-        A client with these prices over those that this one has.
+        Return a client with these prices over the prices that this one has.
 
         It shares everything else with this one.
         """
@@ -308,7 +307,7 @@ class Client:
     # Calls.
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
-        """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
+        """Return the whole answer; retry only if `retry` or the adapter's `max_retries` says so."""
         check_request(request)
         if request.upload is None:
             return await self._complete(request, retry)
@@ -318,19 +317,19 @@ class Client:
     def _complete(
         self, request: Request, retry: RetryPolicy | None, uploads: Uploads | None = None
     ) -> Awaitable[Response]:
-        scope, attempts = CancelScope(), Attempts.open(self.calls, request, retry, uploads=uploads)
+        scope, attempts = CancelScope(), Attempts(self.calls, request, retry, uploads=uploads)
         work = attempts.answer(scope)
         return self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
 
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer; the last one, `Finish`, has the whole response."""
+        """Return the events of the answer; the last one, `Finish`, has the whole response."""
         check_request(request)
         if request.upload is None:
-            return Attempts.open(self.calls, request, retry).fold()
+            return Attempts(self.calls, request, retry).fold()
         uploads = Uploads()
-        return closing(Attempts.open(self.calls, request, retry, uploads=uploads).fold(), uploads)
+        return closing(Attempts(self.calls, request, retry, uploads=uploads).fold(), uploads)
 
     async def cancel(self, request_id: str) -> bool:
         """
@@ -346,14 +345,14 @@ class Client:
         return is_cancelled
 
     def profile_for(self, request: Request) -> Profile:
-        """The profile of the model that would answer; the neutral profile if it is unknown."""
+        """Return the profile of the model that would answer; the neutral one if it is unknown."""
         request = self._routing.address(request)
         profile_for = getattr(self._adapters[request.provider or ""], "profile_for", None)
         return NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """
-        The exact wire request and every change to it, without key or network.
+        Return the exact wire request and every change to it, without key or network.
 
         The files that parts name by `path` are read. URLs that the call itself would fetch are
         not: `fetches` lists them.
@@ -365,7 +364,7 @@ class Client:
 
     def estimate_cost(self, request: Request) -> CostRange | None:
         """
-        The least and the most that a call may cost in dollars, before it is sent.
+        Return the least and the most that a call may cost in dollars, before it is sent.
 
         The least: everything is read from a cache, and the answer is empty. The most: nothing is,
         and the answer is as long as `max_tokens` or the model allows. None if the price or that
@@ -378,7 +377,7 @@ class Client:
         return estimate_cost(adapter, request, self.calls.tariffs, seller_of(adapter, key))
 
     def estimate_input_tokens(self, request: Request) -> int:
-        """An offline estimate of the number of input tokens."""
+        """Estimate the number of input tokens offline."""
         check_request(request)
         request = self._routing.address(request)
         return self._routing.find_http(request.provider or "").estimate_input_tokens(request)
@@ -397,40 +396,10 @@ class Client:
         A string names an operation of the provider's dialect. Operations are retried and reported
         as calls are, and pass through each middleware that has `perform`.
         """
-        if isinstance(value, OperationInput):
-            check_input(value)
-        provider = self._routing.find_key(provider)
-        adapter = self._adapters[provider]
-        name = operation if isinstance(operation, str) else operation.name
-        request_id = getattr(value, "request_id", None) or new_ulid()
-        call = Call(
-            name=name,
-            provider=provider,
-            request_id=request_id,
-            adapters=self._adapters,
-            tariffs=self.calls.tariffs,
-        )
-        performer = find_performer(adapter, operation, request_id)
-        settings: dict[str, Any] = {}
-        if takes_tariffs(adapter):
-            settings["tariffs"] = self.calls.tariffs
-
-        async def start(value: Any) -> Any:
-            await self.calls.initialization.ensure(provider)
-            return await performer(value, **settings)
-
-        def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
-            if as_member_adapter(adapter) is not None:
-                settings["on_member"] = on_member
-            return self.calls.inner.perform(call, value, start)
-
-        def send(value: Any) -> Awaitable[Any]:
-            model = getattr(value, "model", None) or ""
-            request = Request(provider=provider, model=model, request_id=request_id)
-            return Attempts(self.calls, request, retry).complete(request, partial(attempt, value))
-
-        work = self.calls.outer.perform(call, value, send)
-        return await self.calls.scopes.wait(request_id, work)
+        key = self._routing.find_key(provider)
+        attempts, scope = OperationAttempts(self.calls, key, operation, value, retry), CancelScope()
+        work = attempts.perform(scope)
+        return await perform_in(self.calls.scopes, attempts.request_id, work, scope)
 
     @overload
     def address(self, value: Request) -> Request: ...
@@ -439,15 +408,14 @@ class Client:
     def address(self, value: Addressed) -> Addressed: ...
 
     def address(self, value: Any) -> Any:
-        """A request, or the value of an operation, with the provider and model that it goes to."""
+        """Return a request, or an operation's value, with the provider and model it goes to."""
         if isinstance(value, Request):
             return self._routing.address(value)
-        request = Request(model=value.model, provider=value.provider)
-        request = self._routing.address(request)
-        return replace(value, provider=request.provider, model=request.model)
+        provider, model = self._routing.place(value.provider, value.model)
+        return replace(value, provider=provider, model=model)
 
     async def count_tokens(self, request: Request) -> int:
-        """The number of input tokens as the provider counts them (a request is sent)."""
+        """Count the input tokens as the provider counts them (a request is sent)."""
         check_request(request)
         request = self._routing.address(request)
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
@@ -455,7 +423,7 @@ class Client:
 
     async def list_models(self, provider: str | None = None) -> list[ServedModel]:
         """
-        The models that a provider, or each configured provider, serves now (requests are sent).
+        List the models that a provider, or each configured one, serves now (requests are sent).
 
         If one of several providers fails, that is logged; if all fail, the first error is raised.
         """

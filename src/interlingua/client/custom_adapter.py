@@ -15,6 +15,7 @@ from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -24,12 +25,15 @@ from interlingua.spec.events import (
     TextEnd,
     ToolCallEnd,
 )
+from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
 
 if TYPE_CHECKING:
-    from interlingua.client.calls import Calls
+    from interlingua.client.calls import CallIds, Calls
 
+
+_METHODS = ("count_tokens", "list_models")
 
 OnMember: TypeAlias = Callable[[str], object]
 """Called with the name of the key or endpoint that is used."""
@@ -55,6 +59,15 @@ class MemberAdapter(Adapter, Protocol):
     ) -> Response:
         """The answer that `send` gets from the chosen adapter."""
 
+    async def perform_by_member(
+        self,
+        value: Any,
+        request_id: str,
+        perform: Callable[[Adapter], Awaitable[Any]],
+        on_member: OnMember | None = None,
+    ) -> Any:
+        """The result that `perform` gets from the chosen adapter."""
+
     def stream_by_member(
         self,
         request: Request,
@@ -62,6 +75,26 @@ class MemberAdapter(Adapter, Protocol):
         on_member: OnMember | None = None,
     ) -> AsyncIterator[StreamEvent]:
         """The events that `send` gets from the chosen adapter."""
+
+
+def perform_custom(
+    adapter: Adapter, operation: str | Operation, value: Any, request_id: str
+) -> Awaitable[Any]:
+    """
+    The result of an operation of an adapter that is not an `HttpAdapter`.
+
+    It may have `perform`, or only the methods `list_models()` and `count_tokens(request)`.
+    """
+    perform = getattr(adapter, "perform", None)
+    if perform is not None:
+        performed: Awaitable[Any] = perform(operation, value, request_id=request_id)
+        return performed
+    name = operation if isinstance(operation, str) else operation.name
+    method = getattr(adapter, name, None) if operation in _METHODS else None
+    if method is None:
+        raise UnsupportedError(f"The adapter {adapter.name!r} has no `perform` for {name!r}.")
+    returned: Awaitable[Any] = method() if value is None else method(value)
+    return returned
 
 
 def as_member_adapter(adapter: Any) -> MemberAdapter | None:
@@ -75,7 +108,9 @@ def as_member_adapter(adapter: Any) -> MemberAdapter | None:
 class CustomCall:
     """The request as the adapter gets it, and the answer with what the client knows."""
 
-    def __init__(self, calls: Calls, adapter: Adapter, request: Request) -> None:
+    def __init__(
+        self, calls: Calls, adapter: Adapter, request: Request, call_ids: CallIds | None
+    ) -> None:
         self._calls = calls
         self._adapter = adapter
         self._request = request
@@ -85,8 +120,8 @@ class CustomCall:
         self.left_out: tuple[str, ...] = ()
         """The tools that the behaviour of the provider leaves out."""
         self._sent: Request = self._behave()
-        if calls.call_ids is not None:
-            self._sent = calls.call_ids.write(self._sent, adapter)
+        if call_ids is not None:
+            self._sent = call_ids.write(self._sent, adapter)
 
     async def complete(self) -> Response:
         """The whole answer, with the adapter's name in the client, which may be another."""

@@ -27,7 +27,6 @@ from interlingua.providers.rows import (
 )
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.request import Request
 
 _LONGEST_SENTENCE = 1000
 _TIER = "tier:"
@@ -102,12 +101,12 @@ class Registry:
                 self._tiers.setdefault(entry.tier, []).append(entry)
 
     def named(self, name: str) -> ModelEntry | None:
-        """The entry with this id or alias."""
+        """Return the entry with this id or alias."""
         return self._names.get(name)
 
     def find(self, name: str) -> ModelEntry | None:
         """
-        The entry with this id or alias, or of this tier (`deep` or `tier:deep`).
+        Return the entry with this id or alias, or of this tier (`deep` or `tier:deep`).
 
         `ConfigurationError` if the tier has several.
         """
@@ -122,7 +121,7 @@ class Registry:
 
     def tier(self, name: str) -> tuple[tuple[ModelEntry, ...], tuple[str, ...]]:
         """
-        The models of a tier (`deep` or `tier:deep?tools,images`), and the conditions after `?`.
+        Return the models of a tier (`deep` or `tier:deep?tools`), and the conditions after `?`.
 
         `ConfigurationError` names the tiers if `tier:` precedes another name.
         """
@@ -139,25 +138,25 @@ class Registry:
         return tuple(self._tiers[bare]), tuple(wanted)
 
     def serves(self, adapter: str | None, wire_name: str) -> bool:
-        """Whether an entry has this adapter and wire name."""
+        """Tell whether an entry has this adapter and wire name."""
         return (adapter, wire_name) in self.ids
 
 
 def resolve(
-    request: Request,
+    provider: str | None,
+    model: str,
     adapters: Mapping[str, Any],
     registry: Registry,
     chosen: str | None = None,
     behaviour_of: BehaviourOf = lambda _: None,
 ) -> Route:
     """
-    The route of a request; `ConfigurationError` names the choices if it is not certain.
+    The route to a model; `ConfigurationError` names the choices if it is not certain.
 
     `chosen` is the adapter that the caller chose for all models.
     """
-    provider, model = request.provider, request.model
     if not model:
-        return _default(request, adapters, registry, chosen, behaviour_of)
+        return _default(provider, adapters, registry, chosen, behaviour_of)
     if provider is not None:
         return _named(provider, model, adapters, registry, behaviour_of)
     prefix, colon, rest = model.partition(":")
@@ -193,14 +192,13 @@ def _among(
 
 
 def _default(
-    request: Request,
+    provider: str | None,
     adapters: Mapping[str, Any],
     registry: Registry,
     chosen: str | None,
     behaviour_of: BehaviourOf,
 ) -> Route:
     """The route of a request without a model: a default that is configured, else an error."""
-    provider = request.provider
     key = chosen if provider is None else check_configured(provider, adapters)
     behaviour = None if key is None else behaviour_of(key)
     if provider is None and registry.default_model:
@@ -209,8 +207,7 @@ def _default(
         provider, model, reason = key, behaviour.default_model, f"default_model of {key}"
     else:
         raise _no_model(key if provider is not None else None, adapters, registry)
-    named = Request(provider=provider, model=model)
-    route = resolve(named, adapters, registry, chosen, behaviour_of)
+    route = resolve(provider, model, adapters, registry, chosen, behaviour_of)
     return route._replace(reason="; ".join(filter(None, (reason, route.reason))))
 
 
@@ -243,7 +240,7 @@ def _named(
     for prefix in {name, key}:  # `provider=` and a prefix may name the same provider
         model = model.removeprefix(f"{prefix}:")
     if not model:
-        return _default(Request(provider=key), adapters, registry, None, behaviour_of)
+        return _default(key, adapters, registry, None, behaviour_of)
     if model.startswith(_TIER):
         tier, conditions = registry.tier(model)
         choices = tuple(entry for entry in tier if entry.adapter == key)

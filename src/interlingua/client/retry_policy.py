@@ -88,7 +88,7 @@ class RetryPolicy(
             await settle(self.on_retry(error, attempt, delay))
 
     def explain(self, error: Exception, attempt: int) -> str | None:
-        """Why a retryable error is not retried, if that is because of the wait it asks for."""
+        """Say why a retryable error is not retried, if the reason is the wait that it asks for."""
         wait = getattr(error, "retry_after", None)
         if wait is None or wait <= self.max_delay or attempt >= self.max_retries:
             return None
@@ -97,7 +97,7 @@ class RetryPolicy(
         return f"not retried: asked to wait {wait:g} s, more than max_delay {self.max_delay:g} s"
 
     def is_retryable(self, error: Exception) -> bool:
-        """Whether a retry may succeed."""
+        """Tell whether a retry may succeed."""
         if self.retry_read_timeouts and isinstance(error, RequestTimeoutError):
             return True
         if not isinstance(error, SDKError):

@@ -34,6 +34,7 @@ from interlingua.transport.media import paths_from_urls
 
 ROUTES = 256
 """How many model names a client caches the route of."""
+_NEEDS_NOTHING = Request()
 
 
 class Routing:
@@ -95,6 +96,13 @@ class Routing:
             chosen_because=reason,
         )
 
+    def place(self, provider: str | None, model: str) -> tuple[str, str]:
+        """The provider of an operation, and its name for the model."""
+        route = self.route(provider, model)
+        if route.choices:
+            route = choose(route, _NEEDS_NOTHING, self.adapters)
+        return route.provider, route.model
+
     def resolve_again(self, request: Request) -> Request:
         """The request with its route, after a middleware changed the provider or model."""
         # A wire name of the registry is not looked up again: it may be the id of another entry.
@@ -104,13 +112,16 @@ class Routing:
         return self.address(request)
 
     def _find_route(self, provider: str | None, model: str) -> Route:
-        request = Request(provider=provider, model=model)
         try:
-            return resolve(request, self.adapters, self.registry, self.chosen, self.behaviour_of)
+            return resolve(
+                provider, model, self.adapters, self.registry, self.chosen, self.behaviour_of
+            )
         except ConfigurationError:
             if not self._read_environment(provider or model.partition(":")[0]):
                 raise
-        return resolve(request, self.adapters, self.registry, self.chosen, self.behaviour_of)
+        return resolve(
+            provider, model, self.adapters, self.registry, self.chosen, self.behaviour_of
+        )
 
     def find_key(self, provider: str) -> str:
         """The key of the adapter that the caller names."""

@@ -265,7 +265,7 @@ def join_options(
         options = given.get(name) if name else None
         if isinstance(options, Mapping):
             joined = merge_options(joined, options)
-    headers = take_headers(row, joined)
+    headers = take_headers(row, joined) if joined else {}
     others = {name: options for name, options in given.items() if name not in names}
     return replace(request, provider_options={**others, dialect: joined}), headers
 

@@ -48,8 +48,12 @@ async def gather_parts(
 
     `names` are those of the provider, which must store the files that are named by their ids.
     """
-    fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    found = {name: field for name, field in fields.items() if _has_media(field)}
+    fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    found = {
+        name: field
+        for name, field in fields
+        if isinstance(field, (tuple, *MEDIA_TYPES)) and _has_media(field)
+    }
     if not found:
         return value
     profile = replace(NEUTRAL_PROFILE, dialect=dialect)

@@ -48,7 +48,6 @@ _OTHER_SERVERS = (
     " For a server that has /v1/videos as OpenAI had it, use the provider openai_compatible with "
     "`base_url=`."
 )
-_METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
 _PERHAPS_STARTED = (
     "not retried, because the provider may have begun: look at what is there before you try again"
@@ -103,32 +102,6 @@ def _unsupported(operation: str, row: Provider) -> str:
         able = f"Its operations are: {', '.join(known) or 'none'}."
     more = _OTHER_SERVERS if operation == "create_video" else ""
     return f"{row.name} has no operation {operation!r}. {_ADVICE.get(operation, able)}{more}"
-
-
-def find_performer(
-    adapter: Adapter, operation: str | Operation, request_id: str
-) -> Callable[..., Awaitable[Any]]:
-    """
-    The function that performs an operation for an adapter, with settings for its `perform`.
-
-    A custom adapter may have `perform`, or only the methods `list_models()` and
-    `count_tokens(request)`.
-    """
-    perform = getattr(adapter, "perform", None)
-    if perform is not None:
-        return lambda value, **settings: perform(
-            operation, value, request_id=request_id, **settings
-        )
-    name = operation if isinstance(operation, str) else operation.name
-    method = getattr(adapter, name, None) if operation in _METHODS else None
-    if method is None:
-        raise UnsupportedError(f"The adapter {adapter.name!r} has no `perform` for {name!r}.")
-    return lambda value: method() if value is None else method(value)
-
-
-def takes_tariffs(adapter: Adapter) -> bool:
-    """Whether the `perform` of an adapter takes the prices of its client."""
-    return bool(getattr(adapter, "performs_with_tariffs", False))
 
 
 def name_models(models: list[ServedModel], provider: str) -> list[ServedModel]:
@@ -221,7 +194,7 @@ def complete_result(
         return [complete_result(each, facts, seller, tariffs, value) for each in result]
     if not isinstance(result, OperationResult):
         return result
-    requested = model_of(value)
+    requested = facts.requested
     has_no_usage = result.usage == NO_USAGE
     if has_no_usage and isinstance(result, EmbedResult) and isinstance(value, EmbedInput):
         result = estimate_embedding(result, value, facts.family)
@@ -290,6 +263,8 @@ class ResultFacts(NamedTuple):
     warnings: tuple[Warning, ...] = ()
     family: str = ""
     """The family of the models, for estimates of tokens."""
+    requested: str = ""
+    """The model that was asked for."""
 
 
 async def exchange(
@@ -306,7 +281,7 @@ async def exchange(
             if reply.status >= 300:
                 raise await read_error(reply, dialect)
             body = await reply.read()
-        if not error_is_data:
+        if _ERROR in body and not error_is_data:
             _raise_reported(reply, body, dialect)
     except SDKError as error:
         _note_used_body(error, request)
@@ -352,7 +327,7 @@ def _note_used_body(error: SDKError, request: HttpRequest) -> None:
 def _raise_reported(reply: HttpReply, body: bytes, dialect: Dialect) -> None:
     """Raise the error that a JSON body with status 200 reports."""
     content_type = reply.headers.get("content-type", "json")
-    if "json" not in content_type or _ERROR not in body:
+    if "json" not in content_type:
         return
     try:
         value = loads(body)

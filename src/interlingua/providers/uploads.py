@@ -245,8 +245,10 @@ def check_value_size(value: object, row: Provider) -> None:
 
 def check_body_size(size: int, row: Provider) -> None:
     """Raise `ConfigurationError` if the body of an operation is larger than is accepted."""
-    advice = "Store its media with interlingua.files.upload, and pass file.part()."
-    _check_size("request", size, row.sizes.request, row, "accepts at most", advice)
+    limit = row.sizes.request
+    if limit is not None and size > limit:
+        advice = "Store its media with interlingua.files.upload, and pass file.part()."
+        _check_size("request", size, limit, row, "accepts at most", advice)
 
 
 def _check_size(

@@ -172,7 +172,8 @@ class CancelScope:
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()  # avoids the warning that it was never awaited
             raise self.error()
-        task = self.task = asyncio.current_task()
+        outer, task = self.task, asyncio.current_task()
+        self.task = task
         before = 0 if task is None else task.cancelling()  # may be swallowed earlier ones
         try:
             value = await awaitable
@@ -181,7 +182,7 @@ class CancelScope:
                 raise self.error() from None
             raise
         finally:
-            self.task = None
+            self.task = outer if outer is task else None  # a task may wait in a wait
         if self.cause is not None and task is not None and task.cancelling() > before:
             task.uncancel()  # a tool, adapter or middleware has swallowed the cancellation
         return value
@@ -353,7 +354,7 @@ class Scopes:
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None
     ) -> Value:
-        """The result of a call that `cancel` can end; makes a scope unless one is given."""
+        """The result of a call that `cancel` can end; closes its scope, made unless it is given."""
         scope = scope or CancelScope()
         self.add(request_id, scope)
         try:
@@ -366,6 +367,8 @@ class Scopes:
         else:
             return value
         finally:
+            if scope.clocks or scope.unlink is not None:
+                scope.close()
             self.remove(request_id, scope)
 
     def cancel(self, request_id: str) -> bool:

@@ -88,7 +88,9 @@ def check_input(value: OperationInput) -> None:
         simple = (row_for(each.name, each.type) for each in fields(kind) if _is_simple(each.type))
         rows = _INPUT_ROWS[kind] = tuple(filter(None, simple))
     for row in rows:
-        check_value(row, getattr(value, row.name))
+        field = getattr(value, row.name)
+        if field is not None or not row.is_optional:
+            check_value(row, field)
     if not value.model.isascii():
         _check_text(value.model, "model")
 

@@ -93,7 +93,11 @@ class Usage(Record, frozen=True, kw_only=True):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _COUNTS}
+        parts = {}
+        for name in _COUNTS:
+            mine, others = getattr(self, name), getattr(other, name)
+            if mine is not None or others is not None:
+                parts[name] = (mine or 0) + (others or 0)
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -464,9 +468,3 @@ def sum_costs(costs: Iterable[Cost | None]) -> Cost | None:
 
 def _add_known(left: float | None, right: float | None) -> float | None:
     return None if left is None or right is None else left + right
-
-
-def _add(left: int | None, right: int | None) -> Any:
-    if left is None and right is None:
-        return None
-    return (left or 0) + (right or 0)

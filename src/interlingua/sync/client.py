@@ -191,7 +191,7 @@ class Client(ClosedByWith, BlockingClient):
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
-        attempts = Attempts.open(self.asynchronous.calls, request, retry)
+        attempts = Attempts(self.asynchronous.calls, request, retry)
         return BlockingIterator(
             attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
         )

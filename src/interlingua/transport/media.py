@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -39,6 +39,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport.timeouts import address_of
 from interlingua.version import USER_AGENT
@@ -175,15 +176,15 @@ async def load_media_async(
     root: str | PathLike[str] | None = None,
 ) -> Request:
     """`load_media`, with the files read in a thread; no thread is used if there are no files."""
-    if not names_files(request):
+    if not names_files(request.messages):
         return request
     load = partial(load_media, max_bytes=max_bytes, max_total=max_total, root=root)
     return await asyncio.to_thread(load, request)
 
 
-def names_files(request: Request) -> bool:
-    """Whether a part names a file."""
-    return bool(find_media(request, _names_file))
+def names_files(messages: Iterable[Message]) -> bool:
+    """Whether a part of these messages names a file."""
+    return any(_has_wanted(message.content, _names_file) for message in messages)
 
 
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:

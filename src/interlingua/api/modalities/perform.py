@@ -6,10 +6,18 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing
 from typing import Any, TypedDict, TypeVar
 
-from interlingua.api.run.clients import BlockingClient, adapt_client, find_client
+from msgspec.structs import replace
+
+from interlingua.api.run.clients import (
+    CLIENT_OPTIONS,
+    BlockingClient,
+    adapt_client,
+    find_client,
+)
 from interlingua.api.run.options import check_options, policy_of
-from interlingua.client.client import Addressed, Client
+from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
+from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
@@ -19,9 +27,10 @@ from interlingua.spec.check import refuse
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationInput
-from interlingua.spec.request import OnLoss
+from interlingua.spec.request import OnLoss, Request
 
 Result = TypeVar("Result")
+_END = object()
 
 
 class MediaOptions(TypedDict, total=False):
@@ -76,12 +85,14 @@ class MediaCall:
         given: Any = model  # a caller without a type checker may pass anything
         if not isinstance(given, str):
             refuse("model", "the name of a model", model)
-        client = find_client(options.get("client"))
-        self.client: Client = adapt_client(client, model, options)
+        self.client: Client = find_client(options.get("client"))
+        if not CLIENT_OPTIONS.isdisjoint(options):
+            self.client = adapt_client(self.client, model, options)
         self.request_id: str = options.get("request_id") or new_ulid()
         self._model = model
         self._options = options
         self._policy = policy_of(options)
+        self._scope: CancelScope | None = None
 
     def fields(self) -> dict[str, Any]:
         """The fields that every value has: `EmbedInput(inputs=…, **call.fields())`."""
@@ -93,32 +104,41 @@ class MediaCall:
             "request_id": self.request_id,
         }
 
-    async def perform(self, operation: str, value: Addressed) -> Any:
+    async def perform(self, operation: str, value: OperationInput | Request) -> Any:
         """The result of one operation, at the provider of the value or of its model."""
-        if value.model or not value.provider:
-            value = self.client.address(value)
-        return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
+        routing = self.client.calls.routing
+        if not value.model and value.provider:
+            key = routing.find_key(value.provider)
+        elif isinstance(value, Request):
+            value = routing.address(value)
+            key = value.provider or ""
+        else:
+            key, model = routing.place(value.provider, value.model)
+            value = replace(value, provider=key, model=model)
+        return await self._attempt(key, operation, value)
 
     async def perform_at(self, operation: str, value: OperationInput) -> Any:
         """As `perform`, at the provider that the value names, for what exists there already."""
-        return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
+        key = self.client.calls.routing.find_key(value.provider or "")
+        return await self._attempt(key, operation, value)
 
-    async def run(self, work: Awaitable[Result]) -> Result:
+    def _attempt(self, key: str, operation: str, value: OperationInput | Request) -> Awaitable[Any]:
+        attempts = OperationAttempts(self.client.calls, key, operation, value, self._policy)
+        return attempts.perform(self._scope or self._open())
+
+    def run(self, work: Awaitable[Result]) -> Awaitable[Result]:
         """The result of the whole function; the signal, the timeout and `cancel` end it."""
-        scope = self._open()
-        try:
-            return await self.client.calls.scopes.wait(self.request_id, work, scope)
-        finally:
-            scope.close()
+        self._scope = self._open()
+        return self.client.calls.scopes.wait(self.request_id, work, self._scope)
 
     async def stream(self, operation: str, value: OperationInput) -> AsyncGenerator[Any, None]:
         """The items of a streamed operation, as they arrive."""
-        scope = self._open()
+        scope = self._scope = self._open()
         self.client.calls.scopes.add(self.request_id, scope)
         try:
             items = await scope.wait(self.perform(operation, value))
             async with aclosing(items):
-                async for item in _within(items, scope):
+                while (item := await scope.wait(anext(items, _END))) is not _END:
                     yield item
         finally:
             self.client.calls.scopes.remove(self.request_id, scope)
@@ -132,14 +152,3 @@ class MediaCall:
         if timeout is not None:
             scope.limit_total(timeout)
         return scope
-
-
-async def _within(
-    items: AsyncGenerator[Any, None], scope: CancelScope
-) -> AsyncGenerator[Any, None]:
-    while True:
-        try:
-            item = await scope.wait(anext(items))
-        except StopAsyncIteration:
-            return
-        yield item

@@ -17,6 +17,8 @@ Place: TypeAlias = tuple[str | None, str | None]
 """The `provider=` and the model of a run."""
 ACCESS = frozenset(("api_key", "base_url", "headers"))
 """The options that change the provider's adapter for one run."""
+CLIENT_OPTIONS = ACCESS | {"prices", "on_usage"}
+"""The options of a run that change its client."""
 OF_A_PROVIDER = ACCESS | {"provider"}
 """The options that are for one provider."""
 
@@ -65,7 +67,8 @@ def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
 
 def adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
     """The client with the key, prices and usage reports of this run."""
-    client = with_access(client, model, options)
+    if not ACCESS.isdisjoint(options):
+        client = with_access(client, model, options)
     if options.get("prices"):
         client = client.with_prices(options["prices"])
     return client if options.get("on_usage") is None else with_usage_reports(client, options)

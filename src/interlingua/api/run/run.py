@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.api.run.clients import ACCESS, adapt_client, find_client
+from interlingua.api.run.clients import CLIENT_OPTIONS, adapt_client, find_client
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import ToolLoop, with_results
 from interlingua.api.run.options import (
@@ -30,6 +30,7 @@ from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
+from interlingua.client.calls import CallIds
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.uploads import Uploads
@@ -81,6 +82,8 @@ class Run:
     _partial: Response | None = None  # the last answer of a run cancelled by its id
     _cut: Response | None = None  # the same, with the finish reason "cancelled"
     _has_summarized = False
+    _places_system = True  # whether a text of `system=` is put in front when the run is made
+    _call_ids: CallIds | None = None  # translates the ids of tool calls, for a session
 
     def __init__(
         self,
@@ -97,13 +100,13 @@ class Run:
             resumed = resumed_run(resumed)
         system = options.get("system")
         self._make_system = system if callable(system) else None
-        text = None if callable(system) else system
+        text = system if self._places_system and not callable(system) else None
         messages = make_messages(prompt, options.get("messages"), text, resumed)
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         client = options.get("client")
         self.client: Client = client if isinstance(client, Client) else find_client(client)
-        if not _CLIENT_OPTIONS.isdisjoint(options):
+        if not CLIENT_OPTIONS.isdisjoint(options):
             self.client = adapt_client(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
             request,
@@ -210,8 +213,8 @@ class Run:
                 await self._begin(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
-                attempts = self._attempts = Attempts.open(
-                    calls, sent, self._policy, step, self._logged, self._uploads
+                attempts = self._attempts = Attempts(
+                    calls, sent, self._policy, step, self._logged, self._uploads, self._call_ids
                 )
                 try:
                     response = await scope.wait(attempts.answer(scope))
@@ -399,8 +402,14 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        self._attempts = Attempts.open(
-            self.client.calls, request, self._policy, step, self._logged, self._uploads
+        self._attempts = Attempts(
+            self.client.calls,
+            request,
+            self._policy,
+            step,
+            self._logged,
+            self._uploads,
+            self._call_ids,
         )
         return self._attempts.fold(scope, self._accumulator)
 
@@ -592,7 +601,6 @@ def _is_same(left: Message, right: Message) -> bool:
 
 
 _NO_TIMEOUT = TimeoutConfig()
-_CLIENT_OPTIONS = ACCESS | {"prices", "on_usage"}
 _NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")

@@ -396,8 +396,7 @@ class Session:
                 "The session was made with base_url=, which is not saved: pass it to load or "
                 "resume again, or base_url=None for the address of the provider."
             )
-        settings["client"] = client.with_middleware()
-        settings["client"].calls.call_ids = self.tool_ids
+        settings["client"] = client
         return settings
 
     def _defaults(self) -> dict[str, Any]:
@@ -419,7 +418,8 @@ class Session:
                 raise ConfigurationError("Pass a prompt: no turn of this session is open.")
             return last.messages, last
         given = with_ids(make_messages(prompt, None, None))
-        given = adopt_messages(given, self.tool_ids, call_ids(self.messages))
+        if any(message.tool_calls for message in given):
+            given = adopt_messages(given, self.tool_ids, call_ids(self.messages))
         if last is None or given[0].role != "tool":
             return given, None
         return close_calls(join_results(last.messages, given)), last
@@ -477,7 +477,8 @@ class Session:
         return [*before, last if closed is last.messages else replace(last, messages=closed)]
 
     def _forget_ids(self) -> None:
-        self.tool_ids.keep(call_ids(self.messages))
+        if self.tool_ids:
+            self.tool_ids.keep(call_ids(self.messages))
 
     def _refuse_active(self, what: str) -> None:
         if self._active is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,6 +45,9 @@ class ToolIds:
             self._wire[provider] = dict(ids)
             self._taken[provider] = set(ids.values())
 
+    def __bool__(self) -> bool:
+        return bool(self._wire)
+
     def table(self) -> dict[str, dict[str, str]]:
         """The ids by provider: for each call of the session, the id on the wire."""
         return {provider: dict(ids) for provider, ids in sorted(self._wire.items()) if ids}
@@ -65,6 +69,9 @@ class ToolIds:
 
     def write(self, request: Request, adapter: Adapter) -> Request:
         """The request with the ids that its provider knows."""
+        parts = (part for message in request.messages for part in message.content)
+        if not any(type(part) in _WITH_IDS for part in parts):
+            return request
         provider, pattern = request.provider or "", _IdPattern(adapter, request.model)
         messages = rename(request.messages, lambda ours: self._wire_id(ours, provider, pattern))
         return request if messages is request.messages else replace(request, messages=messages)
@@ -187,11 +194,7 @@ def _with_ids(response: Response, find: Callable[[ToolCall], str]) -> Response:
 def rename(messages: tuple[Message, ...], new_id: Callable[[str], str]) -> tuple[Message, ...]:
     """The messages with other ids of calls and results; the same object if none has any."""
     renamed = tuple(_rename_in(message, new_id) for message in messages)
-    return messages if all(map(_is_same, renamed, messages)) else renamed
-
-
-def _is_same(left: object, right: object) -> bool:
-    return left is right
+    return messages if all(map(is_, renamed, messages)) else renamed
 
 
 def _rename_in(message: Message, new_id: Callable[[str], str]) -> Message:

@@ -31,7 +31,6 @@ from interlingua.spec.warnings import make_warning
 from interlingua.tokens.estimate import estimate_request
 from interlingua.transport.media import (
     load_media,
-    load_media_async,
     names_files,
     paths_from_urls,
     refuse_files,
@@ -59,6 +58,8 @@ class Continued(NamedTuple):
 class TurnRun(Run):
     """A run that is a turn of a session."""
 
+    _places_system = False  # it is placed in front of the history, when the turn begins
+
     def __init__(
         self,
         session: Session,
@@ -77,6 +78,7 @@ class TurnRun(Run):
         """The model of the session when the turn was made."""
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
         self._session = session
+        self._call_ids = session.tool_ids
         self._own = own
         self._options = options
         self._system = None if self._make_system is not None else options.get("system")
@@ -129,7 +131,7 @@ class TurnRun(Run):
         session = self._session
         history = session.enter(self)
         try:
-            self._own = (await load_media_async(self._files.find(self._own))).messages
+            self._own = await self._files.load(self._own)
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
@@ -200,8 +202,8 @@ class TurnRun(Run):
         try:
             if not self._is_settled:
                 outcome = self.outcome(error)
-                loaded = await load_media_async(self._files.find(outcome.messages))
-                self.settle(outcome._replace(messages=loaded.messages))
+                loaded = await self._files.load(outcome.messages)
+                self.settle(outcome._replace(messages=loaded))
         finally:
             self._session.leave(self)
             self._session.account(*self._spent(error))
@@ -219,8 +221,9 @@ class TurnRun(Run):
         try:
             if not self._is_settled:
                 outcome = self.outcome(AbortError(CANCELLED))
-                loaded = load_media(self._files.find(outcome.messages))
-                self.settle(outcome._replace(messages=loaded.messages))
+                found = self._files.find(outcome.messages)
+                loaded = outcome.messages if found is None else load_media(found).messages
+                self.settle(outcome._replace(messages=loaded))
         finally:
             self._session.leave(self)
 
@@ -274,16 +277,24 @@ class _Files:
         self._client = client
         self._request = request
 
-    def find(self, messages: tuple[Message, ...]) -> Request:
-        """The messages, where the files to read are named as the client and adapter allow it."""
-        routing, request = self._client.calls.routing, Request(messages=messages)
-        if routing.reads_path_urls:
-            request = paths_from_urls(request)
-        if names_files(request):
-            asked = routing.address(replace(self._request, messages=messages))
-            adapter = self._client.calls.adapters.get(asked.provider or "")
-            if not getattr(adapter, "reads_files", True):
-                refuse_files(request)
+    async def load(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages with the bytes of their files, which are read in a thread."""
+        found = self.find(messages)
+        if found is None:
+            return messages
+        return (await asyncio.to_thread(load_media, found)).messages
+
+    def find(self, messages: tuple[Message, ...]) -> Request | None:
+        """A request with the messages, if they name files; an error if the adapter reads none."""
+        calls = self._client.calls
+        if calls.routing.reads_path_urls:
+            messages = paths_from_urls(Request(messages=messages)).messages
+        if not names_files(messages):
+            return None
+        request = replace(self._request, messages=messages)
+        adapter = calls.adapters.get(calls.routing.address(request).provider or "")
+        if not getattr(adapter, "reads_files", True):
+            refuse_files(request)
         return request
 
     async def run_tool(
@@ -292,8 +303,8 @@ class _Files:
         """The result with the bytes of its files."""
         del call, request
         message = Message(role="tool", content=(await call_next(),))
-        loaded = await load_media_async(self.find((message,)))
-        return cast(ToolResult, loaded.messages[0].content[0])
+        (loaded,) = await self.load((message,))
+        return cast(ToolResult, loaded.content[0])
 
 
 _INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)

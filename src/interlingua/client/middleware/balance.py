@@ -23,14 +23,15 @@ from copy import copy
 from hashlib import blake2b
 from inspect import isawaitable
 from math import isfinite, log
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
+from interlingua.client.custom_adapter import perform_custom
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passage
 from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.credentials import Key
-from interlingua.providers.operations import find_performer, name_models, takes_tariffs
+from interlingua.providers.operations import model_of, name_models
 from interlingua.providers.tariffs import Tariffs
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.ulid import new_ulid
@@ -50,6 +51,8 @@ from interlingua.streams.grammar import is_content
 
 _SOON = 0.01  # seconds before the retry at another member
 _CALLS = 1024  # how many calls are remembered with the members that failed for them
+
+Value = TypeVar("Value")
 
 
 class _Member(NamedTuple):
@@ -154,7 +157,7 @@ class Balance:
         behaviour: Behaviour | None = None,
     ) -> Self | HttpAdapter:
         """
-        A copy with another name, behaviour or more headers; it shares the health of its adapters.
+        Return a copy with another name, behaviour or more headers, and the same health.
 
         With a key or an address of the caller's there is nothing to balance: it is the first
         adapter with these.
@@ -179,31 +182,31 @@ class Balance:
         return twin
 
     async def state(self, member: str, model: str | None = None) -> str:
-        """Whether the adapter of this name is used: `closed` (it is), `open` or `half_open`."""
+        """Tell whether the adapter of this name is used: `closed` (it is), `open`, `half_open`."""
         return await self._breaker.state(self._circuit(member), model, key="balance")
 
     # Calls.
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
-        """The whole answer, of one of the adapters."""
+        """Return the whole answer, of one of the adapters."""
         settings = {"strict": True} if strict else {}
         return await self.send_by_member(request, lambda each: each.complete(request, **settings))
 
     def stream(
         self, request: Request, *, strict: bool = False
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer, of one of the adapters."""
+        """Return the events of the answer, of one of the adapters."""
         settings = {"strict": True} if strict else {}
         return self.stream_by_member(request, lambda each: each.stream(request, **settings))
 
     async def send_by_member(
         self,
         request: Request,
-        send: Callable[[Adapter], Awaitable[Response]],
+        send: Callable[[Adapter], Awaitable[Value]],
         on_member: Callable[[str], object] | None = None,
-    ) -> Response:
+    ) -> Value:
         """
-        The answer that `send` gets from the adapter that is chosen.
+        Return what `send` gets from the adapter that is chosen.
 
         A client calls this, because it has its own way to call an adapter.
         """
@@ -222,7 +225,7 @@ class Balance:
         send: Callable[[Adapter], AsyncIterator[StreamEvent]],
         on_member: Callable[[str], object] | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events that `send` gets from the adapter that is chosen."""
+        """Return the events that `send` gets from the adapter that is chosen."""
         member, passage = await self._choose(request, on_member)
         events = send(member.adapter)
         try:
@@ -244,7 +247,6 @@ class Balance:
         value: Any = None,
         *,
         request_id: str | None = None,
-        on_member: Callable[[str], object] | None = None,
         tariffs: Tariffs | None = None,
     ) -> Any:
         """
@@ -253,30 +255,36 @@ class Balance:
         Without a session it goes to the same adapter each time, because files and batches belong
         to one account.
         """
-        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
-        model = getattr(value, "model", None)
+        own_id = request_id or getattr(value, "request_id", None) or new_ulid()
+
+        def perform(adapter: Adapter) -> Awaitable[Any]:
+            if isinstance(adapter, HttpAdapter):
+                return adapter.perform(operation, value, request_id=own_id, tariffs=tariffs)
+            return perform_custom(adapter, operation, value, own_id)
+
+        return await self.perform_by_member(value, own_id, perform)
+
+    async def perform_by_member(
+        self,
+        value: Any,
+        request_id: str,
+        perform: Callable[[Adapter], Awaitable[Any]],
+        on_member: Callable[[str], object] | None = None,
+    ) -> Any:
+        """Return the result that `perform` gets from the adapter that is chosen."""
         request = Request(
-            model=model if isinstance(model, str) else "",
+            model=model_of(value),
             request_id=request_id,
             session_id=getattr(value, "session_id", None) or "operations",
         )
-        member, passage = await self._choose(request, on_member)
-        try:
-            settings = {"tariffs": tariffs} if takes_tariffs(member.adapter) else {}
-            perform = find_performer(member.adapter, operation, request_id)
-            result = await perform(value, **settings)
-        except BaseException as error:
-            await self._fail(member, passage, request, error)
-            raise
-        await self._succeed(passage, request)
-        return result
+        return await self.send_by_member(request, perform, on_member)
 
     async def list_models(self) -> list[ServedModel]:
-        """The models that the provider serves now (a request is sent)."""
+        """List the models that the provider serves now (a request is sent)."""
         return name_models(await self.perform("list_models"), self.name)
 
     async def count_tokens(self, request: Request) -> int:
-        """The number of input tokens as the provider counts them (a request is sent)."""
+        """Count the input tokens as the provider counts them (a request is sent)."""
         tokens: int = await self.perform("count_tokens", request)
         return tokens
 

@@ -23,7 +23,6 @@ from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
-    WatchedItems,
     possible_usages,
     request_of,
     result_usage,
@@ -35,6 +34,7 @@ from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Tariffs
 from interlingua.runtime.callbacks import settle
+from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.runtime.log import logger
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (
@@ -147,7 +147,7 @@ class Budget(Counting["_Tally"]):
 
     async def used(self, name: str | None = None) -> float:
         """
-        The dollars that are spent or reserved in this period.
+        Return the dollars that are spent or reserved in this period.
 
         `name` is the user, session, run, model or provider, or what the function `key` returns.
         """
@@ -177,7 +177,8 @@ class Budget(Counting["_Tally"]):
         settlements = [self._settle(tally.hold, tally.spent)]
         settlements += [self._settle(hold, 0.0) for hold in tally.others]
         for settlement in settlements:  # all of them have begun
-            await settle(settlement)
+            if settlement is not None:
+                await settlement
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
@@ -198,9 +199,11 @@ class Budget(Counting["_Tally"]):
             is_stream = isinstance(result, AsyncGenerator)
             if is_stream:
 
-                async def settle_by(end: Any) -> None:
+                async def settle_by(end: ItemsEnd) -> None:
                     await settle(
-                        self._settle(hold, self._settled_cost(request, end, reserved, operation))
+                        self._settle(
+                            hold, self._settled_cost(request, end.result, reserved, operation)
+                        )
                     )
 
                 return WatchedItems(result, settle_by)
@@ -254,7 +257,7 @@ class Budget(Counting["_Tally"]):
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
         """
-        What an attempt may cost; reserved, if the reservation of the call does not cover it.
+        Return what an attempt may cost; reserve what the reservation of the call does not cover.
 
         So a retry after attempts that were billed, a second attempt at the same time, and another
         model are not sent either if the budget is used up.
@@ -341,7 +344,7 @@ class Budget(Counting["_Tally"]):
     # Prices.
 
     def estimate(self, request: Request, call: Call = NO_CALL, tier: str | None = None) -> float:
-        """The most that one attempt should cost; in a tier of service, if that has a price."""
+        """Return the most that one attempt should cost; in a tier, if the tier has a price."""
         output = request.max_tokens
         if output is None or output < 0:
             output = self._max_tokens + max(0, request.thinking_budget or 0)
@@ -379,7 +382,7 @@ class Budget(Counting["_Tally"]):
     def cost_of(
         self, request: Request, usage: Usage | None, cost: Cost | None, call: Call
     ) -> float:
-        """What an attempt has cost; `cost` is what its answer says."""
+        """Return what an attempt has cost; `cost` is what its answer says."""
         if cost is not None and self._cost is None:  # it counts as it is reported
             return cost.total
         if usage is None:

@@ -104,7 +104,7 @@ class Cache:
         self._flights: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
 
     async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
-        """A stored answer, or that of the next layer."""
+        """Return a stored answer, or the answer of the next layer."""
         began = perf_counter()
         adapter = call.adapters.get(request.provider or "")
         request = await _with_files(request, adapter)
@@ -123,7 +123,7 @@ class Cache:
     async def stream(
         self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of a stored answer, or those of the next layer."""
+        """Yield the events of a stored answer, or the events of the next layer."""
         began = perf_counter()
         adapter = call.adapters.get(request.provider or "")
         request = await _with_files(request, adapter)
@@ -147,7 +147,7 @@ class Cache:
                 await close_stream(events)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
-        """A stored result of an operation that changes nothing, or that of the next layer."""
+        """Return a stored result of an operation that changes nothing, or the next layer's."""
         key = None
         if operation.name in self._operations:
             if isinstance(value, Request):

@@ -74,14 +74,14 @@ class CircuitBreaker:
     async def state(
         self, provider: str, model: str | None = None, *, key: str = ""
     ) -> CircuitState:
-        """The state of a provider, or of one of its models."""
+        """Return the state of a provider, or of one of its models."""
         general = await self._circuits.state(_circuit_key(key, provider))
         if model is None or general != "closed":
             return general
         return await self._circuits.state(_circuit_key(key, provider, model))
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
-        """The answer; `CircuitOpenError` if the circuit is open."""
+        """Return the answer; raise `CircuitOpenError` if the circuit is open."""
         passage = await self._enter(request)
         try:
             response = await call_next(request)
@@ -94,7 +94,7 @@ class CircuitBreaker:
     async def stream(
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events; the first part of the answer counts as success."""
+        """Yield the events; the first part of the answer counts as success."""
         passage = await self._enter(request)
         events = call_next(request)
         try:
@@ -111,7 +111,7 @@ class CircuitBreaker:
             await close_stream(events)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
-        """The result of an operation; operations without a model share one circuit."""
+        """Return the result of an operation; operations without a model share one circuit."""
         model = getattr(value, "model", None)
         named = Request(
             provider=operation.provider,

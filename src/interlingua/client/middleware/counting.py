@@ -46,7 +46,7 @@ class Counting(Generic[Token]):
         raise NotImplementedError
 
     async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
-        """The answer of the next layer; counted."""
+        """Return the answer of the next layer, and count it."""
         token = await self.begin(request, call)
         if token is None:
             return await call_next(request)
@@ -63,7 +63,7 @@ class Counting(Generic[Token]):
     async def stream(
         self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the next layer; counted at their end."""
+        """Yield the events of the next layer, and count them at their end."""
         token = await self.begin(request, call)
         meter = StreamMeter()
         failure: BaseException | None = None

@@ -108,7 +108,7 @@ class Fallback:
         return f"Fallback({', '.join(model.model for model in self.models)})"
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
-        """The answer of the first model that gives one that is accepted."""
+        """Return the first answer that is accepted, of the models in their order."""
         if _is_disabled(request):
             return await call_next(request)
         trial, target = _Trial(self, request), request
@@ -133,7 +133,7 @@ class Fallback:
         return _add_warnings(answer, trial.warnings)
 
     def stream(self, request: Request, call_next: StreamNext) -> AsyncIterator[StreamEvent]:
-        """The events of the first model that gives an answer that is accepted."""
+        """Return the events of the first answer that is accepted, of the models in their order."""
         return call_next(request) if _is_disabled(request) else self._stream(request, call_next)
 
     async def _stream(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
@@ -178,7 +178,7 @@ class Fallback:
             yield each
 
     def covers(self, error: SDKError) -> bool:
-        """Whether another model may help after this error."""
+        """Tell whether another model may help after this error."""
         if isinstance(error, _FINAL):
             return False
         return error.error_class in self._classes or isinstance(error, (*self._types, *_UNFIT))

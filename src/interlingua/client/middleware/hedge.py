@@ -116,7 +116,7 @@ class Hedge:
     async def complete(
         self, request: Request, call_next: CompleteNext, call: Call = NO_CALL
     ) -> Response:
-        """The answer that comes first."""
+        """Return the answer that comes first."""
         race = _Race(self, request, call, partial(_Whole, call_next), stream=False)
         try:
             winner = await race.run()
@@ -127,7 +127,7 @@ class Hedge:
     async def stream(
         self, request: Request, call_next: StreamNext, call: Call = NO_CALL
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer that begins first."""
+        """Yield the events of the answer that begins first."""
         race = _Race(self, request, call, partial(_Beginning, call_next), stream=True)
         try:
             winner = await race.run()
@@ -140,14 +140,14 @@ class Hedge:
             await race.close()
 
     def delay(self, request: Request, *, stream: bool) -> float:
-        """The seconds after which a second request is sent."""
+        """Return the seconds after which a second request is sent."""
         if self._part is None:
             return self._seconds
         learned = self._times.get((request.provider, request.model, stream))
         return self._floor if learned is None else max(learned.value, self._floor)
 
     def end(self, request: Request, began: float, *, stream: bool) -> None:
-        """A call that began at this time has its answer, or the beginning of it."""
+        """Note that a call that began at this time has its answer, or the start of it."""
         if self._part is None:
             return
         key = (request.provider, request.model, stream)
@@ -158,7 +158,7 @@ class Hedge:
         self._times[key].add(self._clock() - began)
 
     def second(self, request: Request) -> Request | None:
-        """The second request; None if the share of hedges is used up."""
+        """Return the second request; None if the share of hedges is used up."""
         if not self._share.take():
             return None
         if self._model is None:
@@ -167,7 +167,7 @@ class Hedge:
         return replace(self._model.apply(request), chosen_because=reason)
 
     def begin(self) -> float:
-        """A call begins; the time."""
+        """Note that a call begins; return the time."""
         self._share.add_call()
         return self._clock()
 

@@ -14,14 +14,13 @@ from interlingua.client.middleware.contract import (
     StreamNext,
     ToolMiddleware,
 )
-from interlingua.runtime.callbacks import signature_of
+from interlingua.runtime.callbacks import settle, signature_of
 from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 
-CompleteHook: TypeAlias = Callable[[Request, CompleteNext, Call], Any]
-"""Returns a response, or something to await that returns one."""
+CompleteHook: TypeAlias = Callable[[Request, CompleteNext, Call], Awaitable[Any]]
 StreamHook: TypeAlias = Callable[[Request, StreamNext, Call], AsyncIterator[StreamEvent]]
 PerformHook: TypeAlias = Callable[[Call, Any, PerformNext], Awaitable[Any]]
 
@@ -60,7 +59,10 @@ def find_hooks(middleware: Any) -> Hooks:
             "an async generator (with `yield`), or a plain function that returns "
             "`call_next(request)`."
         )
-    return Hooks(_taking_call(complete, middleware), _taking_call(stream, middleware), perform)
+    adapted = _taking_call(complete, middleware)
+    is_plain = complete is not None and not _is_kind(inspect.iscoroutinefunction, complete)
+    whole = _settling(adapted) if is_plain else adapted
+    return Hooks(whole, _taking_call(stream, middleware), perform)
 
 
 def _is_kind(is_kind: Callable[[Any], bool], middleware: Any) -> bool:
@@ -85,6 +87,15 @@ def _taking_call(function: Any, middleware: Any) -> Any:
     if "call" in parameters:
         return lambda request, call_next, call: function(request, call_next, call=call)
     return lambda request, call_next, _: function(request, call_next)
+
+
+def _settling(function: Callable[..., Any]) -> CompleteHook:
+    """A plain function as a coroutine; it may return a response, or what `call_next` returned."""
+
+    async def complete(request: Request, call_next: CompleteNext, call: Call) -> Any:
+        return await settle(function(request, call_next, call))
+
+    return complete
 
 
 def _check_parameters(positional: list[inspect.Parameter], function: Any, middleware: Any) -> None:

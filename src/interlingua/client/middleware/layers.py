@@ -9,6 +9,7 @@ that each layer is called in one way: `complete(request, call_next, call)`,
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -24,8 +25,6 @@ from interlingua.client.middleware.contract import (
 from interlingua.client.middleware.handover import Handover, check_returned
 from interlingua.client.middleware.hooks import Hooks, find_hooks
 from interlingua.client.middleware.shown import Shown, is_replaced, without_raw
-from interlingua.runtime.callbacks import settle
-from interlingua.runtime.fold import close_stream
 from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
@@ -102,8 +101,7 @@ class Layer:
             answer = response = await call_next(request)
             return response
 
-        returned = await settle(hook(request, following, call))
-        response = check_returned(returned, self)
+        response = check_returned(await hook(request, following, call), self)
         if response is answer or answer is None:
             return response
         return without_raw(response, answer)
@@ -142,10 +140,11 @@ class Layer:
 
         shown = Shown()
         response: Response | None = None
-        events = self.stream(
-            request, lambda request: shown.attach(replayed(request), is_first=True), call
-        )
-        async for event in shown.attach(events):
+
+        def following(request: Request) -> AsyncIterator[StreamEvent]:
+            return shown.attach(partial(replayed, request), is_first=True)
+
+        async for event in shown.attach(partial(self.stream, request, following, call)):
             if type(event) is Finish and response is None:
                 response = event.response
         if response is None:
@@ -161,7 +160,7 @@ class Layer:
         """Pass a stream by a middleware that has only `complete`."""
         hook: Any = self._hooks.complete
         handover = Handover(call_next, hold=self.traits.hold)
-        handover.start(settle(hook(request, handover.next, call)), self)
+        handover.start(hook(request, handover.next, call), self)
         try:
             async for event in handover.events():
                 yield event
@@ -174,7 +173,14 @@ class Layer:
 class Layers:
     """The layers around a call or an attempt; the first is the outermost."""
 
-    __slots__ = ("_calls", "_operations", "_uninformed", "has_other_models", "is_empty")
+    __slots__ = (
+        "_calls",
+        "_operations",
+        "_uninformed",
+        "has_other_models",
+        "is_empty",
+        "passes_operations",
+    )
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
         inwards = tuple(layers)
@@ -186,6 +192,8 @@ class Layers:
         )
         self.is_empty: bool = not self._calls
         """Whether no layer wraps answers and streams."""
+        self.passes_operations: bool = not self._operations and self._uninformed is None
+        """Whether no layer wraps operations, or refuses them."""
         self.has_other_models: bool = any(layer.traits.has_other_models for layer in inwards)
         """Whether a layer asks another model after a failure."""
 
@@ -230,7 +238,13 @@ def _around_stream(
     layer: Layer, call_next: StreamNext, call: Call, resolve: Resolve, shown: Shown
 ) -> StreamNext:
     def stream(request: Request) -> AsyncIterator[StreamEvent]:
-        return shown.attach(_stream_through(layer, resolve, request, call_next, call, shown))
+        def open_events() -> AsyncIterator[StreamEvent]:
+            return layer.stream(resolve(request), call_next, call)
+
+        def find_late(response: Response) -> Awaitable[Response]:
+            return _find_late_answer(layer, resolve(request), response, call, shown)
+
+        return shown.attach(open_events, find_late=find_late)
 
     return stream
 
@@ -242,36 +256,15 @@ def _around_operation(layer: Layer, operation: Call, call_next: PerformNext) -> 
     return perform
 
 
-async def _stream_through(
-    layer: Layer,
-    resolve: Resolve,
-    request: Request,
-    call_next: StreamNext,
-    call: Call,
-    shown: Shown,
-) -> AsyncGenerator[StreamEvent, None]:
+async def _find_late_answer(
+    layer: Layer, request: Request, response: Response, call: Call, shown: Shown
+) -> Response:
     """
-    The events of one layer.
+    The response at the end of a stream, or the one that has replaced it.
 
     If a layer inside replaced the answer after a part of it was delivered, a layer that reads the
     events has not seen the new answer. It is then called once more with the new answer as a whole.
     """
-    request = resolve(request)
-    events = layer.stream(request, call_next, call)
-    try:
-        async for event in events:
-            if type(event) is Finish and event.response is not None:
-                response = await _find_late_answer(layer, request, event.response, call, shown)
-                event = replace(event, response=response)  # noqa: PLW2901
-            yield event
-    finally:
-        await close_stream(events)
-
-
-async def _find_late_answer(
-    layer: Layer, request: Request, response: Response, call: Call, shown: Shown
-) -> Response:
-    """The response at the end of a stream, or the one that has replaced it."""
     if layer.wraps_streams_late:
         return shown.add_replaced(response) if is_replaced(response) else response
     replaced = shown.find_replaced(response)

@@ -14,18 +14,27 @@ from interlingua.client.middleware.contract import (
     PerformNext,
     StreamNext,
 )
+from interlingua.client.middleware.operation_meter import metered
 from interlingua.runtime.fold import close_stream
+from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, ErrorClass, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, Cost, Response
+from interlingua.spec.response import Attempt, Cost, Response, Usage
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.secrets import redact
 
 CALLS = "interlingua.calls"
 """The name of the default logger."""
+_TOKENS = (
+    "input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+)
 
 
 class Logging:
@@ -58,7 +67,7 @@ class Logging:
         self._redact = redact
 
     async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
-        """The answer of the next layer; logged."""
+        """Return the answer of the next layer, and log it."""
         fields, began = _about(request, call, is_stream=False), perf_counter()
         try:
             response = await call_next(request)
@@ -71,7 +80,7 @@ class Logging:
     async def stream(
         self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the next layer; logged at their end."""
+        """Yield the events of the next layer, and log their end."""
         fields, began = _about(request, call, is_stream=True), perf_counter()
         events, is_logged = call_next(request), False
         try:
@@ -89,7 +98,7 @@ class Logging:
             await close_stream(events)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
-        """The result of the next layer; logged."""
+        """Return the result of the next layer, and log it."""
         fields = {
             "operation": operation.name,
             "request_id": operation.request_id,
@@ -101,10 +110,34 @@ class Logging:
         try:
             result = await call_next(value)
         except BaseException as error:
-            self._log_failure(fields, began, error, None, None)
+            self._log_failure(fields, began, error, operation.attempts(), None)
             raise
-        self._log(self._level, "ended", fields, {"latency_ms": _since(began)})
-        return result
+        if not isinstance(result, AsyncGenerator):
+            usage, cost = metered(result)
+            self._log_result(fields, began, usage, cost, operation)
+            return result
+
+        async def end(items: ItemsEnd) -> None:
+            if items.error is None:
+                self._log_result(fields, began, items.usage, items.cost, operation)
+            else:
+                self._log_failure(fields, began, items.error, operation.attempts(), None)
+
+        return WatchedItems(result, end)
+
+    def _log_result(
+        self,
+        fields: dict[str, Any],
+        began: float,
+        usage: Usage | None,
+        cost: Cost | None,
+        operation: Call,
+    ) -> None:
+        if not self._logger.isEnabledFor(self._level):
+            return
+        attempts = operation.attempts()
+        facts = {**_amounts(usage, cost), "attempts": len(attempts), "latency_ms": _since(began)}
+        self._log(self._level, "ended", fields, facts)
 
     def _log_answer(
         self,
@@ -116,19 +149,11 @@ class Logging:
     ) -> None:
         if not self._logger.isEnabledFor(self._level):
             return
-        usage, cost = response.usage, response.cost or _sum_costs(attempts)
+        cost = response.cost or _sum_costs(attempts)
         facts = {
             "finish_reason": response.finish_reason.reason,
             "served_model": response.model,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "reasoning_tokens": usage.reasoning_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "is_estimate": usage.estimated,
-            "cost": None if cost is None else cost.total,
-            "currency": None if cost is None else cost.currency,
-            "is_cached": cost is not None and cost.source == "cache",
+            **_amounts(response.usage, cost),
             "tool_calls": [part.name for part in response.tool_calls],
             "warnings": [warning.code for warning in response.warnings],
             "attempts": len(attempts),
@@ -206,6 +231,19 @@ def _about(request: Request, call: Call, *, is_stream: bool) -> dict[str, Any]:
         "model": request.model,
         "stream": is_stream,
     }
+
+
+def _amounts(usage: Usage | None, cost: Cost | None) -> dict[str, Any]:
+    """What a call used and cost; tokens only if the usage is known."""
+    facts: dict[str, Any] = {
+        "cost": None if cost is None else cost.total,
+        "currency": None if cost is None else cost.currency,
+        "is_cached": cost is not None and cost.source == "cache",
+    }
+    if usage is not None:
+        facts |= {name: getattr(usage, name) for name in _TOKENS}
+        facts["is_estimate"] = usage.estimated
+    return facts
 
 
 def _class_of(error: BaseException) -> str:

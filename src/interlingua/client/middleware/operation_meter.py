@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -14,7 +14,7 @@ from interlingua.spec.content import Text
 from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import Request
-from interlingua.spec.response import Usage
+from interlingua.spec.response import Cost, Usage
 from interlingua.tokens.estimate import estimate_request, estimate_tokens
 from interlingua.tokens.rates import IMAGE_TOKENS, MOST_IMAGE_TOKENS
 
@@ -63,56 +63,17 @@ def possible_usages(operation: Call, value: Any) -> tuple[Usage, ...]:
     return by_image, made
 
 
-class WatchedItems(AsyncGenerator[Any, None]):
-    """
-    The items of a streamed operation; `at_end` gets its result, or None if it did not end.
-
-    It is called once, also if the items are closed before the first one is read; a generator
-    would not notice that.
-    """
-
-    def __init__(
-        self, items: AsyncGenerator[Any, None], at_end: Callable[[Any], Awaitable[object]]
-    ) -> None:
-        self._items = items
-        self._at_end: Callable[[Any], Awaitable[object]] | None = at_end
-        self._result: Any = None
-
-    async def asend(self, value: None) -> Any:
-        """The next item."""
-        try:
-            item = await self._items.asend(value)
-        except BaseException:
-            await self._end()
-            raise
-        self._result = item if isinstance(item, OperationResult) else None
-        return item
-
-    async def athrow(self, *error: Any) -> Any:
-        """Raise an error where the items wait."""
-        try:
-            return await self._items.athrow(*error)
-        except BaseException:
-            await self._end()
-            raise
-
-    async def aclose(self) -> None:
-        """End the items."""
-        try:
-            await self._items.aclose()
-        finally:
-            await self._end()
-
-    async def _end(self) -> None:
-        at_end, self._at_end = self._at_end, None
-        if at_end is not None:
-            await at_end(self._result)
-
-
 def result_usage(result: Any) -> Usage | None:
     """The usage that the result of an operation shows; None if it shows none."""
     usage = getattr(result, "usage", None)
     return usage if isinstance(usage, Usage) else None
+
+
+def metered(result: Any) -> tuple[Usage | None, Cost | None]:
+    """The usage and the cost that a result shows; of a job that still runs, none."""
+    if isinstance(result, OperationResult) and result.is_final:
+        return result.usage, result.cost
+    return None, None
 
 
 def _read(value: Any, name: str) -> Any:

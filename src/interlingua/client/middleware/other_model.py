@@ -40,7 +40,7 @@ class OtherModel:
         return f"OtherModel({self.model!r}{settings})"
 
     def apply(self, request: Request) -> Request:
-        """The request for this model."""
+        """Return the request for this model."""
         settings = {"provider": None, **self.settings}
         options = settings.get("provider_options")
         if options:
@@ -48,7 +48,7 @@ class OtherModel:
         return replace(request, model=self.model, **settings)
 
     def is_target_of(self, request: Request) -> bool:
-        """Whether the request is for this model already, with nothing to change."""
+        """Tell whether the request is for this model already, with nothing to change."""
         names = (request.model, f"{request.provider}:{request.model}")
         return not self.settings and self.model in names
 

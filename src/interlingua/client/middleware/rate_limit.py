@@ -21,7 +21,6 @@ from interlingua.client.middleware.learned import Learned
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import estimate_input
 from interlingua.client.middleware.operation_meter import (
-    WatchedItems,
     estimate_operation,
     request_of,
     result_usage,
@@ -29,7 +28,7 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
-from interlingua.runtime.callbacks import settle
+from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.errors import (
     BudgetExceededError,
     CircuitOpenError,
@@ -119,7 +118,7 @@ class RateLimit(Counting["_Permit"]):
         return f"RateLimit({', '.join(limits)})"
 
     async def used(self, scope: str) -> dict[str, float]:
-        """What counts now for a scope, such as `model=openai:gpt-5.2`, by kind of limit."""
+        """Return what counts now for a scope, such as `model=openai:gpt-5.2`, by kind of limit."""
         amounts: dict[str, float] = {}
         for kind, limit in self._limits.items():
             if limit is not None:
@@ -155,8 +154,9 @@ class RateLimit(Counting["_Permit"]):
         else:
             permit.learned.succeed(usage.output_tokens)
             amounts = (1.0, usage.input_tokens, usage.output_tokens, 0.0)
-        if permit.hold is not None:
-            await settle(self._leases.settle(permit.hold, amounts))
+        settlement = None if permit.hold is None else self._leases.settle(permit.hold, amounts)
+        if settlement is not None:
+            await settlement
         self._lines.wake(permit.scope)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
@@ -176,8 +176,8 @@ class RateLimit(Counting["_Permit"]):
             raise
         if isinstance(result, AsyncGenerator):
 
-            async def end(last: Any) -> None:
-                await self.end(permit, result_usage(last), None, None)
+            async def end(items: ItemsEnd) -> None:
+                await self.end(permit, result_usage(items.result), None, None)
 
             return WatchedItems(result, end)
         await self.end(permit, result_usage(result), None, None)

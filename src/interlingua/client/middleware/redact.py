@@ -97,7 +97,7 @@ class Redact:
         self._answers = answers
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
-        """The answer to the redacted request."""
+        """Return the answer to the redacted request."""
         marks, request = await self._redact(request)
         response = await call_next(request)
         edits = self._edits(marks)
@@ -106,7 +106,7 @@ class Redact:
     async def stream(
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer to the redacted request."""
+        """Yield the events of the answer to the redacted request."""
         marks, request = await self._redact(request)
         events = call_next(request)
         edits = self._edits(marks)
@@ -122,7 +122,7 @@ class Redact:
             await close_stream(events)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
-        """The result of the operation with the redacted value."""
+        """Return the result of the operation with the redacted value."""
         if isinstance(value, BatchInput):  # its requests are read and encoded later
             return await call_next(replace(value, requests=value.requests.edited(self._cleaned)))
         if operation.name == "batch_results":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import Response
 from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import ENDS
+from interlingua.streams.grammar import DELTAS, ENDS
 
 REPLACED = "answer_replaced"
 """The code of the warning that a response differs from the events that were delivered."""
@@ -34,27 +34,43 @@ class Shown:
         self._changed: set[int] = set()  # the indexes of the parts with another text
 
     async def attach(
-        self, events: AsyncIterator[StreamEvent], *, is_first: bool = False
+        self,
+        open_events: Callable[[], AsyncIterator[StreamEvent]],
+        *,
+        is_first: bool = False,
+        find_late: Callable[[Response], Awaitable[Response]] | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
         """
-        The events; `Finish` gets the response that they add up to.
+        The events of an attempt (`is_first`) or of a layer; `Finish` gets their response.
 
-        With `is_first`, they are those of an attempt, before any layer.
+        `find_late` gives the response that has replaced the one at the end of a layer's stream.
         """
-        accumulator = StreamAccumulator()
+        accumulator, events = StreamAccumulator(), open_events()
+        segments = accumulator.open
         try:
             async for event in events:
-                if type(event) in ENDS:
-                    event = self.revise(event, accumulator, is_first=is_first)  # noqa: PLW2901
-                elif type(event) is Finish and event.logprobs:
-                    event = self._without_old_tokens(event)  # noqa: PLW2901
-                accumulator.feed(event)
-                if type(event) is Finish:
-                    response = self.settle(event, accumulator, is_first=is_first)
-                    event = replace(event, response=response)  # noqa: PLW2901
-                yield event
+                # As `accumulator.feed` does: a function call would cost each delta.
+                if type(event) in DELTAS and event.id in segments:  # type: ignore[union-attr]
+                    segments[event.id].pieces.append(event.delta)  # type: ignore[union-attr]
+                    yield event
+                elif type(event) is Finish:
+                    if find_late is not None and event.response is not None:
+                        response = await find_late(event.response)
+                        event = replace(event, response=response)  # noqa: PLW2901
+                    yield self._end(event, accumulator, is_first=is_first)
+                else:
+                    if type(event) in ENDS:
+                        event = self.revise(event, accumulator, is_first=is_first)  # noqa: PLW2901
+                    accumulator.feed(event)
+                    yield event
         finally:
             await close_stream(events)
+
+    def _end(self, finish: Finish, accumulator: StreamAccumulator, *, is_first: bool) -> Finish:
+        if finish.logprobs:
+            finish = self._without_old_tokens(finish)
+        accumulator.feed(finish)
+        return replace(finish, response=self.settle(finish, accumulator, is_first=is_first))
 
     def revise(
         self, event: StreamEvent, accumulator: StreamAccumulator, *, is_first: bool = False

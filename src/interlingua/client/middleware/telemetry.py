@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
 from interlingua.client.middleware import telemetry_names as names
@@ -18,6 +18,7 @@ from interlingua.client.middleware.contract import (
     StreamNext,
     ToolNext,
 )
+from interlingua.client.middleware.operation_meter import metered
 from interlingua.client.middleware.telemetry_content import (
     input_attributes,
     output_attributes,
@@ -25,11 +26,12 @@ from interlingua.client.middleware.telemetry_content import (
     safe_json,
 )
 from interlingua.runtime.fold import close_stream
+from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Attempt, Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.version import __version__
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext, TracerProvider
 
 _MAX_RUNS = 1024
+Finisher: TypeAlias = Callable[["Usage | None", "Cost | None"], None]
+"""Called with what an operation used and cost."""
 
 
 class Telemetry:
@@ -67,7 +71,7 @@ class Telemetry:
         """The layer that runs once per attempt."""
 
     async def complete(self, request: Request, call_next: CompleteNext, call: Call) -> Response:
-        """The answer of the next layer, in a span."""
+        """Return the answer of the next layer, in a span."""
         watch = self._start(request, call, is_stream=False)
         with watch.ending(), watch.current():
             response = await call_next(request)
@@ -77,7 +81,7 @@ class Telemetry:
     async def stream(
         self, request: Request, call_next: StreamNext, call: Call
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the next layer, in a span that ends with them."""
+        """Yield the events of the next layer, in a span that ends with them."""
         watch = self._start(request, call, is_stream=True)
         with watch.ending():
             async with aclosing(watch.iterate(call_next(request))) as events:
@@ -90,16 +94,19 @@ class Telemetry:
                     yield event
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
-        """The result of the next layer, in a span."""
+        """Return the result of the next layer, in a span."""
         name = names.OPERATIONS.get(operation.name, operation.name)
         facts = _facts(name, operation.provider, getattr(value, "model", None), operation.adapter)
         own = {names.REQUEST_ID: operation.request_id}
         watch = _Watch(self._api, facts, {**own, **_conversation(value)})
-        with watch.ending(), watch.current():
-            return await call_next(value)
+
+        def finish(usage: Usage | None, cost: Cost | None) -> None:
+            watch.note_amounts(usage, cost, operation.attempts())
+
+        return await watch.perform(value, call_next, finish)
 
     async def run_tool(self, call: ToolCall, request: Request, call_next: ToolNext) -> ToolResult:
-        """The result of a tool, in a span: a child of the one of the answer that called it."""
+        """Return the result of a tool, in a span: a child of the span of its answer."""
         facts = {
             names.OPERATION: names.EXECUTE_TOOL,
             names.TOOL_NAME: call.name,
@@ -142,11 +149,9 @@ class Telemetry:
 
     def _finish(self, watch: _Watch, request: Request, response: Response, call: Call) -> None:
         """Add what the answer tells to span and metrics."""
-        cost, usage, span = response.cost, response.usage, watch.span
-        is_cached = cost is not None and cost.source == "cache"
+        span = watch.span
         watch.metric_facts[names.RESPONSE_MODEL] = response.model
-        if not is_cached:
-            watch.add_tokens({"input": usage.input_tokens, "output": usage.output_tokens})
+        watch.note_amounts(response.usage, response.cost, call.attempts())
         if response.tool_calls:
             self._remember(request.request_id or "", span.get_span_context())
         if not span.is_recording():
@@ -155,13 +160,7 @@ class Telemetry:
             names.RESPONSE_ID: response.id or None,
             names.RESPONSE_MODEL: response.model or None,
             names.FINISH_REASONS: [response.finish_reason.reason],
-            names.ATTEMPTS: len(call.attempts()),
-            names.CACHED: is_cached or None,
-            names.COST: None if cost is None else cost.total,
-            names.CURRENCY: None if cost is None else cost.currency,
         }
-        for field, name in names.USAGE_FIELDS.items():
-            facts[name] = getattr(usage, field)
         if self._content:
             facts |= output_attributes(response)
         span.set_attributes({name: value for name, value in facts.items() if value is not None})
@@ -205,9 +204,8 @@ class AttemptTelemetry:
         """The result of one attempt of an operation, in a span."""
         model = getattr(value, "model", None)
         facts = _facts(None, operation.provider, model, operation.adapter)
-        watch = _Watch(self._api, facts, {}, name="attempt")
-        with watch.ending(), watch.current():
-            return await call_next(value)
+        watch = _Watch(self._api, facts, {names.ATTEMPT: operation.attempt or 0}, name="attempt")
+        return await watch.perform(value, call_next)
 
     def _start(self, request: Request, call: Call) -> _Watch:
         adapter = call.adapters.get(request.provider or "")
@@ -331,6 +329,55 @@ class _Watch:
             raise
         finally:
             self.end()
+
+    async def perform(
+        self, value: Any, call_next: PerformNext, finish: Finisher | None = None
+    ) -> Any:
+        """
+        The result of an operation; the span ends with it, or with the last item of a stream.
+
+        `finish` is called before that with what the operation used and cost.
+        """
+        try:
+            with self.current():
+                result = await call_next(value)
+        except BaseException as error:
+            self.fail(error)
+            self.end()
+            raise
+
+        async def end(items: ItemsEnd) -> None:
+            if items.error is not None:
+                self.fail(items.error)
+            elif finish is not None:
+                finish(items.usage, items.cost)
+            self.end()
+
+        if isinstance(result, AsyncGenerator):
+            return WatchedItems(result, end)
+        usage, cost = metered(result)
+        await end(ItemsEnd(None, usage, cost))
+        return result
+
+    def note_amounts(
+        self, usage: Usage | None, cost: Cost | None, attempts: tuple[Attempt, ...]
+    ) -> None:
+        """Add what a call used and cost to span and metrics."""
+        is_cached = cost is not None and cost.source == "cache"
+        if usage is not None and not is_cached:
+            self.add_tokens({"input": usage.input_tokens, "output": usage.output_tokens})
+        if not self.span.is_recording():
+            return
+        facts: dict[str, Any] = {
+            names.ATTEMPTS: len(attempts),
+            names.CACHED: is_cached or None,
+            names.COST: None if cost is None else cost.total,
+            names.CURRENCY: None if cost is None else cost.currency,
+        }
+        if usage is not None:
+            facts |= {name: getattr(usage, field) for field, name in names.USAGE_FIELDS.items()}
+        known = {name: value for name, value in facts.items() if value is not None}
+        self.span.set_attributes(known)
 
     def note_chunk(self) -> None:
         """The first content of a stream has arrived."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -18,11 +17,11 @@ from interlingua.client.middleware.contract import (
     PerformNext,
     StreamNext,
 )
-from interlingua.client.middleware.operation_meter import WatchedItems
 from interlingua.providers.cost import price_usage
 from interlingua.providers.operations import NO_USAGE
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.fold import close_stream
+from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.runtime.log import logger
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.modalities.batch import BatchResult
@@ -124,10 +123,13 @@ class UsageReports:
         result = await call_next(value)
         if operation.name == "batch_results":
             return self._report_results(result, operation)
-        report = partial(self._report, operation)
         if isinstance(result, AsyncGenerator):
-            return WatchedItems(result, report)
-        await report(result)
+
+            async def end(items: ItemsEnd) -> None:
+                await self._report(operation, items.result)
+
+            return WatchedItems(result, end)
+        await self._report(operation, result)
         return result
 
     async def _report(self, operation: Call, result: Any) -> None:

@@ -51,12 +51,14 @@ class HttpAdapter:
 
     has_stations: ClassVar[bool] = True
     """Whether a client calls the stations of `generation`, not `complete` or `stream`."""
-    performs_with_tariffs: ClassVar[bool] = True
-    """Whether `perform` takes `tariffs`."""
+    has_operation_stations: ClassVar[bool] = True
+    """Whether a client calls `operations.run`, not `perform`."""
 
     def __init_subclass__(cls) -> None:
         if not {"complete", "stream"}.isdisjoint(vars(cls)):
             cls.has_stations = False  # call the overridden methods
+        if "perform" in vars(cls):
+            cls.has_operation_stations = False
 
     def __init__(
         self,

@@ -39,6 +39,7 @@ from interlingua.providers.replies import LARGE, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
 from interlingua.providers.uploads import Place, Uploads, check_body_size, check_value_size
 from interlingua.runtime.cancel import CancelScope, Scopes
+from interlingua.runtime.items import perform_in
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.contracts import (
     Dialect,
@@ -90,22 +91,42 @@ class Operations:
         request_id: str | None = None,
         tariffs: Tariffs | None = None,
     ) -> Any:
-        """Perform an operation; see `HttpAdapter.perform`."""
+        """Perform an operation in a scope of its own; see `HttpAdapter.perform`."""
+        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        scope = CancelScope()
+        work = self.run(operation, value, request_id, tariffs or _CATALOG, scope)
+        return await perform_in(self._scopes, request_id, work, scope)
+
+    def run(
+        self,
+        operation: str | Operation,
+        value: Any,
+        request_id: str,
+        tariffs: Tariffs,
+        scope: CancelScope,
+    ) -> Awaitable[Any]:
+        """
+        Perform an operation in the scope of its caller: a client calls this.
+
+        The items of a streamed operation are returned when the reply has begun.
+        """
         own = self._configuration
         operation = find_operation(operation, own.dialect, own.provider)
-        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
-        tariffs = _CATALOG if tariffs is None else tariffs
-        if operation.stream_decoder is not None:
-            scope = CancelScope()
-            items = self._stream_items(operation, value, request_id, tariffs, scope)
-            await scope.wait(anext(items))  # wait until the reply has begun
-            return items
-        work = self._perform(operation, value, request_id, tariffs)
-        try:
-            return await self._scopes.wait(request_id, work)
-        except SDKError as error:
-            own.label_error(error, request_id, getattr(value, "model", None))
-            raise
+        if operation.stream_decoder is None:
+            return self._perform(operation, value, request_id, tariffs)
+        return self._begin_stream(operation, value, request_id, tariffs, scope)
+
+    async def _begin_stream(
+        self,
+        operation: Operation,
+        value: Any,
+        request_id: str,
+        tariffs: Tariffs,
+        scope: CancelScope,
+    ) -> AsyncGenerator[Any, None]:
+        items = self._stream_items(operation, value, request_id, tariffs, scope)
+        await anext(items)  # wait until the reply has begun
+        return items
 
     async def store_files(self, request: Request, uploads: Uploads) -> Request:
         """The request with its large files stored at the provider; `uploads` deletes them."""
@@ -124,44 +145,32 @@ class Operations:
     async def _perform(
         self, operation: Operation, value: Any, request_id: str, tariffs: Tariffs
     ) -> Any:
+        """The result of an operation; its errors are labelled."""
         own = self._configuration
-        value, headers = await self._prepare_value(value)
-        warnings: list[Warning] = []
-        if operation.formats:
-            value, losses = await self._spool(operation, value)
-            warnings += losses
-        model = model_of(value)
-        profile = own.profile_for(model)
-        base_url = await own.start_server(model, embeddings=operation.name == EMBED)
-        provider_ids: list[str | None] = []
-
-        async def send(call: WireCall) -> OperationReply:
-            if call.warnings:
-                check_operation_losses(call.warnings, value, own.on_loss)
-                warnings.extend(call.warnings)
-            request = await self._addressed(call, base_url, headers, operation, model)
-            reply = await exchange(
-                request,
-                own.transport,
-                own.dialect,
-                starts_job=call.starts_job,
-                error_is_data=operation.error_is_data,
-            )
-            provider_ids.append(provider_request_id(reply.headers))
-            return reply
-
-        if operation.script is not None:
-            is_large = isinstance(value, OperationInput) and value.rough_size > LARGE
-            script = operation.script(value, profile)
-            result = await perform_script(script, send, is_large=is_large)
-        else:
-            call = await self._encode_operation(operation, value, profile)
-            limit = value.limit if isinstance(value, BatchQuery) else None
-            result = await perform_pages(operation, call, send, limit)
-        provider_id = next(filter(None, reversed(provider_ids)), None)
-        family = own.dialect.FACTS.token_family
-        facts = ResultFacts(own.name, request_id, provider_id, tuple(warnings), family)
-        return complete_result(result, facts, own.seller, tariffs, value)
+        try:
+            value, headers = await self._prepare_value(value)
+            losses: tuple[Warning, ...] = ()
+            if operation.formats:
+                value, losses = await self._spool(operation, value)
+            model = model_of(value)
+            profile = own.profiles.get(model) or own.profile_for(model)
+            base_url = own.base_url
+            if own.server is not None:
+                base_url = await own.start_server(model, embeddings=operation.name == EMBED)
+            exchanges = _Exchanges(own, operation, value, model, base_url, headers, losses)
+            if operation.script is not None:
+                is_large = isinstance(value, OperationInput) and value.rough_size > LARGE
+                script = operation.script(value, profile)
+                result = await perform_script(script, exchanges.send, is_large=is_large)
+            else:
+                call = await self._encode_operation(operation, value, profile)
+                limit = value.limit if isinstance(value, BatchQuery) else None
+                result = await perform_pages(operation, call, exchanges.send, limit)
+            facts = exchanges.facts(request_id)
+            return complete_result(result, facts, own.seller, tariffs, value)
+        except SDKError as error:
+            own.label_error(error, request_id, getattr(value, "model", None))
+            raise
 
     async def _stream_items(
         self,
@@ -173,19 +182,18 @@ class Operations:
     ) -> AsyncGenerator[Any, None]:
         """None when the reply has begun, then its items as they arrive."""
         own = self._configuration
-        self._scopes.add(request_id, scope)
         try:
             value, headers = await self._prepare_value(value)
             model = model_of(value)
             profile, base_url = own.profile_for(model), await own.start_server(model)
             call = await self._encode_operation(operation, value, profile)
             check_operation_losses(call.warnings, value, own.on_loss)
-            facts = ResultFacts(own.name, request_id, None, call.warnings)
+            facts = ResultFacts(own.name, request_id, None, call.warnings, requested=model)
             decoder = make_decoder(operation, value)
             if operation.is_download:
                 items = self._download(call, base_url, headers, operation, decoder, scope)
             else:
-                request = await self._addressed(call, base_url, headers, operation, model)
+                request = await _address(own, call, base_url, headers, operation, model)
                 items = stream_items(request, own.transport, own.dialect, decoder, scope)
             async with aclosing(items):
                 count = 0
@@ -200,8 +208,6 @@ class Operations:
         except SDKError as error:
             own.label_error(error, request_id, None)
             raise
-        finally:
-            self._scopes.remove(request_id, scope)
 
     async def _spool(
         self, operation: Operation, value: BatchInput
@@ -267,49 +273,15 @@ class Operations:
 
         async def send(url: str) -> HttpRequest:
             moved = replace(call, path=url, query={}) if url else call
-            return await self._addressed(moved, base_url, headers, operation)
+            return await _address(own, moved, base_url, headers, operation)
 
         return download_items(call.path, base_url, send, own.transport, own.dialect, decoder, scope)
-
-    async def _addressed(
-        self,
-        call: WireCall,
-        base_url: str,
-        headers: Mapping[str, str],
-        operation: Operation,
-        model: str = "",
-    ) -> HttpRequest:
-        """The HTTP request of a call; its path may be the provider's own path of the operation."""
-        own = self._configuration
-        if operation.name in own.provider.operation_paths:
-            call = replace(call, path=own.provider.operation_paths[operation.name])
-        if own.endpoint is not None:
-            name, version = operation.name, own.api_version
-            call = own.endpoint.address_operation(call, name, model, version)
-        if headers:
-            call = replace(call, headers={**call.headers, **headers})
-        make = partial(
-            operation_request,
-            call,
-            base_url,
-            own.headers,
-            own.signature,
-            own.timeouts,
-            limits=own.limits,
-            # A job is requested on a new connection, which cannot be stale.
-            keep_alive=own.provider.keep_alive and not call.starts_job,
-            may_resend=not call.starts_job,
-        )
-        size = rough_form_size(call.form) or rough_json_size(call.body)
-        request = await asyncio.to_thread(make) if size > LARGE else make()
-        if call.body is not None and isinstance(request.body, bytes) and own.on_loss != "warn":
-            check_body_size(len(request.body), own.provider)
-        return request
 
     async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str]]:
         """The value with the bytes of its files and with the adapter's options; and its headers."""
         own = self._configuration
-        own.check_key()
+        if not own.key:
+            own.check_key()
         if isinstance(value, Request):
             value = await self._generation.gather(value)
             profile = own.profile_for(value.model)
@@ -337,6 +309,93 @@ class Operations:
         if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
             return await asyncio.to_thread(operation.encode, value, profile)
         return operation.encode(value, profile)
+
+
+class _Exchanges:
+    """The HTTP exchanges of one operation."""
+
+    def __init__(
+        self,
+        own: Configuration,
+        operation: Operation,
+        value: Any,
+        model: str,
+        base_url: str,
+        headers: Mapping[str, str],
+        losses: tuple[Warning, ...],
+    ) -> None:
+        self._own = own
+        self._operation = operation
+        self._value = value
+        self._model = model
+        self._base_url = base_url
+        self._headers = headers
+        self._warnings = losses
+        self._provider_id: str | None = None
+
+    async def send(self, call: WireCall) -> OperationReply:
+        """The reply to one call."""
+        own, operation = self._own, self._operation
+        if call.warnings:
+            check_operation_losses(call.warnings, self._value, own.on_loss)
+            self._warnings = (*self._warnings, *call.warnings)
+        request = await _address(own, call, self._base_url, self._headers, operation, self._model)
+        reply = await exchange(
+            request,
+            own.transport,
+            own.dialect,
+            starts_job=call.starts_job,
+            error_is_data=operation.error_is_data,
+        )
+        self._provider_id = provider_request_id(reply.headers) or self._provider_id
+        return reply
+
+    def facts(self, request_id: str) -> ResultFacts:
+        """What is known of the result besides its body."""
+        own = self._own
+        return ResultFacts(
+            own.name,
+            request_id,
+            self._provider_id,
+            self._warnings,
+            own.dialect.FACTS.token_family,
+            self._model,
+        )
+
+
+async def _address(
+    own: Configuration,
+    call: WireCall,
+    base_url: str,
+    headers: Mapping[str, str],
+    operation: Operation,
+    model: str = "",
+) -> HttpRequest:
+    """The HTTP request of a call; its path may be the provider's own path of the operation."""
+    if operation.name in own.provider.operation_paths:
+        call = replace(call, path=own.provider.operation_paths[operation.name])
+    if own.endpoint is not None:
+        name, version = operation.name, own.api_version
+        call = own.endpoint.address_operation(call, name, model, version)
+    if headers:
+        call = replace(call, headers={**call.headers, **headers})
+    make = partial(
+        operation_request,
+        call,
+        base_url,
+        own.headers,
+        own.signature,
+        own.timeouts,
+        limits=own.limits,
+        # A job is requested on a new connection, which cannot be stale.
+        keep_alive=own.provider.keep_alive and not call.starts_job,
+        may_resend=not call.starts_job,
+    )
+    size = rough_form_size(call.form) if call.form else rough_json_size(call.body)
+    request = await asyncio.to_thread(make) if size > LARGE else make()
+    if call.body is not None and isinstance(request.body, bytes) and own.on_loss != "warn":
+        check_body_size(len(request.body), own.provider)
+    return request
 
 
 # Downloads.
