@@ -206,7 +206,7 @@ def test_a_tier_at_one_provider():
 
     assert client._routing.address(ask(provider="anthropic")).model == "claude-haiku-4-5"
     assert client._routing.address(ask(model="anthropic:tier:small")).provider == "anthropic"
-    with pytest.raises(ConfigurationError, match="api_key, base_url and headers are for one"):
+    with pytest.raises(ConfigurationError, match="`api_key`, `base_url` and `headers` are for one"):
         client.with_access("tier:small", api_key="k")
     assert client.with_access("tier:small", "openai", api_key="k").adapter("openai")
 

@@ -512,6 +512,6 @@ def _check_strict(adapters: Mapping[str, Adapter]) -> None:
             takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
             if "strict" not in parameters and not takes_any:
                 raise ConfigurationError(
-                    f"strict=True needs adapters whose `{method}` has a parameter `strict`; "
+                    f"`strict=True` needs adapters whose `{method}` has a parameter `strict`; "
                     f"the adapter {name!r} has none."
                 )

@@ -251,7 +251,7 @@ def _key_of(name: str, adapters: Mapping[str, Adapter]) -> str:
     if key is None:
         configured = ", ".join(adapters) or "none"
         raise ConfigurationError(
-            f"behaviours: {name!r} is neither an adapter of the client nor a known provider. "
+            f"Behaviours: {name!r} is neither an adapter of the client nor a known provider. "
             f"Configured: {configured}."
         )
     return key
@@ -264,7 +264,7 @@ def _one_provider(route: Route, model: str) -> str:
         return providers.pop()
     choices = ", ".join(entry.id for entry in route.choices)
     raise ConfigurationError(
-        f"api_key, base_url and headers are for one provider, but {model!r} has models of "
+        f"`api_key`, `base_url` and `headers` are for one provider, but {model!r} has models of "
         f"several. Name one of {choices}."
     )
 

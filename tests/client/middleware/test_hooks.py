@@ -193,5 +193,5 @@ def test_what_is_no_middleware_is_refused_by_name_when_the_client_is_made(case):
 @pytest.mark.parametrize("given", [Logging(), None, "logging"])
 def test_middleware_is_a_list(given):
     """One middleware alone is a common mistake."""
-    with pytest.raises(ConfigurationError, match=r"middleware= takes a list.*\.$"):
+    with pytest.raises(ConfigurationError, match=r"`middleware=` takes a list.*\.$"):
         Client({}, middleware=given)

@@ -292,7 +292,7 @@ def check_middleware(middleware: Any) -> tuple[Middleware, ...]:
     """The middleware that a client is given; `ConfigurationError` if it is not a list."""
     if isinstance(middleware, str) or not isinstance(middleware, Iterable):
         raise ConfigurationError(
-            f"middleware= takes a list, such as middleware=[Logging()], not {describe(middleware)}."
+            f"`middleware=` takes a list, such as [Logging()], not {describe(middleware)}."
         )
     return tuple(middleware)
 

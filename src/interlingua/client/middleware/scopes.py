@@ -49,7 +49,7 @@ def scope_reader(key: ScopeKey) -> Callable[[Request], str | None]:
         return lambda request: _check(given(request))
     if not isinstance(given, str) or not given:
         raise ConfigurationError(
-            f"key must be one of {', '.join(_WORDS)}, a name, or a function of the request, "
+            f"`key=` must be one of {', '.join(_WORDS)}, a name, or a function of the request, "
             f"not {given!r}."
         )
     return _WORDS.get(given) or (lambda _: given)
@@ -66,4 +66,4 @@ def _check(name: Any) -> str | None:
         return None
     if isinstance(name, str):
         return storable(name)
-    raise ConfigurationError(f"key= returned {name!r}; it must return a string or None.")
+    raise ConfigurationError(f"`key=` returned {name!r}; it must return a string or None.")
