@@ -201,7 +201,7 @@ class AttemptLog:
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
             return delay
-        if self._calls.has_layers:
+        if self._calls.outer.sees_answers or self._calls.inner.sees_answers:
             error.drop_partial()  # no layer has seen it
         advice = None if policy is None else policy.explain(error, retries)
         error.add_facts(attempts=self.records, advice=advice)

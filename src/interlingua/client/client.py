@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Attempts
+from interlingua.client.attempts import Attempts, OperationAttempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
@@ -21,7 +21,6 @@ from interlingua.client.initialization import initialize
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.contract import Middleware, ToolMiddleware
 from interlingua.client.middleware.layers import Layers, arrange, check_middleware
-from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.provider_config import ProviderConfig, describe_config
 from interlingua.client.registry import (
     Registry,

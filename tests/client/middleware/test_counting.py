@@ -147,3 +147,17 @@ def test_a_stream_is_passed_on_as_it_is():
     events, others = asyncio.run(read(client)), asyncio.run(read(bare))
     assert events[:-1] == others[:-1]
     assert events[-1].finish_reason == others[-1].finish_reason
+
+
+def test_a_partial_answer_of_an_error_is_kept():
+    """A layer that only counts hides nothing, so what the adapter knows stays on its error."""
+
+    async def other(request, call_next):
+        return await call_next(request)
+
+    for middleware, is_kept in (([Noting("a", [])], True), ([other], False)):
+        error = ServerError("down", partial=ANSWER)
+        client = Client({"openai": Answering(error)}, middleware=middleware)
+        with pytest.raises(ServerError):
+            asyncio.run(client.complete(Request(model="openai:m", messages="Hi.")))
+        assert (error.partial is not None) is is_kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from interlingua.client.middleware.contract import Call, CompleteNext, StreamNext
 from interlingua.client.middleware.meter import StreamMeter, failed_usage
@@ -18,6 +18,8 @@ Token = TypeVar("Token")
 
 class Counting(Generic[Token]):
     """A middleware that counts calls or attempts, with the same methods in both modes."""
+
+    only_counts: ClassVar[bool] = True
 
     async def begin(self, request: Request, call: Call, /) -> Token | None:
         """

@@ -47,6 +47,8 @@ class LayerTraits(NamedTuple):
     """It must see every call, operations too."""
     has_other_models: bool = False
     """It asks another model after a failure."""
+    only_counts: bool = False
+    """It passes on every answer and every error as they are."""
     attempt_layer: Any = None
     """A second middleware, which runs once per attempt."""
 
@@ -180,6 +182,7 @@ class Layers:
         "has_other_models",
         "is_empty",
         "passes_operations",
+        "sees_answers",
     )
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
@@ -192,6 +195,8 @@ class Layers:
         )
         self.is_empty: bool = not self._calls
         """Whether no layer wraps answers and streams."""
+        self.sees_answers: bool = any(not layer.traits.only_counts for layer in self._calls)
+        """Whether a layer may change what an answer or an error shows."""
         self.passes_operations: bool = not self._operations and self._uninformed is None
         """Whether no layer wraps operations, or refuses them."""
         self.has_other_models: bool = any(layer.traits.has_other_models for layer in inwards)
