@@ -50,7 +50,7 @@ def test_empty_object_is_an_object():
 @pytest.mark.parametrize("data", ['{"a":', "oops", "[DONE", '{"a":NaN}', "[" * 100_000])
 def test_frame_that_is_no_json(data):
     """A broken frame is a `StreamError` that says why, caused by the reading error."""
-    with pytest.raises(StreamError, match="cannot decode a stream event: ") as caught:
+    with pytest.raises(StreamError, match="Cannot decode a stream event: ") as caught:
         read_frame(Frame(data=data))
     assert isinstance(caught.value.__cause__, DecodeError)
 

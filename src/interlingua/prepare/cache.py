@@ -205,7 +205,7 @@ def cache_prefix_diff(
     try:
         return _diff(_fields(previous), _fields(following), facts.cache)
     except RecursionError as error:
-        raise DecodeError("a body is nested too deeply") from error
+        raise DecodeError("A body is nested too deeply.") from error
 
 
 def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> Warning | None:

@@ -83,17 +83,17 @@ class StreamAccumulator:
         """Add one event; `StreamError` if it belongs to no open segment."""
         rule = RULES.get(type(event))
         if rule is None:
-            raise StreamError(f"Not an event: {type(event).__name__}")
+            raise StreamError(f"Not an event: {type(event).__name__}.")
         action = rule.action
         if action is Action.DELTA:
             segment = self.open.get(event.id)  # type: ignore[union-attr]
             if segment is None:
-                raise StreamError(f"{event.type} for a segment that is not open")
+                raise StreamError(f"{event.type} for a segment that is not open.")
             segment.pieces.append(event.delta)  # type: ignore[union-attr]
         elif action is Action.START:
             segment = reopen(event)  # type: ignore[arg-type]
             if segment.id in self.open or segment.index in self._parts:
-                raise StreamError(f"Two segments with the id {segment.id!r} or its index")
+                raise StreamError(f"Two segments with the id {segment.id!r} or its index.")
             self.open[segment.id] = segment
         else:
             self._feed_rare(event)
@@ -166,9 +166,9 @@ class StreamAccumulator:
 
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
         if self.open.pop(id, None) is None:
-            raise StreamError(f"End of a segment that is not open: {id!r}")
+            raise StreamError(f"End of a segment that is not open: {id!r}.")
         if index in self._parts:
-            raise StreamError(f"Two parts with the index {index}")
+            raise StreamError(f"Two parts with the index {index}.")
         self._parts[index] = part
 
     def _end(self, finish: Finish) -> None:

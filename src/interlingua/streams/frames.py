@@ -23,7 +23,7 @@ def read_frame(frame: Frame) -> dict[str, Any] | None:
             return None
         data = _read_uncommon(frame.data)
     if not isinstance(data, dict):
-        raise StreamError("a stream event is not a JSON object")
+        raise StreamError("A stream event is not a JSON object.")
     return data
 
 
@@ -36,7 +36,7 @@ def _read_uncommon(text: str) -> UncheckedJson:
     try:
         return loads(text)
     except DecodeError as error:
-        raise StreamError(f"cannot decode a stream event: {error.message}") from error
+        raise StreamError(f"Cannot decode a stream event: {error.message}") from error
 
 
 def is_bare_error(data: dict[str, Any]) -> bool:

@@ -122,7 +122,7 @@ class Grammar:
     def finish(self) -> None:
         """End of input: raises `StreamError` if there was no `Finish`."""
         if not self.finished:
-            raise StreamError("the stream ended without a finish event")
+            raise StreamError("The stream ended without a finish event.")
 
     def _apply(self, event: StreamEvent, rule: Rule) -> None:
         action = rule.action

@@ -81,7 +81,7 @@ class MessageDecoder:
     def finish(self) -> None:
         """End of body: `StreamError` inside a message, or after a damaged one."""
         if self._failure is None and self._buffer:
-            self._failure = StreamError("the stream ended inside a message")
+            self._failure = StreamError("The stream ended inside a message.")
         if self._failure is not None:
             raise self._failure
 
@@ -104,12 +104,12 @@ class MessageDecoder:
     def _read_length(self, start: int) -> int:
         total, headers, checksum = _read_prelude(self._buffer, start)
         if checksum != crc32(self._buffer[start : start + 8]):
-            raise StreamError("a message of the stream is damaged: wrong checksum of its lengths")
+            raise StreamError("A message of the stream is damaged: wrong checksum of its lengths.")
         if headers > _MAX_HEADERS or total < headers + _OVERHEAD:
-            raise StreamError("a message of the stream has impossible lengths")
+            raise StreamError("A message of the stream has impossible lengths.")
         if total > self._limit:
             raise StreamError(
-                f"a message of the stream is larger than {self._limit} bytes; {allow('event')}",
+                f"A message of the stream is larger than {self._limit} bytes. {allow('event')}.",
                 retryable=False,
             )
         return int(total)
@@ -119,7 +119,7 @@ def decode_message(data: bytes) -> Message:
     """The message in these bytes, whose prelude was checked."""
     (checksum,) = _read_checksum(data, len(data) - 4)
     if checksum != crc32(data[:-4]):
-        raise StreamError("a message of the stream is damaged: wrong checksum")
+        raise StreamError("A message of the stream is damaged: wrong checksum.")
     end = _PRELUDE + int.from_bytes(data[4:8], "big")
     return Message(_decode_headers(data[_PRELUDE:end]), data[end:-4])
 
@@ -134,7 +134,7 @@ def _decode_headers(data: bytes) -> Mapping[str, Value]:
             value, at = _decode_value(data[at], data, at + 1)
             headers[name.decode()] = value
     except (IndexError, KeyError, ValueError, struct.error):
-        raise StreamError("a message of the stream has headers that cannot be read") from None
+        raise StreamError("A message of the stream has headers that cannot be read.") from None
     return MappingProxyType(headers)
 
 
@@ -162,7 +162,7 @@ def encode_message(message: Message) -> bytes:
     """The bytes of a message."""
     headers = b"".join(_encode_header(name, value) for name, value in message.headers.items())
     if len(headers) > _MAX_HEADERS:
-        raise ConfigurationError(f"a message may have {_MAX_HEADERS} bytes of headers")
+        raise ConfigurationError(f"A message may have {_MAX_HEADERS} bytes of headers.")
     lengths = struct.pack(">II", len(headers) + len(message.payload) + _OVERHEAD, len(headers))
     data = b"".join((lengths, struct.pack(">I", crc32(lengths)), headers, message.payload))
     return data + struct.pack(">I", crc32(data))
@@ -171,7 +171,7 @@ def encode_message(message: Message) -> bytes:
 def _encode_header(name: str, value: Value) -> bytes:
     coded = name.encode()
     if not 0 < len(coded) < 256:
-        raise ConfigurationError("the name of a header must have 1 to 255 bytes")
+        raise ConfigurationError("The name of a header must have 1 to 255 bytes.")
     start = bytes((len(coded),)) + coded
     if isinstance(value, bool):
         return start + bytes((_TRUE if value else _FALSE,))
@@ -179,7 +179,7 @@ def _encode_header(name: str, value: Value) -> bytes:
         return start + struct.pack(">Bq", _LONG, value)
     kind, content = (_BYTES, value) if isinstance(value, bytes) else (_STRING, value.encode())
     if len(content) > 0x7FFF:
-        raise ConfigurationError("the value of a header may have 32,767 bytes")
+        raise ConfigurationError("The value of a header may have 32,767 bytes.")
     return start + struct.pack(">BH", kind, len(content)) + content
 
 
@@ -239,7 +239,7 @@ def _read_chunk(message: Message) -> Frame | None:
         body: Any = loads(message.payload)
         return Frame(data=a2b_base64(body["bytes"], strict_mode=True).decode())
     except (DecodeError, KeyError, TypeError, ValueError):
-        raise StreamError("a chunk of the stream holds no event") from None
+        raise StreamError("A chunk of the stream holds no event.") from None
 
 
 def _stream_exception(headers: Mapping[str, Value], payload: bytes) -> ProviderError:

@@ -129,7 +129,7 @@ class Fields:
 def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
     """The error for a value of the wrong type; names the JSON path and both types."""
     actual = _NAMES.get(type(value), "number")
-    return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}", path=path)
+    return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}.", path=path)
 
 
 def text_or_none(value: Json) -> str | None:
@@ -162,7 +162,7 @@ def request_errors() -> Iterator[None]:
         ) from error
     except RecursionError as error:
         raise InvalidRequestError(
-            "the request is nested too deeply", status_code=400, error_code="invalid_request"
+            "The request is nested too deeply.", status_code=400, error_code="invalid_request"
         ) from error
 
 
@@ -261,5 +261,5 @@ def carried_body(response: Response, dialect: str) -> Json:
 def whole_object(body: Json) -> dict[str, Any]:
     """The body, if it is a JSON object; otherwise raises `DecodeError`."""
     if not isinstance(body, dict):
-        raise DecodeError(f"expected a JSON object as the body, got {type(body).__name__}")
+        raise DecodeError(f"Expected a JSON object as the body, got {type(body).__name__}.")
     return body

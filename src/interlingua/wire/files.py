@@ -120,7 +120,7 @@ def uploaded_file(call: WireCall) -> tuple[FormPart, dict[str, str]]:
     for part in call.form:
         if part.name == "file" and isinstance(part.content, bytes):
             return part, fields
-    raise InvalidRequestError("'file' is a required part of the form", status_code=400)
+    raise InvalidRequestError("'file' is a required part of the form.", status_code=400)
 
 
 def serve_files(

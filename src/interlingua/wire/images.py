@@ -18,7 +18,7 @@ def read_image(text: str, media_type: str | None = None) -> Image:
     """The image in a base64 text; its bytes say more of its type than the provider."""
     data = decode_base64(text)
     if data is None:
-        raise DecodeError("an image of the reply is not valid base64")
+        raise DecodeError("An image of the reply is not valid base64.")
     return Image(data=data, media_type=media_type_for(data) or media_type or "image/png")
 
 
@@ -67,4 +67,4 @@ def _no_image(response: Response) -> SDKError:
     if refused or finish.reason == "content_filter":
         message = f"The provider refused to make the image{cause}"
         return ContentFilterError(message, partial=response)
-    return DecodeError(f"the model made no image{cause}", partial=response)
+    return DecodeError(f"The model made no image{cause}", partial=response)

@@ -73,7 +73,7 @@ class JSONArrayDecoder:
             raise self._failure
         if self._depth or self._in_array or self._buffer:
             where = "inside an object" if self._depth else "before its array was closed"
-            self._failure = StreamError(f"the JSON stream ended {where}")
+            self._failure = StreamError(f"The JSON stream ended {where}.")
             raise self._failure
         return []
 
@@ -83,7 +83,7 @@ class JSONArrayDecoder:
             end = self._find_end()
             if (len(self._buffer) if end < 0 else end) - begin > self._limit:
                 raise StreamError(
-                    f"a JSON object is larger than {self._limit} bytes; {allow('event')}",
+                    f"A JSON object is larger than {self._limit} bytes. {allow('event')}.",
                     retryable=False,
                 )
             if end < 0:
@@ -114,7 +114,7 @@ class JSONArrayDecoder:
                 position += 1
                 continue
             # One byte only: what follows it depends on the chunk, and chunks must not show.
-            raise StreamError(f"expected a JSON object in the stream, found {chr(byte)!r}")
+            raise StreamError(f"Expected a JSON object in the stream, found {chr(byte)!r}.")
 
     def _find_end(self) -> int:
         """The end of the current object; -1 if it is incomplete."""

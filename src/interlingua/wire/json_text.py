@@ -28,7 +28,7 @@ def loads(text: str | bytes) -> UncheckedJson:
     try:
         return _decode(text)
     except RecursionError as error:
-        raise DecodeError("JSON is nested too deeply") from error
+        raise DecodeError("JSON is nested too deeply.") from error
     except (msgspec.DecodeError, UnicodeError):
         return _slow_loads(text)
 
@@ -47,9 +47,9 @@ def dumps(value: UncheckedJson) -> bytes:
             plain = _null_for_nan(msgspec.to_builtins(value, str_keys=True))
             return json.dumps(plain, separators=(",", ":")).encode()
     except RecursionError as error:
-        raise DecodeError("JSON is nested too deeply") from error
+        raise DecodeError("JSON is nested too deeply.") from error
     except (TypeError, ValueError, OverflowError) as error:
-        raise DecodeError(f"not a JSON value: {error}") from error
+        raise DecodeError(f"Not a JSON value: {error}") from error
 
 
 def dump_text(value: UncheckedJson) -> str:
@@ -79,9 +79,9 @@ def _slow_loads(text: str | bytes) -> UncheckedJson:
     try:
         return parse_json(text)
     except RecursionError as error:
-        raise DecodeError("JSON is nested too deeply") from error
+        raise DecodeError("JSON is nested too deeply.") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long
-        raise DecodeError(f"not JSON: {error}") from error
+        raise DecodeError(f"Not JSON: {error}") from error
 
 
 def _null_for_nan(value: Any) -> Any:

@@ -61,7 +61,7 @@ class JSONLDecoder:
         self._pieces.append(piece)
         self._held += len(piece)
         if self._held > self._max_line:
-            self._failure = StreamError(f"line {self._line + 1} has over {self._max_line} bytes")
+            self._failure = StreamError(f"Line {self._line + 1} has over {self._max_line} bytes.")
             self._pieces = []
             raise self._failure
 

@@ -63,10 +63,10 @@ def decode_form(content_type: str, body: bytes) -> tuple[FormPart, ...]:
     """The parts of a form; `DecodeError` if it is not one. Parts without a file name are text."""
     match = _find_boundary(content_type)
     if match is None:
-        raise DecodeError("a multipart form needs a boundary in its content type")
+        raise DecodeError("A multipart form needs a boundary in its content type.")
     pieces = (b"\r\n" + body).split(b"\r\n--" + match[1].encode())
     if len(pieces) < 2 or not pieces[-1].startswith(b"--"):
-        raise DecodeError("the multipart form has no end")
+        raise DecodeError("The multipart form has no end.")
     return tuple(_read_part(piece) for piece in pieces[1:-1])
 
 
@@ -75,7 +75,7 @@ def _read_part(piece: bytes) -> FormPart:
     headers = dict(_read_header(line) for line in head.decode("utf-8", "replace").split("\r\n"))
     parameters = dict(_find_parameters(headers.get("content-disposition", "")))
     if not blank or "name" not in parameters:
-        raise DecodeError("a part of the multipart form has no name")
+        raise DecodeError("A part of the multipart form has no name.")
     file_name = parameters.get("filename")
     return FormPart(
         name=_unescape(parameters["name"]),

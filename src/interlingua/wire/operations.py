@@ -41,7 +41,7 @@ def read_count(body: bytes, name: str) -> int:
     value = loads(body)
     tokens = count(value.get(name)) if isinstance(value, dict) else None
     if tokens is None:
-        raise DecodeError(f"the provider's response has no token count in {name!r}")
+        raise DecodeError(f"The provider's response has no token count in {name!r}.")
     return tokens
 
 
@@ -116,7 +116,7 @@ def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int
     if text is None:
         return default
     if not text.isdecimal() or len(text) > _MAX_DIGITS or not int(text):
-        raise InvalidRequestError(f"{name}: must be an integer greater than 0", error_code=None)
+        raise InvalidRequestError(f"{name}: must be an integer greater than 0.", error_code=None)
     return min(int(text), highest)
 
 
@@ -125,4 +125,4 @@ def page_start(models: Sequence[ServedModel], last_id: str, name: str) -> int:
     for index, model in enumerate(models):
         if model.id == last_id:
             return index + 1
-    raise InvalidRequestError(f"{name}: the model {last_id!r} does not exist", error_code=None)
+    raise InvalidRequestError(f"{name}: the model {last_id!r} does not exist.", error_code=None)

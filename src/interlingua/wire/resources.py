@@ -63,7 +63,7 @@ def decode_list(
     def decode(_status: int, _headers: Mapping[str, str], body: bytes) -> list[T]:
         rows = Fields(loads(body), strict=False).array(field)
         if rows is None and required is not None:
-            raise DecodeError(f"the reply has no list of {required}")
+            raise DecodeError(f"The reply has no list of {required}.")
         return [read(row) for row in rows or ()]
 
     return decode
@@ -108,7 +108,7 @@ def page_of(
     """The page after this id of a list that a server sends, and whether more follow."""
     ids = [id_of(row) for row in rows]
     if after is not None and after not in ids:
-        raise InvalidRequestError(f"No such {kind}: {after}", status_code=400)
+        raise InvalidRequestError(f"No such {kind}: {after}.", status_code=400)
     start = 0 if after is None else ids.index(after) + 1
     end = start + size
     return list(rows[start:end]), end < len(rows)

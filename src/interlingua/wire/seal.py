@@ -138,7 +138,7 @@ def _authentic(text: str, key: bytes) -> bytes | None:
 def _tag(packed: bytes, key: bytes) -> bytes:
     if len(key) < _LEAST_KEY:
         raise ConfigurationError(
-            f"The key of seals has {len(key)} bytes; it needs at least {_LEAST_KEY}. "
+            f"The key of seals has {len(key)} bytes. It needs at least {_LEAST_KEY}. "
             "secrets.token_bytes(32) makes one."
         )
     return hmac.new(key, _MAGIC + packed, hashlib.sha256).digest()

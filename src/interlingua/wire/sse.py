@@ -144,11 +144,11 @@ class SSEDecoder:
 
     def _fail_size(self, frames: list[Frame]) -> list[Frame]:
         return self._fail(
-            frames, f"an SSE event is larger than {self._limit} bytes; {allow('event')}"
+            frames, f"An SSE event is larger than {self._limit} bytes. {allow('event')}."
         )
 
     def _fail_lines(self, frames: list[Frame]) -> list[Frame]:
-        return self._fail(frames, f"an SSE event has more than {_MAX_LINES} lines")
+        return self._fail(frames, f"An SSE event has more than {_MAX_LINES} lines.")
 
     def _fail_events(self, frames: list[Frame]) -> list[Frame]:
         return self._fail(frames[: self._room], too_many(self._max_events))

@@ -301,7 +301,7 @@ def map_call_ids(call_ids: Iterable[str], pattern: str) -> dict[str, str]:
         while wire_id in used:
             tries += 1
             if tries > _MOST_TRIES:
-                raise ConfigurationError(f"too few call ids match {pattern!r}")
+                raise ConfigurationError(f"Too few call ids match {pattern!r}.")
             wire_id = _make(f"{call_id}\0{tries}", pattern)
         mapped[call_id] = wire_id
         used.add(wire_id)
@@ -312,7 +312,7 @@ def _make(call_id: str, pattern: str) -> str:
     for candidate in _candidates(call_id):
         if re.fullmatch(pattern, candidate):
             return candidate
-    raise ConfigurationError(f"no call id of letters and digits matches {pattern!r}")
+    raise ConfigurationError(f"No call id of letters and digits matches {pattern!r}.")
 
 
 def _candidates(call_id: str) -> Iterator[str]:
