@@ -53,7 +53,7 @@ def test_no_body_carried(extra):
 @pytest.mark.parametrize("body", [None, [], "text", 5])
 def test_body_that_is_no_object(body):
     """Anything but an object is refused by its type."""
-    with pytest.raises(DecodeError, match=f"expected a JSON object.*{type(body).__name__}"):
+    with pytest.raises(DecodeError, match=f"Expected a JSON object.*{type(body).__name__}"):
         whole_object(body)
 
 

@@ -138,7 +138,7 @@ def test_nested_paths():
     inner = Fields({"a": {"b": {"c": 5}}}).fields("a").fields("b")
 
     assert inner.at("c") == "a.b.c"
-    with pytest.raises(DecodeError, match=r"^a\.b\.c: expected a string, got number$"):
+    with pytest.raises(DecodeError, match=r"^a\.b\.c: expected a string, got number\.$"):
         inner.text("c")
     assert Fields({"a": {"c": 5}}, strict=False).fields("a").text("c") is None
 
@@ -158,9 +158,9 @@ def test_need(strict):
 
     assert fields.need("id") == ""
     assert fields.left == {"name": None}
-    with pytest.raises(DecodeError, match=r"tool\.name: expected a string, got null"):
+    with pytest.raises(DecodeError, match=r"tool\.name: expected a string, got null\."):
         fields.need("name")
-    with pytest.raises(DecodeError, match=r"tool\.id: expected a string, got null"):
+    with pytest.raises(DecodeError, match=r"tool\.id: expected a string, got null\."):
         fields.need("id")
 
 
@@ -179,7 +179,7 @@ def test_wrong_type():
     """The error says where, what was wanted and what was there."""
     error = wrong_type("messages[2].role", "a string", {})
 
-    assert error.message == "messages[2].role: expected a string, got object"
+    assert error.message == "messages[2].role: expected a string, got object."
     assert error.path == "messages[2].role"
 
 
@@ -188,7 +188,7 @@ def test_request_errors():
     with pytest.raises(InvalidRequestError) as caught, request_errors():
         Fields({"model": 5}).text("model")
 
-    assert caught.value.message == "model: expected a string, got number"
+    assert caught.value.message == "model: expected a string, got number."
     assert (caught.value.status_code, caught.value.error_code) == (400, "invalid_request")
     assert isinstance(caught.value.__cause__, DecodeError)
 

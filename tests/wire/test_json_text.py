@@ -70,7 +70,7 @@ def test_arguments_never_raise(text):
 )  # fmt: skip
 def test_not_json(text):
     """Constants JSON has not, numbers out of range, cut and deep texts are refused."""
-    with pytest.raises(DecodeError, match=r"not JSON|nested too deeply"):
+    with pytest.raises(DecodeError, match=r"Not JSON|nested too deeply"):
         loads(text)
 
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_written(beside):
     endless: list = []
     endless.append(endless)
 
-    with pytest.raises(DecodeError, match="not a JSON value"):
+    with pytest.raises(DecodeError, match="Not a JSON value"):
         dumps([*beside, object()])
     with pytest.raises(DecodeError, match="nested too deeply"):
         dumps([*beside, endless])

@@ -28,7 +28,7 @@ def test_secrets_are_covered_in_all_it_holds(header, kind):
         error_code=KEY,
         request_id=f"req {KEY}",
     )
-    cause = DecodeError(f"not JSON: {KEY}", path=KEY)
+    cause = DecodeError(f"Not JSON: {KEY}", path=KEY)
     cause.doc = KEY.encode()
     error.__cause__ = cause
     redactor.redact_error(error)

@@ -109,7 +109,7 @@ class MessageDecoder:
             raise StreamError("A message of the stream has impossible lengths.")
         if total > self._limit:
             raise StreamError(
-                f"A message of the stream is larger than {self._limit} bytes. {allow('event')}.",
+                f"A message of the stream is larger than {self._limit} bytes. {allow('event')}",
                 retryable=False,
             )
         return int(total)

@@ -5,12 +5,12 @@ _BOM = b"\xef\xbb\xbf"
 
 def allow(limit: str) -> str:
     """How to allow more of something."""
-    return f"To allow it, pass limits=Limits({limit}=…) to the adapter"
+    return f"To allow it, pass limits=Limits({limit}=…) to the adapter."
 
 
 def too_many(events: int) -> str:
     """The message for a stream with too many events."""
-    return f"The stream has more than {events} events. {allow('events')}."
+    return f"The stream has more than {events} events. {allow('events')}"
 
 
 def drop_bom(buffer: bytearray) -> bool:

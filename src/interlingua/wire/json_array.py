@@ -83,7 +83,7 @@ class JSONArrayDecoder:
             end = self._find_end()
             if (len(self._buffer) if end < 0 else end) - begin > self._limit:
                 raise StreamError(
-                    f"A JSON object is larger than {self._limit} bytes. {allow('event')}.",
+                    f"A JSON object is larger than {self._limit} bytes. {allow('event')}",
                     retryable=False,
                 )
             if end < 0:

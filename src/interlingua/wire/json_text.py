@@ -49,7 +49,7 @@ def dumps(value: UncheckedJson) -> bytes:
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply.") from error
     except (TypeError, ValueError, OverflowError) as error:
-        raise DecodeError(f"Not a JSON value: {error}") from error
+        raise DecodeError(f"Not a JSON value: {error}.") from error
 
 
 def dump_text(value: UncheckedJson) -> str:
@@ -81,7 +81,7 @@ def _slow_loads(text: str | bytes) -> UncheckedJson:
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply.") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long
-        raise DecodeError(f"Not JSON: {error}") from error
+        raise DecodeError(f"Not JSON: {error}.") from error
 
 
 def _null_for_nan(value: Any) -> Any:

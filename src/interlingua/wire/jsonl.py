@@ -72,7 +72,7 @@ class JSONLDecoder:
         try:
             values.append(loads(line))
         except DecodeError as error:
-            text = f"line {self._line} is cut or is not JSON ({error.message})"
+            text = f"Line {self._line} is cut or is not JSON. {error.message}"
             raise StreamError(text) from None
 
 

@@ -144,7 +144,7 @@ class SSEDecoder:
 
     def _fail_size(self, frames: list[Frame]) -> list[Frame]:
         return self._fail(
-            frames, f"An SSE event is larger than {self._limit} bytes. {allow('event')}."
+            frames, f"An SSE event is larger than {self._limit} bytes. {allow('event')}"
         )
 
     def _fail_lines(self, frames: list[Frame]) -> list[Frame]:

@@ -115,7 +115,7 @@ def test_a_damaged_line_does_not_end_the_others():
     items, failure = download(good + b"\n" + good[:50])
     assert len(items) == 1
     assert isinstance(failure, StreamError)
-    assert "line 2" in str(failure)
+    assert "Line 2" in str(failure)
 
 
 def test_every_cut_is_noticed():

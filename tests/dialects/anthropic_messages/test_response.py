@@ -164,7 +164,7 @@ def test_bodies_that_are_no_answer_are_carried():
 @pytest.mark.parametrize("value", [None, [], "text", 5])
 def test_a_body_that_is_no_object(value):
     """Anything but an object cannot be an answer."""
-    with pytest.raises(DecodeError, match="expected a JSON object"):
+    with pytest.raises(DecodeError, match="Expected a JSON object"):
         decode_response(value)
 
 

@@ -312,7 +312,7 @@ def test_a_cut_stream_is_an_error(frames):
 
 def test_half_a_frame_is_an_error():
     """So is a frame that cannot be read."""
-    with pytest.raises(StreamError, match="cannot decode a stream event"):
+    with pytest.raises(StreamError, match="Cannot decode a stream event"):
         events_of(json.dumps(END)[:-3])
     with pytest.raises(StreamError, match="not a JSON object"):
         events_of("[]")

@@ -81,7 +81,7 @@ def test_short_ids_are_not_made_where_long_ones_fit():
 
 def test_a_pattern_that_nothing_matches_is_an_error():
     """It says so, and does not try for ever."""
-    with pytest.raises(ConfigurationError, match="no call id of letters and digits matches"):
+    with pytest.raises(ConfigurationError, match="No call id of letters and digits matches"):
         map_call_id("a", "é")
-    with pytest.raises(ConfigurationError, match="too few call ids"):
+    with pytest.raises(ConfigurationError, match="Too few call ids"):
         map_call_ids((f"call {i}" for i in range(100)), "[0-9A-Za-z]")
