@@ -138,6 +138,7 @@ def _names_left_out(request: Request, selected: Iterable[int] | None) -> tuple[s
 
 def _is_first_turn(request: Request, profile: Profile) -> bool:
     """Whether nothing was answered yet, and the caller left open whether tools are called."""
+    # Later it would never end: a model that must call a tool cannot answer.
     if request.tool_choice is not None or not request.tools or profile.tools is False:
         return False
     return all(message.role != "assistant" for message in request.messages)
@@ -150,6 +151,7 @@ def _with_addendum(
     if not addendum.strip():
         return messages
     end = end_of_prompts(messages)
+    # The caller may have written the same text, or the prompt may be one that had it already.
     if any(addendum.strip() in message.text for message in messages[:end]):
         return messages
     last = end - 1

@@ -24,6 +24,7 @@ from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import whole_object
 from interlingua.wire.json_text import dumps
 
+# Of the two lives in the SDK's `CacheControlEphemeralParam`, 5 minutes is the default.
 _LONG = "1h"
 _OURS = 3  # marks that are added at most: at the end, on the system text, on the tools
 _MarkOne: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -37,6 +38,7 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
     of marks per request. 1h entries must precede 5m ones, so a mark lives as long as the longest
     after it. A new turn moves the mark at the end and changes nothing before it.
     """
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     if not profile.caching:
         return body
     name = rules.mark
@@ -52,6 +54,8 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
             mark = {"type": "ephemeral", "ttl": _LONG}
         if living or len(added) >= room:
             continue
+        # At the top of the body «applies a marker to the last cacheable block» (the SDK's docstring
+        # of `cache_control`): the server finds the block.
         if place == "messages" and profile.automatic_cache_mark and body.get(place):
             added[name] = mark
         elif (marked := _mark_place(body, place, rules, mark)) is not None:
@@ -65,6 +69,7 @@ def is_cacheable(request: Request, profile: Profile) -> bool:
 
     A token is rarely less than a character, so only a prompt of fewer characters is too short.
     """
+    # A mark on a shorter prompt does nothing, without an error; but a text becomes a block for it.
     least = profile.min_cache_tokens
     if least is None or request.tools:
         return True
@@ -81,6 +86,8 @@ def add_cache_key(
     body: dict[str, Any], request: Request, rules: CacheRules, profile: Profile
 ) -> dict[str, Any]:
     """The body with a key for its conversation, unless the caller set one."""
+    # The key leads calls with the same beginning to one cache:
+    # https://developers.openai.com/api/docs/guides/prompt-caching
     if not profile.cache_key or not profile.caching or rules.key in body:
         return body
     if any(map(body.get, rules.stored)):
@@ -96,6 +103,7 @@ def conversation_key(request: Request) -> str | None:
     It is a digest of what does not change between turns: the tools, and the messages up to the
     first of the user. Extra fields of parts are excluded, because cache marks move.
     """
+    # A digest, so that the key is short and tells nothing of the prompt.
     opening: list[Any] = []
     for message in request.messages:
         parts = message.content
@@ -143,6 +151,8 @@ def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json)
 
     def mark_block(block: dict[str, Any]) -> dict[str, Any] | None:
         kind = block.get("type")
+        # Anthropic: «cache_control cannot be set for empty text blocks»
+        # (https://github.com/anthropics/claude-code/issues/55302).
         is_blank = kind == "text" and not str(block.get("text") or "").strip()
         can_carry = kind in rules.marked_blocks and not is_blank
         return {**block, rules.mark: mark} if can_carry else None
@@ -181,6 +191,8 @@ TOOLS = CacheStep(fields=("tools",), code="tools_changed", cost=f"tools are read
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _CONTENT = ("content", "parts")
+# Of its own types the server knows the fields, whatever their order; a schema, or the arguments of
+# a tool call, are text of the prompt.
 _CALLERS_OWN = frozenset(
     (
         *("args", "input", "response", "parameters", "schema", "input_schema", "json_schema"),
@@ -212,11 +224,13 @@ def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> W
     for step in rules.order:
         for field in step.fields:
             old, new = _at(before, field), _at(after, field)
+            # A field that is left out and its default are the same prompt.
             if step.default is not None:
                 old, new = old or step.default, new or step.default
             change = _compare(old, new, field)
             if change is not None:
                 return make_warning(step.code, change[0], change=change[1], effect=step.cost)
+    # With `previous_response_id` the beginning of the prompt is not in either body.
     if any(after.get(name) for name in rules.stored):
         return None  # the server stores the earlier messages
     change = _first_image(before, after) if rules.first_image else None

@@ -21,6 +21,7 @@ HOSTED_BY = {
 }
 """The APIs that have each tool; the keys are all canonical names."""
 
+# `vector_store_ids` of OpenAI and `fileSearchStoreNames` of Gemini name stores of the account.
 _OF_ONE_PROVIDER = ("file_search",)
 """Tools whose options name what only one provider stores."""
 
@@ -68,6 +69,8 @@ def take(options: dict[str, UncheckedJson], **names: str) -> dict[str, Unchecked
 
 def take_location(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
     """`user_location`, which two dialects have in the same form."""
+    # `UserLocationParam` of Anthropic's SDK and `WebSearchToolParam.user_location` of OpenAI's:
+    # type, city, region, country and timezone.
     location = options.pop("location", None)
     if not isinstance(location, Mapping) or not location:
         return {}

@@ -23,11 +23,12 @@ from interlingua.spec.warnings import make_warning
 from interlingua.wire.image_size import ImageSize
 
 AUTO = "auto"
+# Gemini's sizes `1K`, `2K` and `4K`: https://ai.google.dev/gemini-api/docs/image-generation
 THOUSAND = 1024
 """The edge of a square image of the size `1K`."""
 _tier = re.compile(r"([124])K", re.IGNORECASE).fullmatch
 _COMMON_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "9:16", "16:9", "21:9")
-"""What all models that take ratios take."""
+"""The ratios to choose from where those of a model are unknown."""
 _CLOSE = 0.01
 """Two ratios whose logarithms differ by less are the same."""
 Choices: TypeAlias = tuple[str, ...] | None
@@ -203,12 +204,16 @@ def in_ratio(value: ImageInput, limits: ImageLimits) -> Form:
 
 
 def _check_pixels(value: ImageInput, size: ImageSize, limits: ImageLimits) -> None:
+    # Seen in recordings of OpenAI: «Invalid size '3x3'. Supported sizes are 1024x1024, 1024x1536,
+    # 1536x1024, and auto.»
     if limits.sizes is not None and str(size) not in limits.sizes:
         raise UnsupportedError(
             f"{value.model} makes no image of {size} pixels. It takes: {', '.join(limits.sizes)}."
         )
     width, height = size
     step, edge, area = limits.step or 1, limits.max_edge, limits.max_area
+    # Seen in recordings of OpenAI: «Invalid size '3x3'. Width and height must both be divisible by
+    # 16.»
     if width % step or height % step:
         raise UnsupportedError(
             f"{value.model} makes no image of {size} pixels: width and height must be multiples "
@@ -230,6 +235,7 @@ def _fit(width: int, height: int, tier: int, limits: ImageLimits) -> ImageSize |
     """The size with exactly this ratio whose area is next to that of the tier, within limits."""
     if limits.max_ratio is not None and max(width, height) > limits.max_ratio * min(width, height):
         return None
+    # 16 is OpenAI's step, and suits models of which none is known.
     step = limits.step or 16
     width, height = width * step, height * step
     area = (THOUSAND * tier) ** 2

@@ -34,6 +34,8 @@ _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
 
 def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Drop media that the model does not support; in a tool's result, a note replaces it."""
+    # Seen in recordings: «image input is not supported» of llama.cpp, «unknown variant
+    # `input_audio`, expected `text`» of DeepSeek. One such part fails the whole request.
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
     most = profile.max_image_bytes
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}

@@ -34,6 +34,8 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
 
 def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """`merge`, but tools are added to those that are there; equal tools are sent once."""
+    # A caller gives tools of the provider as options beside tools of the request; to replace the
+    # one by the other would lose them silently.
     merged = merge(body, options)
     present, more = body.get(TOOLS), options.get(TOOLS)
     if isinstance(present, (list, tuple)) and isinstance(more, (list, tuple)):
@@ -61,6 +63,8 @@ def form_with_options(
 
 def form_fields(name: str, value: Any) -> Iterator[FormPart]:
     """The fields of a form for a JSON value: `name[key]` for objects, `name[]` for arrays."""
+    # The brackets are how OpenAI's SDK writes nested values into a form
+    # (`_serialize_multipartform`).
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from form_fields(f"{name}[{key}]", item)
@@ -74,6 +78,7 @@ def form_fields(name: str, value: Any) -> Iterator[FormPart]:
 
 def check_options(options: Mapping[str, Any], facts: Facts, warnings: WarningList) -> None:
     """Add a note for each option that the dialect is not known to have."""
+    # A note, not an error: vendors add fields faster than this list.
     known = facts.options
     for name in () if known is None else options.keys() - known - {AUTO_CACHE}:
         path, hint = f"provider_options.{facts.name}.{name}", suggest(name, known or ())

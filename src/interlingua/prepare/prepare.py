@@ -48,10 +48,11 @@ def prepare(
     history = request.messages
     scan = scan_history(history, scan)
     request = adjust_settings(request, profile, warnings)
+    # Media before the rules: a rule that moves media must not move what the model cannot read.
     if scan.holds_media:
         request = drop_media(request, profile, warnings)
     options = options_for(request, facts.name)
-    if options and profile.dialect:  # the codec alone says again what it was told
+    if options and profile.dialect:  # a codec without a provider sends back what was decoded
         check_options(options, facts, warnings)
     is_plain = request.messages is history and is_plain_conversation(
         history, profile.system_prompt, profile.prefill
@@ -91,6 +92,7 @@ def _instruct_format(
     request: Request, form: ResponseFormat, profile: Profile, facts: Facts, warnings: WarningList
 ) -> Request:
     """The request with an instruction in place of a format that the target does not have."""
+    # Anthropic's `JSONOutputFormatParam` requires a schema: there is no mode for any JSON object.
     if form.type == "json":
         if facts.json_mode:
             return request
@@ -119,6 +121,7 @@ def _instruct(
     before = request.messages
     edits = Edits(before)
     last = end_of_prompts(before) - 1
+    # A model without a system role gets the instruction in the first user message.
     if last < 0 and profile.system_prompt is False and before and before[0].role == "user":
         last = 0
     if last >= 0:

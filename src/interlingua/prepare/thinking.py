@@ -11,9 +11,13 @@ from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 
+# OpenAI's `ReasoningEffort` has all of them; Anthropic's `OutputConfigParam.effort` has low to max;
+# Gemini's `ThinkingLevel` minimal to high.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """From least to most."""
 
+# Our own scale: no vendor documents how many tokens an effort stands for. It begins at the least
+# budget of Anthropic, and each step doubles it or more.
 EFFORT_BUDGETS: Mapping[str, int] = {
     "minimal": 1024,
     "low": 4096,
@@ -25,6 +29,8 @@ EFFORT_BUDGETS: Mapping[str, int] = {
 """The thinking budget that an effort stands for, where a model supports only one of the two."""
 
 _BESIDE_EFFORT = " beside `reasoning_effort`"
+# Sonnet 5.5 of Anthropic has the second in place of the first: it does not think before its answer.
+# https://platform.claude.com/docs/en/build-with-claude/thinking#configuring-thinking
 _OFF = ("disabled", "between_tools")
 
 
@@ -69,6 +75,9 @@ def can_stop(profile: Profile) -> bool:
 
 def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Thinking settings for a model that cannot think."""
+    # OpenAI refuses settings that a model lacks (seen in recordings: «Unsupported parameter: 'stop'
+    # is not supported with this model.»). That it does not think is what `none` asks for, so
+    # leaving `none` out loses nothing.
     if profile.thinking is not False:
         return request
     is_off = request.reasoning_effort in (None, "none") and not request.thinking_budget
@@ -85,6 +94,8 @@ def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> 
 
 def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A budget of 0 where budgets must be positive."""
+    # Anthropic: a budget «Must be ≥1024» (the SDK's `ThinkingConfigEnabledParam`). For Gemini 2.5,
+    # 0 turns thinking off: https://ai.google.dev/gemini-api/docs/thinking
     modes = profile.thinking_modes
     if request.thinking_budget != 0 or modes is None or profile.dynamic_budget:
         return request
@@ -94,6 +105,8 @@ def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Re
 
 def budget_to_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A budget for a model that only supports efforts."""
+    # Newer models of Anthropic have only `adaptive` thinking with an effort, and OpenAI's API has
+    # no budget.
     budget, modes = request.thinking_budget, profile.thinking_modes
     if budget is None or modes is None or "enabled" in modes:
         return request
@@ -110,6 +123,7 @@ def budget_to_effort(request: Request, profile: Profile, warnings: WarningList) 
 
 def effort_to_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """An effort for a model that only supports budgets."""
+    # The reverse: Gemini 2.5, and Haiku 4.5 and Sonnet 4.5 of Anthropic, have budgets only.
     effort, modes = request.reasoning_effort, profile.thinking_modes or ()
     if effort is None or profile.reasoning_efforts != () or "enabled" not in modes:
         return request
@@ -146,6 +160,8 @@ def _room_for_thinking(request: Request, profile: Profile) -> int | None:
 
 def nearest_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """An effort that the model does not support."""
+    # Seen in recordings of OpenAI: «Unsupported value: 'minimal' is not supported with the
+    # 'o4-mini' model. Supported values are: 'low', 'medium', and 'high'.»
     effort, known = request.reasoning_effort, profile.reasoning_efforts
     if effort is None or known is None or effort in known:
         return request
@@ -163,6 +179,8 @@ def nearest_effort(request: Request, profile: Profile, warnings: WarningList) ->
 
 def tools_before_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools and thinking together, where the model supports only one at a time."""
+    # OpenAI documents of gpt-6-sol and gpt-6-luna that they call functions in Chat Completions only
+    # with the effort `none`. A program that declares tools needs them, so thinking goes.
     if profile.tools_while_thinking is not False or not request.tools:
         return request
     if not is_thinking(request, profile):
@@ -196,6 +214,7 @@ def budget_below_max_tokens(request: Request, profile: Profile, warnings: Warnin
     `max_tokens` is what the caller is ready to pay, so the budget is lowered first, to half of
     it. `max_tokens` is raised only if the smallest budget does not fit.
     """
+    # Anthropic: a budget must be «less than `max_tokens`» (the SDK's `ThinkingConfigEnabledParam`).
     budget = request.thinking_budget
     limit = profile.max_output_tokens if request.max_tokens is None else request.max_tokens
     if not profile.budget_below_max_tokens or not budget or not limit or budget < limit:

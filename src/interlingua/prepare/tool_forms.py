@@ -30,6 +30,7 @@ FREE_TEXT: dict[str, Json] = {
     "properties": {INPUT: {"type": "string"}},
     "required": [INPUT],
 }
+# A function has no grammar, so the model is told it in words, and nothing enforces it.
 _GRAMMAR = "The text must match this grammar ({syntax}):\n\n{definition}"
 _read_path = re.compile(r"tools\[(\d+)\](.*)").fullmatch
 _MOST_NAMES = 10
@@ -86,6 +87,7 @@ def _sent_places(
             continue
         if facts.defers and facts.defers in extra_of(tool, facts.name):
             continue  # the target defers it itself
+        # The provider that would have searched is not the target, so nobody would ever load it.
         if tool.deferred == "server":
             offered.append(i)
             continue
@@ -101,6 +103,7 @@ def _sent_places(
 
 def _loaded_tools(request: Request, history: tuple[Message, ...]) -> Iterator[str]:
     """The tools that a result has named, that were called, or that the tool choice names."""
+    # A tool that was called stays declared, so that the model can call it again.
     choice = request.tool_choice
     if choice is not None:
         yield from filter(None, (choice.tool_name, *(choice.allowed or ())))
@@ -138,6 +141,7 @@ def _adapt(
         warnings.add("namespace_as_name", path, tool=tool.name, sent=name)
         changes |= {"name": name, "namespace": None}
     if tool.type not in rules.tool_types:
+        # Fields of the other type mean nothing for a function.
         changes |= {"type": "function", "strict": None, "extra": {}}
         if tool.type == "custom":
             warnings.add("custom_tool_as_function", path)

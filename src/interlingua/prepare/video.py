@@ -23,6 +23,7 @@ class VideoRules(msgspec.Struct, frozen=True, kw_only=True):
     default_resolution: str | None = None
     sizes: tuple[str, ...] = ()
     """Sizes in pixels, of targets that have no ratios and no names of resolutions."""
+    # Veo makes 1080p only in 8 seconds: https://ai.google.dev/gemini-api/docs/video
     only_longest: tuple[str, ...] = ()
     """The resolutions in which only the longest videos are made."""
     max_count: int | None = None

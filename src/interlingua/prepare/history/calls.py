@@ -33,6 +33,7 @@ from interlingua.wire.tool_names import flat_name
 
 NO_RESULT = "No result was recorded for this call."
 _OURS = "interlingua"  # a key of `extra` that no dialect reads
+# for a name of which no character is left
 _NAMELESS = "unnamed_tool"
 _CALLS = frozenset((ToolCall,))
 _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
@@ -40,6 +41,8 @@ _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls in messages that are not the model's."""
+    # Tool calls are the model's: in OpenAI's SDK only `ChatCompletionAssistantMessageParam` has
+    # `tool_calls`.
     if not target.paired_calls:
         return messages
     misplaced = pairs_of(messages, target, edits).misplaced
@@ -50,6 +53,9 @@ def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits)
 
 def drop_aborted_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls of a turn that was cut short, unless they arrived whole and have a real result."""
+    # The arguments of a tool call end where the stream broke off, so it was not run: an invented
+    # result would tell the model that it was. A tool call that arrived whole and was run stays with
+    # its result.
     aborted = [i for i, message in enumerate(messages) if message.metadata and is_aborted(message)]
     if not (target.paired_calls and aborted):
         return messages
@@ -83,6 +89,10 @@ def is_genuine(result: Part | None) -> bool:
 
 def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Results without a call before them, and second results of a call."""
+    # Anthropic: «unexpected `tool_use_id` found in `tool_result` blocks»
+    # (https://github.com/anthropics/claude-code/issues/13460). OpenAI: «No tool call found for
+    # function call output with call_id …» (https://github.com/continuedev/continue/issues/10092).
+    # They remain when the beginning of a long history is cut off.
     if not target.paired_calls or target.stored:
         return messages
     orphans = pairs_of(messages, target, edits).orphans
@@ -93,6 +103,9 @@ def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) 
 
 def answer_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls without a result get an error result, or are dropped."""
+    # Seen in recordings of DeepSeek: «No tool output found for tool call call-a.» Anthropic:
+    # «`tool_use` ids were found without `tool_result` blocks immediately after». By default the
+    # model is told that there is no result: without the tool call it would not know that it asked.
     if not target.paired_calls:
         return messages
     pairs = pairs_of(messages, target, edits)
@@ -119,6 +132,7 @@ def answer_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
 
 
 def _no_result(call: ToolCall) -> ToolResult:
+    # The mark lets `drop_aborted_calls` tell this result from one that a tool returned.
     return ToolResult(
         tool_call_id=call.id,
         content=NO_RESULT,
@@ -130,6 +144,8 @@ def _no_result(call: ToolCall) -> ToolResult:
 
 def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Empty ids, and ids that occur twice in a turn or in the history."""
+    # Seen in recordings: 222 of 235 tool calls in whole answers of Gemini have no id, so that a
+    # history which another program stored may lack it. Anthropic: «`tool_use` ids must be unique».
     if target.unique_call_ids == "no":
         return messages
     pairs = pairs_of(messages, target, edits)
@@ -158,6 +174,9 @@ def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edit
 
 def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Ids that the target rejects, in the call and in its result."""
+    # Patterns in use: «Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9» of Mistral
+    # (https://github.com/nearai/ironclaw/issues/1241), `^[a-zA-Z0-9_-]+$` of Anthropic, at most 64
+    # characters of OpenAI.
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
@@ -190,6 +209,8 @@ def _rename(
 
 def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls of custom tools, of searches, and of tools in namespaces, as calls of functions."""
+    # Free-text tools, namespaces and searches that the client runs are types of OpenAI's tools
+    # only. `tool_forms` declares such tools as functions; both take the names from `tool_names`.
     if target.namespaces and len(target.tool_types) == len(get_args(ToolType)):
         return messages
 
@@ -214,6 +235,9 @@ def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Me
 
 def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Tool names that the target rejects. A model may have made one up."""
+    # Seen in recordings of Gemini: «Model tried to call an undeclared function: list_files». A name
+    # that does not match fails the whole request, in an old turn too. Anthropic: «String should
+    # match pattern '^[a-zA-Z0-9_-]{1,128}$'».
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
@@ -235,6 +259,9 @@ def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
 
 def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Argument text that is not a JSON object is put into one, under `input`."""
+    # OpenAI keeps the text: «the model does not always generate valid JSON» (the SDK's docstring of
+    # `arguments`). `ToolUseBlockParam.input` of Anthropic and `FunctionCall.args` of Gemini are
+    # objects.
     if not target.valid_arguments:
         return messages
     if all(map(_is_object, scan_of(messages, edits).calls)):
@@ -258,6 +285,8 @@ def _is_object(call: ToolCall) -> bool:
 
 def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls follow the other parts of their message."""
+    # In Chat Completions `tool_calls` is a field beside the content, which has no place among its
+    # parts; a text after a tool call would come back before it.
     if not target.calls_last:
         return messages
 

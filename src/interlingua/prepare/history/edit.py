@@ -107,6 +107,7 @@ class Edits(WarningList):
                 self._note(message, f"messages[{i}]")
                 for k, part in enumerate(message.content):
                     self._note_part(part, f"messages[{i}].content[{k}]")
+            # `drop_media` ran before the rules and kept every message, so the two pair up by index.
             for i, (message, narrowed) in enumerate(zip(self.history, self._narrowed, strict=True)):
                 if narrowed is not message:
                     self._note(narrowed, f"messages[{i}]")
@@ -140,6 +141,7 @@ Rule: TypeAlias = Callable[[Messages, HistoryRules, Edits], Messages]
 
 def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
     """Whether they are the very same objects."""
+    # By identity, not equality: comparing parts would read every image of a history.
     return len(edited) == len(original) and all(map(is_, edited, original))
 
 
@@ -233,6 +235,8 @@ def without(
 
     Where thinking is paired with the part that it stood before, it is dropped with that part.
     """
+    # OpenAI's reasoning items are valid only with the item that followed them;
+    # `drop_trailing_thinking` quotes the error.
     parts = message.content
     leaders = _leaders(parts, dropped, target) if target.paired_thinking else set()
     for k in sorted(leaders):

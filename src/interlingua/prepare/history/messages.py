@@ -50,6 +50,10 @@ _halves = re.compile("[\ud800-\udfff]").sub
 
 def clean_surrogates(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A lone surrogate becomes U+FFFD, and two halves of a pair become one character."""
+    # JSON is exchanged in UTF-8, in which a lone surrogate cannot be written
+    # (https://www.rfc-editor.org/rfc/rfc8259#section-8.1). As an escape Anthropic refuses it too:
+    # «The request body is not valid JSON: no low surrogate in string». Texts that were cut in the
+    # middle of an emoji have them.
     if target.lone_surrogates:
         return messages
 
@@ -136,6 +140,8 @@ def drop_blank_texts(messages: Messages, target: HistoryRules, edits: Edits) -> 
 
     A message left empty stays: another rule handles it.
     """
+    # Anthropic: «text content blocks must be non-empty», «text content blocks must contain
+    # non-whitespace text».
     if target.empty_text:
         return messages
     first = end_of_prompts(messages)  # prompts have a rule of their own
@@ -155,6 +161,8 @@ def _without_blanks(message: Message, target: HistoryRules, edits: Edits) -> Mes
     parts: list[Part] = []
     is_model = message.role == "assistant"
     for part in message.content:
+        # Seen in recordings: Gemini puts the signature of a thought on an empty text, which must go
+        # back.
         if is_blank(part) and not (is_model and target.dialect in part.extra):
             edits.change("blank_text_dropped", part)
         else:
@@ -169,6 +177,8 @@ def is_blank(part: Part) -> bool:
 
 def _with_content(result: ToolResult, edits: Edits) -> ToolResult:
     """A result without blank texts, and with a placeholder if it failed without any content."""
+    # Anthropic: «tool_result: content cannot be empty if `is_error` is true»
+    # (https://github.com/jlevy/markform/issues/153).
     content = result.content
     if result.parts and any(map(is_blank, result.parts)):
         content = tuple(inner for inner in result.parts if not is_blank(inner))
@@ -185,6 +195,8 @@ def drop_empty_messages(messages: Messages, target: HistoryRules, edits: Edits) 
 
     The history still ends with the user: an empty last message gets a placeholder.
     """
+    # Seen in recordings of Anthropic: «messages.0: all messages must have non-empty content except
+    # for the optional final assistant message». Gemini: «contents.parts must not be empty».
     if target.empty_messages or all(message.content for message in messages):
         return messages
     first = end_of_prompts(messages) if target.empty_prompt else 0
@@ -209,6 +221,7 @@ def drop_empty_messages(messages: Messages, target: HistoryRules, edits: Edits) 
 
 def _last_word(messages: Messages, empty: set[int]) -> int | None:
     """The empty message that the history needs in order to end with the user."""
+    # Seen in recordings of Anthropic: «The conversation must end with a user message.»
     last: int | None = None
     for i in range(len(messages) - 1, -1, -1):
         is_user = messages[i].role in _USERS
@@ -229,6 +242,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
 
     Where the target accepts them, a single one stays.
     """
+    # Anthropic takes `system` as text blocks, and «text content blocks must be non-empty».
     first = end_of_prompts(messages)
     is_single = first == 1 and len(messages[0].content) <= 1
     if target.blank_prompts and (target.empty_text or is_single):
@@ -244,6 +258,8 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
 
 def join_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Several leading system prompts become one, with a blank line between them."""
+    # Chat templates of Qwen and Gemma on vLLM and llama.cpp take one system message: «System
+    # message must be at the beginning.» (https://github.com/vllm-project/vllm/issues/41114)
     first = end_of_prompts(messages)
     if not target.single_system or first < 2:
         return messages
@@ -258,6 +274,8 @@ def join_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
 
 def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A history that was not empty still has a message to answer."""
+    # Anthropic: «messages: at least one message is required», without `system`; Gemini: «contents
+    # is not specified». A request that had no messages at all is the caller's, and stays.
     is_turn = end_of_prompts(messages) < len(messages)
     is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
     if is_enough or target.stored or not edits.history:
@@ -268,6 +286,10 @@ def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -
 
 def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A message with a document needs some text."""
+    # Bedrock's Converse: «If you include a ContentBlock with a document field in the array, you
+    # must also include a ContentBlock with a text field»
+    # (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html). No
+    # built-in dialect speaks it; others may.
     if target.lone_documents:
         return messages
 
@@ -283,6 +305,8 @@ def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) 
 
 def drop_foreign_blocks(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Opaque blocks, which only the dialect they came from understands."""
+    # `ContentBlockParam` of Anthropic is a closed union, OpenAI refuses items of unknown types, and
+    # a part of Gemini must have «one initialized field»: one such block fails the whole request.
     if target.foreign_blocks:
         return messages
     foreign: list[Spot] = []
@@ -304,6 +328,8 @@ def fold_system(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     Where the target accepts no system messages at all, so does a leading one.
     It joins the user message that follows or precedes it, if there is one.
     """
+    # Seen in recordings of Gemini: «Please use a valid role: user, model.» Among the leading
+    # prompts it would apply to turns that came before it, so it keeps its place.
     if target.system and target.inline_system:
         return messages
     first = end_of_prompts(messages) if target.system else 0
@@ -340,6 +366,8 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
 
     A turn that the provider paused ends with its own blocks; it is sent as it is.
     """
+    # Seen in recordings of Anthropic: «This model does not support assistant message prefill.» See
+    # https://platform.claude.com/docs/en/api/errors#prefill-not-supported
     if target.prefill or not messages or messages[-1].role != "assistant":
         return messages
     parts = messages[-1].content
@@ -351,6 +379,10 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
 
 def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Consecutive messages of one role become one message."""
+    # Some chat templates raise an error otherwise: «Conversation roles must alternate
+    # user/assistant/user/assistant/...»
+    # (https://github.com/suitenumerique/conversations/issues/197). No built-in dialect asks for it;
+    # others may.
     if not target.merge_roles:
         return messages
     runs: list[list[Message]] = []
@@ -368,6 +400,7 @@ def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
 
 
 def _wire_role(message: Message, target: HistoryRules) -> Role:
+    # A target that has no role for results takes them as the user's, beside other user text.
     if message.role == "tool" and target.results_as_user:
         return "user"
     return "system" if message.role == "developer" else message.role
@@ -381,6 +414,8 @@ def droppable_units(messages: tuple[Message, ...]) -> list[range]:
     complete tool rounds of the last turn, but not its last round. So the instructions, what is
     asked and the latest round stay, and no call is separated from its result.
     """
+    # Every vendor refuses a tool call without its result, and the reverse: `answer_calls` and
+    # `drop_orphan_results` quote the errors.
     begin = end_of_prompts(messages)
     turns = [at for at in range(begin, len(messages)) if _begins_turn(messages[at])]
     bounds = [begin, *turns[1:]]  # what comes before the first turn goes with it

@@ -40,6 +40,8 @@ from interlingua.spec.warnings import MEDIA_DROPPED
 _KINDS = (ToolCall, ToolResult, Opaque)
 _RESULTS = frozenset((ToolResult,))
 _MEDIA_HOLDERS = frozenset((*MEDIA_TYPES, ToolResult))
+# the names of Anthropic's results and of Chat Completions; Responses has `call_id` in tool calls
+# and in their outputs
 _RESULT_IDS = ("tool_use_id", "tool_call_id")
 
 
@@ -68,6 +70,8 @@ class Pairs:
         turn = 0
         for i, message in enumerate(messages):
             is_model = message.role == "assistant"
+            # Anthropic: «Consecutive `user` or `assistant` turns in your request will be combined
+            # into a single turn» (the SDK's `MessageCreateParamsBase.messages`).
             turn += not is_model  # consecutive messages of the model share a number
             for k, part in enumerate(message.content):
                 if type(part) in _KINDS:
@@ -163,6 +167,7 @@ def _ids(data: Any, *, is_model: bool) -> tuple[str | None, str | None]:
         return None, None
     answered = next((data[key] for key in _RESULT_IDS if key in data), None)
     if answered is None and not is_model:
+        # so the role decides what the item is
         answered = data.get("call_id")
     called = (data.get("call_id") or data.get("id")) if is_model else None
     return (
@@ -176,6 +181,8 @@ _SEE_BELOW = "The output is in the next user message."
 
 def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """References to tools in the results of searches, as text that names the tools."""
+    # Anthropic's `ToolReferenceBlockParam` names a deferred tool instead of describing it. Without
+    # a text in its place, a search would look as if it had found nothing.
 
     def name(part: Part) -> Part:
         if not isinstance(part, Opaque) or part.dialect == target.dialect or not part.loaded_tools:
@@ -197,6 +204,9 @@ def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) ->
 
 def place_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """The results of a turn stand together, right after it."""
+    # Anthropic: «Each `tool_use` block must have a corresponding `tool_result` block in the next
+    # message» (https://github.com/anthropics/claude-code/issues/7929). Chat Completions wants tool
+    # messages right after the message with `tool_calls`.
     if target.results == "anywhere":
         return messages
     pairs = pairs_of(messages, target, edits)
@@ -232,6 +242,8 @@ def order_results(messages: Messages, target: HistoryRules, edits: Edits) -> Mes
 
     Results that all came from the target's own dialect keep the order that it saw.
     """
+    # Gemini finds a result without an id by its name and its place. Also, results in the order in
+    # which tools happen to end would change the prefix that a provider has cached.
     if not target.ordered_results:
         return messages
     swapped: dict[Spot, Part] = {}
@@ -249,6 +261,8 @@ def order_results(messages: Messages, target: HistoryRules, edits: Edits) -> Mes
 
 def put_results_first(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Results stand before the other parts of their message."""
+    # Anthropic: tool results come first in the content, text after them; the reverse is a 400
+    # (https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls).
     if not target.results_first:
         return messages
 
@@ -270,6 +284,8 @@ def gather_results(messages: Messages, target: HistoryRules, edits: Edits) -> Me
 
     Results that all came from the target's own dialect stay in the messages that it saw.
     """
+    # Anthropic wants the results of parallel tool calls in one user message:
+    # https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
     if not target.gather_results:
         return messages
     edited: list[Message] = []
@@ -311,12 +327,15 @@ def join(messages: list[Message], edits: Edits) -> Message:
 
 def move_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Media inside results move to a user message after all the results of the turn."""
+    # `ChatCompletionToolMessageParam` of OpenAI's SDK takes text only; seen in recordings: images
+    # of tools in the user message after the results were accepted.
     if target.result_media:
         return messages
     edited: list[Message] = []
     moved: list[Part] = []
     for message in messages:
         results = [part for part in message.content if isinstance(part, ToolResult)]
+        # not between the results of one turn, which must stand together
         if moved and (not results or message.role == "assistant"):
             edited.append(Message(role="user", content=tuple(moved)))
             moved = []
@@ -334,6 +353,7 @@ def _without_media(part: Part, moved: list[Part], target: HistoryRules, edits: E
     media = [inner for inner in inside if _moves(inner, target)]
     if not (media and isinstance(part, ToolResult)):
         return part
+    # the id tells the model which of several results the media belong to
     moved += [Text(text=f"Output of tool call {part.tool_call_id}:"), *media]
     edits.change("result_media_moved", part, kinds=", ".join(inner.kind for inner in media))
     rest = tuple(inner for inner in inside if not _moves(inner, target))
@@ -342,6 +362,7 @@ def _without_media(part: Part, moved: list[Part], target: HistoryRules, edits: E
 
 def _moves(part: Part, target: HistoryRules) -> bool:
     """Media move, unless the target itself put them in this place."""
+    # What the target sent or accepted in this place once, it accepts again.
     return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
@@ -356,6 +377,8 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
 
     In a result, a note takes its place. A message left empty stays: other rules handle it.
     """
+    # For example audio: Anthropic's `ContentBlockParam` has none, and OpenAI's Responses refuses it
+    # as a file: «unsupported MIME type 'audio/mpeg'» (seen in recordings).
     if not target.media:
         return messages
 
@@ -376,6 +399,8 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
 
 def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Media in messages of roles that cannot hold them: dropped, or moved to the next user."""
+    # In OpenAI's SDK messages of the system and of the assistant have text only, and Gemini's
+    # `systemInstruction` is «currently, text only».
     if target.misplaced_media == "keep":
         return messages
     is_moved = target.misplaced_media == "move"
@@ -428,6 +453,7 @@ def _unsupported_media(part: Part, target: HistoryRules) -> str:
 
 def _source(part: Image | Audio | Document) -> str | None:
     """The field that holds the media; a data URL counts as bytes."""
+    # OpenAI: «Either a URL of the image or the base64 encoded image data» (the SDK's `ImageURL`).
     if part.url is not None:
         return "data" if part.url[:5].lower() == "data:" else "url"
     return next((name for name in _WORDS if getattr(part, name, None) is not None), None)

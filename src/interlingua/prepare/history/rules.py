@@ -45,35 +45,49 @@ _MEDIA = frozenset(MEDIA_TYPES)
 _SOURCES = ("url", "data", "file_id", "text")
 
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
+    # What only its own server can read. It goes first, because the rules below would take a seal
+    # for the signature whose field it stands in.
     (thinking.drop_seals, frozenset({"sealed"})),
     (results.name_loaded_tools, frozenset({Opaque})),
     (texts.drop_foreign_blocks, frozenset({Opaque})),
+    # Media go before the messages that they leave empty, which `drop_empty_messages` handles.
     (results.drop_unsayable_media, _MEDIA),
     (results.place_media, _MEDIA),
+    # Tool calls and results without each other. What was cut short goes before `answer_calls`,
+    # which would give a result to a tool call that nobody ran.
     (calls.drop_misplaced_calls, frozenset({"unpaired_calls"})),
     (calls.drop_aborted_calls, frozenset({"has_metadata"})),
     (calls.drop_orphan_results, frozenset({"unpaired_calls"})),
     (calls.answer_calls, frozenset({"unpaired_calls"})),
+    # Ids are made unique before they are mapped: the mapping gives equal ids equal ones. Names come
+    # from namespaces before they are made to match the pattern.
     (calls.rename_duplicate_calls, frozenset({"repeated_id"})),
     (calls.rename_calls, frozenset({ToolCall})),
     (calls.call_functions, frozenset({"special_call"})),
     (calls.rename_tools, frozenset({ToolCall})),
     (calls.wrap_arguments, frozenset({"raw_arguments"})),
+    # Thinking that the target refuses. `sign_calls` comes after it: a tool call that loses the
+    # signature of another model needs a placeholder too.
     (thinking.drop_stale_thinking, frozenset({"has_metadata"})),
     (thinking.drop_foreign_thinking, frozenset({Thinking})),
     (thinking.drop_unsigned_thinking, frozenset({Thinking})),
     (thinking.drop_bare_thinking, frozenset({Thinking})),
     (texts.clean_surrogates, frozenset({"invalid_unicode"})),
     (thinking.sign_calls, frozenset({ToolCall})),
+    # Blank texts before empty messages: a message of blanks is empty then.
     (texts.drop_blank_texts, frozenset({"blank_text"})),
     (texts.drop_empty_messages, frozenset({"empty_message"})),
+    # Places. Thinking can be the last part of a turn, or the only one, once other parts are gone.
     (results.place_results, frozenset({"unpaired_calls"})),
     (results.order_results, frozenset({"unpaired_calls"})),
     (thinking.drop_trailing_thinking, frozenset({Thinking})),
     (thinking.drop_thinking_only, frozenset({Thinking})),
+    # Media follow all results of a turn, so the results are gathered before the media move.
     (results.gather_results, frozenset({"split_results"})),
     (results.move_media, _MEDIA),
     (thinking.send_calls_as_text, frozenset({ToolCall, ToolResult})),
+    # Roles. The rules above add user messages and folded prompts; `merge_roles` joins them to their
+    # neighbours, so it is one of the last.
     (texts.fold_system, frozenset({"late_system"})),
     (texts.ask_to_continue, frozenset({"model_last"})),
     (results.put_results_first, frozenset({"unpaired_calls"})),
@@ -167,16 +181,20 @@ def rules_for(
     changes = {} if profile is NEUTRAL_PROFILE else _profile_changes(request, profile)
     if options and not options.keys().isdisjoint(facts.history.stored_options):
         changes["stored"] = True
+    # Where the server is asked to store nothing, the mere id of thinking refers to nothing:
+    # https://developers.openai.com/api/docs/guides/conversation-state
     if profile.stateless and not options.get("store"):
         changes["bare_thinking"] = False
     if "path" in options:  # another operation, such as counting tokens, may have no messages
         changes["least"] = "nothing"
     changes |= _quirk_changes(facts, profile)
+    # A compatible server may have the dialect without its free-text tools.
     if profile.custom_tools is False:
         types = tuple(kind for kind in facts.history.tool_types if kind != "custom")
         changes["tool_types"] = types
     if not facts.history.namespaces and any(tool_key(tool)[0] for tool in request.tools):
         changes["tool_names"] = sent_names(request.tools)
+    # Bedrock and Vertex AI take the media of Anthropic's models as bytes only.
     if profile.media_urls is False:
         changes["media"] = _without_urls(changes.get("media", facts.history.media))
     return msgspec.structs.replace(facts.history, **changes) if changes else facts.history
@@ -207,6 +225,8 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
 _WITH: Mapping[str, tuple[str, Any]] = {
     "signed_thinking": ("signed_thinking", True),
     "signed_calls": ("signed_calls", True),
+    # The chat templates of some models refuse a second one: «System message must be at the
+    # beginning.» (https://github.com/vllm-project/vllm/issues/41114)
     "single_system_prompt": ("single_system", True),
     "moves_media": ("misplaced_media", "move"),
     # The codec alone sends again what a server accepted; for a provider, blanks are left out.
@@ -215,6 +235,8 @@ _WITH: Mapping[str, tuple[str, Any]] = {
 """The rule, and its value, for a field of a profile that is set."""
 _WITHOUT: Mapping[str, tuple[str, Any]] = {
     "system_mid_conversation": ("inline_system", False),
+    # Templates of models such as Mistral 7B Instruct 0.1 have no system role:
+    # https://github.com/vllm-project/vllm/issues/2080
     "system_prompt": ("system", False),
     "prefill": ("prefill", False),
     "tools": ("tools", False),
@@ -229,6 +251,7 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if profile.tool_call_id_pattern is not None:
         changes["call_id"] = profile.tool_call_id_pattern
+    # An empty tuple is a statement; None means that nothing is known of the model.
     if profile.tool_result_types == ():
         changes["result_media"] = False
     changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))

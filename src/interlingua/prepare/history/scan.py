@@ -224,6 +224,7 @@ def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
 
 def _may_be_broken(values: list[Any]) -> bool:
     """Whether anything cannot be written as JSON, for any reason."""
+    # A false alarm costs one pass of a rule that changes nothing.
     try:
         _encode(values)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):

@@ -197,6 +197,7 @@ class Narrower:
         if not moved:
             return narrowed
         both = {**narrowed, "$defs": {**narrowed.get("$defs", {}), **moved}}
+        # The older name, of JSON Schema before 2019-09.
         if "definitions" not in self.rules.pointed:
             both.pop("definitions", None)  # nothing points into them any more
         return both
@@ -211,6 +212,7 @@ class Narrower:
         return done[1]
 
     def _narrow_bare(self, node: UncheckedJson, path: str) -> UncheckedJson:
+        # OpenAI: «schema must have a 'type' key».
         draft = Draft({}, path, self.log)
         if self.rules.strict:
             draft.refuse("it has no type")
@@ -231,6 +233,8 @@ class Narrower:
         if "$ref" not in draft.out:
             add_types(draft, rules, self.reader)
         if rules.object_root and path == ROOT:
+            # OpenAI: «Root objects must not be `anyOf` and must be an object»
+            # (https://developers.openai.com/api/docs/guides/structured-outputs).
             _check_root(draft, self.reader)
         for key in draft.out:
             draft.out[key] = self._narrow_inner(draft, key)
@@ -272,6 +276,9 @@ class Narrower:
 
     def _point(self, draft: Draft) -> None:
         """Make a `$ref` that the target can resolve, with nothing beside it."""
+        # Gemini: «If `$ref` is set on a sub-schema, no other properties, except for than those
+        # starting as a `$`, may be set» (the SDK's `response_json_schema`). Inside an `anyOf` of
+        # one branch it stands alone.
         out = draft.out
         address = self._address(draft, out["$ref"])
         if address != out["$ref"]:
@@ -320,6 +327,8 @@ def _check_root(draft: Draft, reader: Reader) -> None:
 
 def _is_plain_intersection(node: dict[str, Any]) -> bool:
     """Whether it intersects only plain values, so that there are no objects to close."""
+    # The SDK's `transform_schema` of Anthropic keeps `allOf`, but closes the objects inside it one
+    # by one: an object closed in one branch forbids the properties of the others.
     entries = node.get("allOf")
     if not isinstance(entries, list) or not entries or "$ref" in node:
         return False
@@ -343,6 +352,8 @@ def object_root(schema: UncheckedJson, _: SchemaRules | None = None) -> Narrowed
     all branches of a union stay; the union becomes a hint, which is a loss. A schema that cannot
     be an object stays unchanged: the target rejects it.
     """
+    # Seen in recordings of Anthropic: «tools.0.custom.input_schema.type: Field required» and «Input
+    # should be 'object'».
     if not isinstance(schema, dict) or _is_plain(schema):
         return Narrowed(schema=schema)
     if is_deep(schema) or find_unreadable(schema, ROOT):
@@ -426,11 +437,15 @@ def encode_schema(
     that the target does not check move to descriptions, with a warning.
     """
     if rules.strict and not strict:
+        # Not strict, the schema is only shown to the model. Keys of a schema library are not part
+        # of it.
         if isinstance(schema, dict) and not FOREIGN.isdisjoint(schema):
             schema = {key: value for key, value in schema.items() if key not in FOREIGN}
         return schema, strict
     narrowed = remembered(schema, rules, narrow)
     if not narrowed.strict_possible:
+        # Seen in recordings: a strict schema that breaks a rule fails the whole request with
+        # «Invalid schema for function».
         warnings.add("schema_not_strict", path, rules=rules.name, reason=narrowed.reason)
         return schema, False
     _warn(narrowed.losses, rules, warnings, path)

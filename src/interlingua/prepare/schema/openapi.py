@@ -25,6 +25,7 @@ _NAMES = {
 _COUNTS = frozenset(
     {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
 )
+# The order of `Type` in Google's SDK, in which 0 is `TYPE_UNSPECIFIED`.
 _NUMBERED = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 

@@ -115,6 +115,7 @@ def _restore_call(call: ToolCall, schemas: Mapping[str, Any]) -> ToolCall:
     return call if arguments is call.arguments else replace(call, arguments=arguments)
 
 
+# A schema may refer to itself; both limits end a walk that would not end.
 _MAX_STEPS = 150  # nesting of values and unions together
 _MAX_REFERENCES = 30  # nested schemas that are looked at before one is used
 

@@ -97,6 +97,8 @@ def _text(value: UncheckedJson) -> str:
 
 def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
     """Replace a list of `items` by `prefixItems`, or by a union where that is not supported."""
+    # `prefixItems` is the name since draft 2020-12:
+    # https://json-schema.org/draft/2020-12/release-notes
     out = draft.out
     if isinstance(out.get("items"), list):
         draft.rename("items", "prefixItems", out["items"])
@@ -126,6 +128,8 @@ def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
 
 def rewrite_values(draft: Draft, rules: SchemaRules) -> None:
     """Replace an unsupported `const` by `enum`, and drop values of unsupported types."""
+    # Gemini: «`enum` (for strings and numbers)» (the SDK's `response_json_schema`), so null has to
+    # become a type of its own.
     out = draft.out
     if "const" in out and "const" not in rules.keywords and "enum" not in out:
         draft.rename("const", "enum", [out["const"]])
@@ -163,6 +167,8 @@ def _add_null(draft: Draft, types: list[str]) -> None:
 
 def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
     """Keep each keyword, remove it, move it to the description, or refuse the schema."""
+    # As the SDK's `transform_schema` of Anthropic does: what the grammar cannot enforce is written
+    # into the description, where the model still reads it.
     out = draft.out
     if "patternProperties" in out and out.get("additionalProperties", True) is not True:
         draft.hint(
@@ -205,6 +211,7 @@ def _may_be_text(node: dict[str, Any]) -> bool:
 
 def add_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
     """Add the type that values or properties imply; a strict schema must have one."""
+    # OpenAI: «schema must have a 'type' key», «array schema missing items».
     out = draft.out
     types = types_of(out) or ()
     values = out["enum"] if "enum" in out else [out["const"]] if "const" in out else None
@@ -251,6 +258,8 @@ def close_object(
     draft: Draft, rules: SchemaRules, reader: Reader, properties: dict[str, Any]
 ) -> None:
     """Forbid other properties and, if the target needs it, require all properties."""
+    # Seen in recordings of OpenAI: «'additionalProperties' is required to be supplied and to be
+    # false».
     out = draft.out
     if "object" not in (types_of(out) or ()):
         return
@@ -271,6 +280,8 @@ def close_object(
 def _require_all(
     draft: Draft, required: list[str], reader: Reader, originals: dict[str, Any]
 ) -> None:
+    # Seen in recordings of OpenAI: «'required' is required to be supplied and to be an array
+    # including every key in properties. Missing 'unit'.»
     out = draft.out
     named, properties = set(required), dict(out.get("properties", {}))
     for name, node in properties.items():
@@ -299,6 +310,8 @@ def add_null(node: dict[str, Any]) -> dict[str, Any]:
 
 def relax_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
     """Make properties optional that refer back to their own schema."""
+    # Gemini unrolls cyclic references «to a limited degree and, as such, may only be used within
+    # non-required properties» (the SDK's `response_json_schema`).
     required = draft.out.get("required", [])
     circular = [name for name in required if reader.in_circle(properties.get(name))]
     if circular:
@@ -311,6 +324,8 @@ def relax_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> N
 
 def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
     """Replace `oneOf` by `anyOf`, which is the same if the branches exclude each other."""
+    # OpenAI and Anthropic list `anyOf` only; for Gemini `oneOf` is «interpreted the same as
+    # `anyOf`».
     if "oneOf" not in draft.out or "oneOf" in rules.keywords:
         return
     branches = draft.out["oneOf"]
