@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, Protocol, Self
 
 from interlingua.client.call_events import Subscriber
-from interlingua.client.initialization import Initialization
+from interlingua.client.lifecycle import Initialization
 from interlingua.client.middleware.layers import Layers
 from interlingua.client.routing import Routing
 from interlingua.prepare.behaviour import tools_left_out

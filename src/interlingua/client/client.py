@@ -17,7 +17,7 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, estimate_cost, explain
-from interlingua.client.initialization import initialize
+from interlingua.client.lifecycle import Retirement, close, initialize
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.contract import Middleware, ToolMiddleware
 from interlingua.client.middleware.layers import Layers, arrange, check_middleware
@@ -26,7 +26,6 @@ from interlingua.client.registry import (
     Registry,
     check_configured,
 )
-from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cost import CostRange

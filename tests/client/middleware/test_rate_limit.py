@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from interlingua import sync, transcribe
 from interlingua.api.run.generate import generate
 from interlingua.client.middleware.contract import per_attempt
-from interlingua.client.middleware.learned import ASSUMED_OUTPUT
-from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.middleware.rate_limit import ASSUMED_OUTPUT, RateLimit
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.media import stream_transcription
