@@ -16,10 +16,14 @@ from interlingua.api.modalities.speech import (
     stream_speech,
     stream_transcription,
 )
-from interlingua.spec.modalities.embeddings import EmbedResult, TaskType
+from interlingua.spec.modalities.embeddings import EmbedResult, TaskType, Vector
 from interlingua.spec.modalities.images import GeneratedImage, ImageResult, PartialImage
-from interlingua.spec.modalities.moderation import Moderation, ModerationResult
-from interlingua.spec.modalities.ranking import RankedDocument, RerankResult
+from interlingua.spec.modalities.judgements import (
+    Moderation,
+    ModerationResult,
+    RankedDocument,
+    RerankResult,
+)
 from interlingua.spec.modalities.speech import (
     Speech,
     Transcript,
@@ -27,7 +31,6 @@ from interlingua.spec.modalities.speech import (
     TranscriptSegment,
     TranscriptWord,
 )
-from interlingua.spec.modalities.vectors import Vector
 
 __all__ = [
     "EmbedProgress",

@@ -20,19 +20,18 @@ from interlingua import dialects
 from interlingua.dialects import WireCall
 from interlingua.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.serving.application import find_route
-from interlingua.simulator.operations import texts
+from interlingua.simulator.operations import modalities
 from interlingua.spec.content import Audio, Image, Text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.modalities.embeddings import EmbedInput, TaskType
-from interlingua.spec.modalities.moderation import ModerateInput
-from interlingua.spec.modalities.ranking import RerankInput
+from interlingua.spec.modalities.judgements import ModerateInput, RerankInput
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 TASKS = get_args(TaskType)
 SIMULATED = {
-    "embed": texts.embed,
-    "moderate": texts.moderate,
-    "rerank": texts.rerank,
+    "embed": modalities.embed,
+    "moderate": modalities.moderate,
+    "rerank": modalities.rerank,
 }
 HOSTS = {
     "openai": ("openai_chat", "embed", "text-embedding-3-small"),

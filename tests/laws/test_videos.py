@@ -21,7 +21,7 @@ from interlingua.errors import (
 from interlingua.serving.application import find_route
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
-from interlingua.spec.modalities.sizes import (
+from interlingua.spec.modalities.images import (
     pixels_of,
     ratio_of,
     ratio_value,

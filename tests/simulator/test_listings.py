@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from interlingua.dialects import WireCall
 from interlingua.dialects.openai_shared.embeddings import SERVED
 from interlingua.errors import InvalidRequestError
-from interlingua.simulator.operations import texts
-from interlingua.simulator.operations.texts import DIMENSIONS
+from interlingua.simulator.operations import modalities
+from interlingua.simulator.operations.modalities import DIMENSIONS
 
 
 def embed(body):
     served = SERVED[0]
     value = served.decode(WireCall(body=body), {})
-    return served.encode(texts.embed(value), value).body
+    return served.encode(modalities.embed(value), value).body
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4), st.integers(1, 64))

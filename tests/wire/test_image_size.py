@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.simulator.operations.images import make_png
+from interlingua.simulator.operations.modalities import make_png
 from interlingua.wire.image_size import ImageSize, read_image_size
 
 EDGES = st.integers(1, 16_383)

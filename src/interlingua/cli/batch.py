@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from interlingua.cli.jobs import poll_option, resumable, timeout_option
+from interlingua.cli.files import check_writable
 from interlingua.cli.output import FAILED, Column, Output, with_output
-from interlingua.cli.result_files import check_writable
+from interlingua.cli.progress import poll_option, resumable, timeout_option
 
 if TYPE_CHECKING:
     from interlingua.batch import Batch, BatchResult

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from interlingua.cli.files import private_file
 from interlingua.cli.output import (
     BadInput,
     Output,
     dollars,
     exit_code,
+    has_colors,
     is_terminal,
     printable,
     with_output,
 )
-from interlingua.cli.prompts import read_fragment
-from interlingua.cli.tool_files import read_tools
+from interlingua.cli.prompts import read_fragment, read_tools
 
 if TYPE_CHECKING:
     from interlingua import Explanation
-    from interlingua.cli.line_editor import LineEditor
     from interlingua.sync import Client, Session
 
 _HELP = (
@@ -37,6 +37,9 @@ _HELP = (
     ("/help", "this list"),
     ("/quit", "leave; so does Ctrl-D"),
 )
+_HISTORY_LENGTH = 1000  # prompts that are remembered
+PROMPT = "> "
+_CONTINUATION = "… "
 _SHORT = 60  # characters of a prompt that are repeated
 _LAST = "last"
 _NOTHING = "nothing had arrived, and /retry asks again"
@@ -140,8 +143,7 @@ class Chat:
 
     def run(self) -> int:
         """Read and answer until the input ends; returns the exit code."""
-        from interlingua.cli.line_editor import LineEditor
-        from interlingua.cli.places import data_folder
+        from interlingua.cli.files import data_folder
 
         history = data_folder() / "chat-history" if self._is_logged else None
         editor = LineEditor(history, self._complete, self._out.warn)
@@ -332,3 +334,79 @@ def _paths(start: str) -> list[str]:
 def _first_line(text: str) -> str:
     text = " ".join(text.split())
     return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")
+
+
+def _bold(prompt: str) -> str:
+    """The prompt in bold; the editor is told which characters take no space."""
+    return f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if has_colors(sys.stdout) else prompt
+
+
+class LineEditor:
+    """Reads prompts from the terminal, or lines from a pipe."""
+
+    def __init__(
+        self,
+        history: Path | None,
+        complete: Callable[[str], Sequence[str]],
+        warn: Callable[[str], None],
+    ) -> None:
+        """
+        `complete` takes the line so far, and returns what it may become.
+
+        `warn` is told if the history cannot be kept.
+        """
+        self._history = history
+        self._complete = complete
+        self._warn = warn
+        self._readline: Any = self._start() if is_terminal(sys.stdin) else None
+
+    def read(self) -> str:
+        """The next prompt; a line that ends with a backslash goes on. `EOFError` at the end."""
+        lines = [self._line(_bold(PROMPT))]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            try:
+                lines.append(self._line(_CONTINUATION))
+            except EOFError:
+                if is_terminal(sys.stdin):
+                    raise
+                break
+        self._save()
+        return "\n".join(lines).strip()
+
+    def _line(self, prompt: str) -> str:
+        try:
+            return input(prompt if is_terminal(sys.stdin) else "")
+        except UnicodeDecodeError:
+            raise BadInput("the prompt is not text in UTF-8") from None
+
+    def _start(self) -> Any:
+        try:
+            import readline
+        except ImportError:  # on Windows
+            return None
+        self._use_history(lambda path: readline.read_history_file(private_file(path)))
+        readline.set_history_length(_HISTORY_LENGTH)
+        readline.set_completer(self._candidate)
+        readline.set_completer_delims("")
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        return readline
+
+    def _candidate(self, text: str, state: int) -> str | None:
+        found = self._complete(text)
+        return found[state] if state < len(found) else None
+
+    def _save(self) -> None:
+        if self._readline is not None:
+            self._use_history(self._readline.write_history_file)
+
+    def _use_history(self, use: Callable[[Path], None]) -> None:
+        """Read or write the history, if it is kept; a failure is no reason to end."""
+        if self._history is None:
+            return
+        try:
+            use(self._history)
+        except OSError as error:
+            self._warn(f"prompts are not remembered: {self._history}: {error.strerror}")
+            self._history = None

@@ -1,13 +1,23 @@
-"""The client and the default model of the command line."""
+"""
+The client, the default model and the stored keys of the command line.
+
+Keys that `interlingua keys set` stored are found by the variable that they stand for. They are in
+the keyring of the system if the package `keyring` is installed and has one, else in a file that
+only its owner can read. The library itself never reads them: only the command line does.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlingua.cli.keystore import stored_keys
+import click
+
+from interlingua.cli.files import config_folder, private_file
 
 if TYPE_CHECKING:
     from interlingua.cli.prompts import Question
@@ -18,6 +28,7 @@ MODEL = "INTERLINGUA_MODEL"
 LOCAL_MODEL = "local:smollm2"
 LOCAL_SETTINGS: Mapping[str, Any] = {"max_tokens": 400, "temperature": 0.2}
 """How `LOCAL_MODEL` answers if nobody named it: it is tiny, wanders off, and repeats itself."""
+_SERVICE = "interlingua"  # the name in the keyring
 
 
 def environment() -> Mapping[str, str]:
@@ -76,3 +87,73 @@ def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
     if question.model is not None or model != LOCAL_MODEL:
         return {}
     return {k: value for k, value in LOCAL_SETTINGS.items() if k not in question.options}
+
+
+def stored_keys() -> dict[str, str]:
+    """All stored keys by variable."""
+    known = _read_keys()
+    ring = _keyring() if None in known.values() else None
+    keys = {name: ring.get_password(_SERVICE, name) if key is None and ring else key
+            for name, key in known.items()}  # fmt: skip
+    return {name: key for name, key in keys.items() if key}
+
+
+def stored_names() -> dict[str, str]:
+    """The variables that have a stored key, and where it is."""
+    return {name: "keyring" if key is None else "file" for name, key in _read_keys().items()}
+
+
+def store_key(variable: str, key: str) -> str:
+    """Store a key; returns where: `keyring` or `file`."""
+    known, ring = _read_keys(), _keyring()
+    if ring is not None:
+        ring.set_password(_SERVICE, variable, key)
+    _write_keys({**known, variable: None if ring is not None else key})
+    return "file" if ring is None else "keyring"
+
+
+def remove_key(variable: str) -> bool:
+    """Remove a key; whether there was one."""
+    known = _read_keys()
+    if variable not in known:
+        return False
+    ring = _keyring() if known[variable] is None else None
+    if ring is not None:
+        ring.delete_password(_SERVICE, variable)
+    del known[variable]
+    _write_keys(known)
+    return True
+
+
+def _keys_path() -> Path:
+    return config_folder() / "keys.json"
+
+
+def _read_keys() -> dict[str, str | None]:
+    """The keys in the file; None for those in the keyring."""
+    try:
+        value = json.loads(_keys_path().read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise click.ClickException(f"{_keys_path()} is damaged; delete it and set the keys again")
+    return value
+
+
+def _write_keys(keys: dict[str, str | None]) -> None:
+    """Replace the file; it is private from its first byte on."""
+    path = _keys_path()
+    scratch = private_file(path.with_name(f".keys-{os.getpid()}.json"))
+    scratch.write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def _keyring() -> Any:
+    """The module `keyring`, if it is installed and has a place for keys."""
+    try:
+        import keyring  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    return keyring if keyring.get_keyring().priority >= 1 else None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
+from interlingua.cli.files import data_folder, private_folder
 from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
-from interlingua.cli.places import data_folder, private_folder
-from interlingua.cli.tool_files import ask_approvals, describe_call
 
 if TYPE_CHECKING:
-    from interlingua import Cost, GenerateResult, SessionStore, Usage, Warning
+    from interlingua import Cost, GenerateResult, SessionStore, ToolCall, Usage, Warning
     from interlingua.events import StreamEvent
     from interlingua.sync import Client, Session
 
@@ -245,3 +245,29 @@ def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float
     price = "cost unknown" if cost is None else dollars(cost.total)
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
     return " · ".join(filter(None, (name, tokens, price, f"{seconds:.1f} s")))
+
+
+def describe_call(call: ToolCall) -> str:
+    """A call as code: `add(a=1, b=2)`."""
+    inner = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    return printable(f"{call.name}({inner})")
+
+
+def ask_approvals(calls: Sequence[ToolCall]) -> dict[str, bool]:
+    """Ask on the terminal which calls may run; without a terminal none may."""
+    try:
+        terminal = Path("/dev/tty").open("r+b", buffering=0)  # noqa: SIM115 -- closed below
+    except OSError:
+        names = ", ".join(sorted({call.name for call in calls}))
+        raise click.ClickException(
+            f"the model wants to run {names}, and there is no terminal to ask; "
+            "--yes approves all tools"
+        ) from None
+    with terminal:
+        return {call.id: _ask(terminal, call) for call in calls}
+
+
+def _ask(terminal: Any, call: ToolCall) -> bool:
+    terminal.write(f"Run {describe_call(call)}? [y/N] ".encode())
+    answer = terminal.readline(1000).decode(errors="replace").strip().lower()
+    return answer in ("y", "yes")

@@ -113,7 +113,7 @@ def _versions() -> list[dict[str, Any]]:
 def _places() -> list[dict[str, Any]]:
     import os
 
-    from interlingua.cli.places import config_folder, data_folder
+    from interlingua.cli.files import config_folder, data_folder
     from interlingua.local.model import SMOLLM2, cache_folder, installed, is_whole
 
     rows = []

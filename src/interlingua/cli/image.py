@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from interlingua.cli.files import check_writable, numbered, output_option, write_result
 from interlingua.cli.output import Output, with_output
-from interlingua.cli.result_files import check_writable, numbered, output_option, write_result
 
 
 @click.command("image")

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from interlingua.cli.keystore import remove_key, store_key, stored_names
+from interlingua.cli.clients import remove_key, store_key, stored_names
 from interlingua.cli.output import Column, Output, is_terminal, with_output
 
 _COLUMNS = (

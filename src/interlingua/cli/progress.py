@@ -1,4 +1,9 @@
-"""The progress of everything that takes long: a bar on stderr if that is a terminal."""
+"""
+What takes long.
+
+Progress is a bar on stderr if that is a terminal. `video` and `batch` wait for jobs, on which a
+provider works for minutes or hours, also after the command has ended.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from interlingua.cli.output import console, is_terminal
+import click
+
+from interlingua.cli.output import Output, console, is_terminal
 
 Unit: TypeAlias = Literal["items", "bytes", "percent"]
 _WIDTH = 24  # of the bar, so that a line fits into 80 columns
@@ -77,3 +84,32 @@ def _amount(unit: Unit, done: float, total: float | None) -> str:
     if unit == "bytes":
         return f"{done / 1e6:.1f}/{total / 1e6:.1f} MB"
     return f"{done:.0f}/{total:.0f}"
+
+
+poll_option = click.option(
+    "--poll",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Seconds between the first two questions about it; later they are less frequent.",
+)
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long to wait. The job goes on afterwards.",
+)
+
+
+@contextmanager
+def resumable(out: Output, what: str, command: str) -> Iterator[None]:
+    """Say how to go on with a job if the wait for it is interrupted or fails."""
+    from interlingua.errors import NetworkError, RateLimitError, RequestTimeoutError
+
+    hint = f"the {what} goes on: {command}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(hint) from None
+    except (NetworkError, RateLimitError, RequestTimeoutError):
+        out.note(f"T{hint[1:]}")
+        raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import json
 import mimetypes
 import re
@@ -14,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from interlingua.cli import collect_as_usual
+from interlingua.cli.files import config_folder
 from interlingua.cli.output import is_terminal, read_text
-from interlingua.cli.places import config_folder
-from interlingua.cli.tool_files import read_tools
 
 if TYPE_CHECKING:
     from interlingua import Part
+if TYPE_CHECKING:
+    from interlingua import Tool
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -218,7 +222,7 @@ def read_option(pair: tuple[str, str]) -> tuple[str, Any]:
 def check_option(name: str) -> None:
     """Refuse a name that is no option of `generate`, with the nearest one."""
     from interlingua.api.run.options import GenerateOptions
-    from interlingua.spec.names import advice
+    from interlingua.spec.check import advice
 
     known = GenerateOptions.__annotations__
     if name not in known:
@@ -336,3 +340,50 @@ def _parse(text: str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise click.BadParameter(f"{place} is not a JSON object", param_hint="--schema")
     return value
+
+
+def read_tools(paths: Sequence[str], *, approve: bool) -> list[Tool]:
+    """
+    The tools of Python files: their `Tool` objects and public functions.
+
+    Every tool needs approval, unless the user has approved all of them.
+    """
+    return [each for path in paths for each in _tools_of(Path(path), approve=approve)]
+
+
+def _tools_of(path: Path, *, approve: bool) -> list[Tool]:
+    from msgspec.structs import replace
+
+    from interlingua import Tool, tool
+
+    found = []
+    for name, value in vars(_load(path)).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(value, Tool):
+            found.append(replace(value, needs_approval=not approve))
+        elif inspect.isfunction(value) and value.__module__ == _module_name(path):
+            found.append(tool(needs_approval=not approve)(value))
+    if not found:
+        raise click.BadParameter(f"{path} has no public function and no Tool", param_hint="-T")
+    return found
+
+
+def _module_name(path: Path) -> str:
+    return f"interlingua_tools_{path.stem}"
+
+
+def _load(path: Path) -> Any:
+    if not path.is_file():
+        raise click.BadParameter(f"there is no file {path}", param_hint="-T")
+    spec = importlib.util.spec_from_file_location(_module_name(path), path)
+    if spec is None or spec.loader is None:
+        raise click.BadParameter(f"{path} is not a Python file (.py)", param_hint="-T")
+    module = importlib.util.module_from_spec(spec)
+    collect_as_usual()
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        text = f"{path} cannot be loaded: {type(error).__name__}: {error}"
+        raise click.BadParameter(text, param_hint="-T") from error
+    return module

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from interlingua.cli.files import check_writable, output_option, write_result
 from interlingua.cli.output import Output, with_output
-from interlingua.cli.result_files import check_writable, output_option, write_result
 
 
 @click.command("speak")
@@ -52,7 +52,7 @@ def command(
 
 def _format_of(path: Path) -> str | None:
     """The format that the name of the file asks for, if it does."""
-    from interlingua.spec.modalities.speech import MEDIA_TYPES
+    from interlingua.spec.modalities.speech import AUDIO_TYPES
 
     ending = path.suffix.removeprefix(".").lower()
-    return ending if ending in MEDIA_TYPES else None
+    return ending if ending in AUDIO_TYPES else None

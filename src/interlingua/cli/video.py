@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from interlingua.cli.jobs import (
-    forget_video,
-    keep_video,
-    kept_video,
-    poll_option,
-    resumable,
-    timeout_option,
+from interlingua.cli.files import (
+    check_writable,
+    data_folder,
+    numbered,
+    private_file,
+    private_folder,
 )
 from interlingua.cli.output import Column, Output, with_output
-from interlingua.cli.result_files import check_writable, numbered
+from interlingua.cli.progress import poll_option, resumable, timeout_option
 
 if TYPE_CHECKING:
     from interlingua.sync import Client
@@ -336,3 +335,35 @@ def _row(job: VideoJob) -> dict[str, Any]:
         "cost": None if job.cost is None else job.cost.total,
         "error": None if job.error is None else job.error.message,
     }
+
+
+def keep_video(job: VideoJob) -> None:
+    """Keep what some providers do not repeat, such as the length, from which the cost follows."""
+    from interlingua import to_json
+
+    private_folder(data_folder())
+    private_file(_path(job.reference)).write_bytes(to_json(job))
+
+
+def kept_video(reference: str) -> VideoJob | str:
+    """The job as it was kept; only its reference if it was not, or cannot be read."""
+    from interlingua import from_json
+    from interlingua.errors import SDKError
+    from interlingua.video import VideoJob
+
+    try:
+        return from_json(_path(reference).read_bytes(), VideoJob)
+    except (OSError, SDKError):
+        return reference
+
+
+def forget_video(reference: str) -> None:
+    """Remove what was kept."""
+    _path(reference).unlink(missing_ok=True)
+
+
+def _path(reference: str) -> Path:
+    from hashlib import sha256
+
+    name = sha256(reference.encode("utf-8", "replace")).hexdigest()[:24]
+    return data_folder() / "videos" / f"{name}.json"

@@ -21,10 +21,10 @@ from interlingua.client.registry import ModelEntry, Route
 from interlingua.providers.catalog.models import find_model
 from interlingua.providers.catalog.search import mixed_price
 from interlingua.providers.provider import Provider
+from interlingua.spec.check import advice
 from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities, Profile
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.names import advice
 from interlingua.spec.request import Request
 from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
 

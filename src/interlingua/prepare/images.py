@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from interlingua.spec.content import Record
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.modalities.images import ImageInput
-from interlingua.spec.modalities.sizes import pixels_of, ratio_terms
+from interlingua.spec.modalities.images import ImageInput, pixels_of, ratio_terms
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.image_size import ImageSize

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.modalities.sizes import pixels_of, ratio_of, resolution_of, size_of
+from interlingua.spec.modalities.images import pixels_of, ratio_of, resolution_of, size_of
 from interlingua.spec.modalities.video import CreateVideoInput, VideoVariant
 
 

@@ -28,6 +28,7 @@ from interlingua.spec.check import (
     Count,
     Row,
     Seconds,
+    advice,
     check_fields,
     check_value,
     fits,
@@ -36,7 +37,6 @@ from interlingua.spec.check import (
 from interlingua.spec.contracts import Transport
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning

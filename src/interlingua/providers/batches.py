@@ -16,7 +16,7 @@ from interlingua.spec.modalities.batch import BatchInput
 from interlingua.spec.operations import ItemFormat
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.transport.spool import SpoolFile
+from interlingua.transport.uploads import SpoolFile
 
 Encode: TypeAlias = Callable[[Request], Awaitable[Encoded]]
 """The stations of a call before it is addressed: files and URLs, behaviour, prepare, encode."""

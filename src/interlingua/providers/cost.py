@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import asdict, replace
 
 from interlingua.providers.catalog.prices import MediaVariant, Price, Rates
-from interlingua.spec.modalities.sizes import resolution_of
+from interlingua.spec.modalities.images import resolution_of
 from interlingua.spec.response import Cost, CostSource, Usage
 from interlingua.tokens.estimate import ESTIMATE_ERROR
 

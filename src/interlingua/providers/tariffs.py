@@ -14,11 +14,10 @@ from interlingua.providers.catalog.models import clear_on_change, table, without
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
 from interlingua.providers.rows import providers, row_name
-from interlingua.spec.check import describe
+from interlingua.spec.check import advice, describe
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import Finish
 from interlingua.spec.messages import Message
-from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response, Usage, Warning

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from interlingua.prepare.history import HistoryScan
 from interlingua.providers.operations import offers
 from interlingua.providers.provider import Provider
+from interlingua.runtime.cancel import finish
 from interlingua.runtime.log import logger
-from interlingua.runtime.tasks import finish
 from interlingua.spec.content import Document
 from interlingua.spec.contracts import Content
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError

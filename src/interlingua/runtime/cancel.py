@@ -2,17 +2,17 @@
 Cancellation: the signal of a caller, and the scope of each run or call.
 
 `AbortController` and `AbortSignal` are for callers. The library waits through a `CancelScope`;
-`Scopes` finds it by the request id.
+`Scopes` finds it by the request id. `finish` is for work that no cancellation ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
 from interlingua.spec.errors import AbortError, ConfigurationError, RequestTimeoutError, SDKError
@@ -26,6 +26,7 @@ CANCELLED = "The call was cancelled."
 CLOSED = "The call was cancelled because its client was closed."
 ABORTED = "The caller aborted."
 _RESOLUTION = 0.001  # seconds; a timer may fire slightly early
+_running: set[asyncio.Task[Any]] = set()  # the event loop keeps only weak references
 
 
 class AbortSignal:
@@ -425,3 +426,16 @@ class _Clock:
             self._timer = self._loop.call_at(self._end, self._check)
         else:
             self._on_end()
+
+
+def start_task(work: Coroutine[Any, Any, Value]) -> asyncio.Task[Value]:
+    """A task of the running event loop that is not garbage collected before its end."""
+    task = asyncio.get_running_loop().create_task(work)
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return task
+
+
+async def finish(work: Coroutine[Any, Any, Value]) -> Value:
+    """Wait for work that goes on to its end if the task that waits is cancelled."""
+    return await asyncio.shield(start_task(work))

@@ -49,7 +49,7 @@ from interlingua.simulator.answer import (
 )
 from interlingua.simulator.dsl import Fault, Turn, fail
 from interlingua.simulator.operations import SimulatedOperations
-from interlingua.simulator.operations.batches import POLLS
+from interlingua.simulator.operations.files import POLLS
 from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import Answer, Exchange, Script, ScriptError
 from interlingua.spec.content import UncheckedJson

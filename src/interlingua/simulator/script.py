@@ -11,8 +11,7 @@ import msgspec
 
 from interlingua.simulator.answer import CHARACTERS
 from interlingua.simulator.dsl import Turn, fail, text, tool_call
-from interlingua.simulator.operations.images import draw, wanted_image
-from interlingua.simulator.operations.speech import say, wanted_speech
+from interlingua.simulator.operations.modalities import draw, say, wanted_image, wanted_speech
 from interlingua.spec.content import Text, ToolResult, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, SDKError

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlingua.spec.check import Amount, Count, Positive, Row, check_value, rows_of
+from interlingua.spec.check import Amount, Count, Positive, Row, advice, check_value, rows_of
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, ErrorClass
-from interlingua.spec.names import advice
 
 RETRIED: Mapping[str, ErrorClass] = {
     **{each.value: each for each in ErrorClass},

@@ -4,6 +4,7 @@ The checker of values: what a value must be is read from annotations.
 It serves requests, the options of functions, the settings of adapters and the sections of registry
 files. An annotation names one type or several, and None where a value may be missing. A rule that
 a type cannot express stands beside it: `Annotated[int, Rule(is_even, "an even number")]`.
+An unknown name gets advice: it is misspelled, or an option of another library.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -308,3 +309,50 @@ def path_of(place: Place) -> str:
         place, key = place
         keys.append(f"[{key}]" if type(key) is int else f".{key}" if place else str(key))
     return "".join((str(place or ""), *reversed(keys)))
+
+
+_NAMES_HERE = {
+    "response_model": "schema= of generate_object",
+    "output_type": "schema= of generate_object",
+    "response_schema": "response_format=, or schema= of generate_object",
+    "json_schema": "response_format=, or schema= of generate_object",
+    "schema": "response_format=, or schema= of generate_object",
+    "max_output_tokens": "max_tokens=",
+    "max_completion_tokens": "max_tokens=",
+    "max_new_tokens": "max_tokens=",
+    "stop": "stop_sequences=",
+    "functions": "tools=",
+    "function_call": "tool_choice=",
+    "instructions": "system=",
+    "system_prompt": "system=",
+    "system_instruction": "system=",
+    "input": "prompt or messages=",
+    "contents": "messages=",
+    "history": "messages=",
+    "thinking": "thinking_budget= or reasoning_effort=",
+    "thinking_config": "thinking_budget= or reasoning_effort=",
+    "reasoning": "reasoning_effort=",
+    "extra_body": "provider_options=",
+    "model_kwargs": "provider_options=",
+    "num_retries": "max_retries=",
+    "request_timeout": "timeout=",
+    "stream": "the function stream(...)",
+    "callbacks": "execute(...), which has callbacks",
+    "max_turns": "max_tool_rounds=",
+    "max_steps": "max_tool_rounds=",
+    "max_iterations": "max_tool_rounds=",
+    "api_base": "base_url=",
+    "candidate_count": "n=",
+}
+"""Names that other libraries use, and what to use here."""
+
+
+def advice(name: str, known: Collection[str], own: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A sentence about what to use instead of an unknown name; `own` comes before other advice."""
+    from difflib import get_close_matches  # imported only for an error message
+
+    instead = own.get(name) or _NAMES_HERE.get(name)
+    if instead is not None:
+        return f"Use {instead}."
+    near = get_close_matches(str(name), known, n=1)  # a key of a mapping may be anything
+    return f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."

@@ -16,7 +16,7 @@ from interlingua.spec.content import FilePath, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
-from interlingua.spec.modalities.vectors import Vector, decode_vector, encode_vector
+from interlingua.spec.modalities.embeddings import Vector, decode_vector, encode_vector
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Un
 
 import msgspec
 
-from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget
+from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget, advice
 from interlingua.spec.content import Extra, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.names import advice
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from interlingua.media import save_image, stream_image
 from interlingua.middleware import Budget
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
-from interlingua.simulator.operations.images import REFUSED, make_png
+from interlingua.simulator.operations.modalities import REFUSED, make_png
 from interlingua.spec.modalities.images import ImageResult
 from interlingua.sync import media as sync_media
 from interlingua.transport import CannedReply, CannedTransport

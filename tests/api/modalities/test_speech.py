@@ -17,7 +17,7 @@ from interlingua.errors import (
 from interlingua.media import stream_speech, stream_transcription
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, serve_in_thread, text
-from interlingua.simulator.operations.speech import RATE
+from interlingua.simulator.operations.modalities import RATE
 from interlingua.transport import CannedReply, CannedTransport
 from interlingua.wire.wav import wrap_samples
 from support.simulated import run, simulated

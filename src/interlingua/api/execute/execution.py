@@ -17,8 +17,7 @@ from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
 from interlingua.providers.credentials import Key
-from interlingua.runtime.cancel import AbortSignal, CancelScope, call_in_loop
-from interlingua.runtime.tasks import start_task
+from interlingua.runtime.cancel import AbortSignal, CancelScope, call_in_loop, start_task
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,

@@ -36,10 +36,9 @@ from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.batches import BatchRequests
 from interlingua.runtime.cancel import AbortSignal
-from interlingua.spec.check import describe
+from interlingua.spec.check import advice, describe
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError, ServerError
 from interlingua.spec.modalities.batch import Batch, BatchInput, BatchQuery, BatchResult
-from interlingua.spec.names import advice
 from interlingua.spec.request import Request, list_tools
 from interlingua.spec.request_check import check_request
 

@@ -32,7 +32,7 @@ from interlingua.spec.modalities.embeddings import (
     VectorEncoding,
     content_size,
 )
-from interlingua.spec.modalities.ranking import RankedDocument
+from interlingua.spec.modalities.judgements import RankedDocument
 from interlingua.spec.response import Usage
 
 Embeddable: TypeAlias = str | Part | Sequence[str | Part | int]

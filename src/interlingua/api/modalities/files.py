@@ -27,8 +27,7 @@ from interlingua.spec.modalities.files import (
 )
 from interlingua.transport.bodies import FileBody
 from interlingua.transport.downloads import save
-from interlingua.transport.spool import SpoolFile
-from interlingua.transport.uploads import ObservedBody, open_file, read_head, spool
+from interlingua.transport.uploads import ObservedBody, SpoolFile, open_file, read_head, spool
 from interlingua.wire.media import media_type_for
 
 FileSource: TypeAlias = "bytes | PathLike[str] | BinaryIO | AsyncIterable[bytes]"

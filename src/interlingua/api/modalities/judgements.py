@@ -13,8 +13,14 @@ from interlingua.providers.operations import limits_of
 from interlingua.spec.check import describe, refuse
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, DecodeError
-from interlingua.spec.modalities.moderation import ModeratedContent, ModerateInput, ModerationResult
-from interlingua.spec.modalities.ranking import RankedDocument, RerankInput, RerankResult
+from interlingua.spec.modalities.judgements import (
+    ModeratedContent,
+    ModerateInput,
+    ModerationResult,
+    RankedDocument,
+    RerankInput,
+    RerankResult,
+)
 from interlingua.spec.operations import InputLimits
 
 Moderated: TypeAlias = str | Part | Sequence[str | Part]

@@ -23,9 +23,8 @@ from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal, CancelScope
 from interlingua.runtime.ulid import new_ulid
-from interlingua.spec.check import refuse
+from interlingua.spec.check import advice, refuse
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.names import advice
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import OnLoss, Request
 

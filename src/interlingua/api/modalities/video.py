@@ -18,7 +18,7 @@ from interlingua.spec.check import check_literal, describe
 from interlingua.spec.content import Image
 from interlingua.spec.errors import AbortError, ConfigurationError, ProviderError, SDKError
 from interlingua.spec.modalities.files import ByteProgress
-from interlingua.spec.modalities.sizes import is_size, ratio_of, ratio_value
+from interlingua.spec.modalities.images import is_size, ratio_of, ratio_value
 from interlingua.spec.modalities.video import (
     CreateVideoInput,
     VideoJob,

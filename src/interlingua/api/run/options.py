@@ -31,6 +31,7 @@ from interlingua.spec.check import (
     Row,
     Rule,
     Seconds,
+    advice,
     check_fields,
     refuse,
     rows_of_options,
@@ -38,7 +39,6 @@ from interlingua.spec.check import (
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
-from interlingua.spec.names import advice
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
 from interlingua.spec.request import AnyTool, Request
 from interlingua.spec.request_check import check_request

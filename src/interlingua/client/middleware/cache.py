@@ -33,8 +33,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.modalities.embeddings import EmbedResult
-from interlingua.spec.modalities.moderation import ModerationResult
-from interlingua.spec.modalities.ranking import RerankResult
+from interlingua.spec.modalities.judgements import ModerationResult, RerankResult
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response

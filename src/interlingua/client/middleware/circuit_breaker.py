@@ -23,8 +23,8 @@ from interlingua.client.middleware.contract import (
     StreamNext,
 )
 from interlingua.client.stores.contract import Store, storable
+from interlingua.runtime.cancel import finish
 from interlingua.runtime.fold import close_stream
-from interlingua.runtime.tasks import finish
 from interlingua.spec.errors import CircuitOpenError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request

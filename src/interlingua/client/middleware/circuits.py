@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from interlingua.client.middleware.rate_limit import is_local_limit
 from interlingua.client.stores.contract import Store
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.runtime.cancel import finish, start_task
 from interlingua.runtime.log import logger
-from interlingua.runtime.tasks import finish, start_task
 from interlingua.spec.content import Record
 from interlingua.spec.errors import (
     AuthenticationError,

@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from interlingua.spec.check import advice
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.names import advice
 from interlingua.spec.request import Request
 from interlingua.spec.settings import ModelSettings
 

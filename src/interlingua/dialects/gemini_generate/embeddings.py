@@ -16,8 +16,13 @@ from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
 from interlingua.spec.messages import Message
-from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
-from interlingua.spec.modalities.vectors import decode_vector
+from interlingua.spec.modalities.embeddings import (
+    EmbedContent,
+    EmbedInput,
+    EmbedResult,
+    TaskType,
+    decode_vector,
+)
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage, Warning

@@ -25,8 +25,13 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
-from interlingua.spec.modalities.embeddings import EmbedContent, EmbedInput, EmbedResult, TaskType
-from interlingua.spec.modalities.vectors import decode_vector
+from interlingua.spec.modalities.embeddings import (
+    EmbedContent,
+    EmbedInput,
+    EmbedResult,
+    TaskType,
+    decode_vector,
+)
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.wire.fields import Fields, count, extra_of, restore

@@ -16,9 +16,12 @@ from interlingua.spec.modalities.embeddings import (
     EmbedInput,
     EmbedResult,
     TaskType,
+    Vector,
     VectorEncoding,
+    decode_int8,
+    decode_vector,
+    encode_vector,
 )
-from interlingua.spec.modalities.vectors import Vector, decode_int8, decode_vector, encode_vector
 from interlingua.spec.operations import InputLimits, Operation, ServedReply
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning

@@ -14,7 +14,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.modalities.moderation import (
+from interlingua.spec.modalities.judgements import (
     ModeratedContent,
     ModerateInput,
     Moderation,

@@ -14,7 +14,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
-from interlingua.spec.modalities.ranking import RankedDocument, RerankInput, RerankResult
+from interlingua.spec.modalities.judgements import RankedDocument, RerankInput, RerankResult
 from interlingua.spec.operations import Operation, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.fields import extra_of, is_number

@@ -12,7 +12,7 @@ from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, UnsupportedError
-from interlingua.spec.modalities.speech import MEDIA_TYPES, SpeakInput, Speech
+from interlingua.spec.modalities.speech import AUDIO_TYPES, SpeakInput, Speech
 from interlingua.spec.operations import (
     Operation,
     OperationReply,
@@ -142,7 +142,7 @@ def _decode_json(body: bytes, value: SpeakInput) -> Speech:
 
 
 def _media_type(value: SpeakInput) -> str:
-    return MEDIA_TYPES[value.format or "mp3"]
+    return AUDIO_TYPES[value.format or "mp3"]
 
 
 def _spoken(value: SpeakInput) -> Usage:
@@ -236,7 +236,7 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> SpeakInput:
             message = f"Missing required parameter: '{field}'."
             raise InvalidRequestError(message, status_code=400)
     audio_format = body.get("response_format", "mp3")
-    if audio_format not in MEDIA_TYPES:
+    if audio_format not in AUDIO_TYPES:
         message = f"Invalid value for 'response_format': {audio_format!r}."
         raise InvalidRequestError(message, status_code=400)
     voice = body.get("voice", body.get("voice_id"))

@@ -1,29 +1,31 @@
-"""
-What the simulator answers to operations: each from its canonical value, for all dialects alike.
-
-The functions of a module are named like the operations.
-"""
+"""What the simulator answers to operations: canonical results, for all dialects alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from interlingua.simulator.operations import images, speech, texts
-from interlingua.simulator.operations.batches import POLLS, Answer, SimulatedBatches
-from interlingua.simulator.operations.files import SimulatedFiles
+from interlingua.simulator.operations.files import POLLS, Answer, SimulatedBatches, SimulatedFiles
+from interlingua.simulator.operations.modalities import (
+    embed,
+    make_image,
+    moderate,
+    rerank,
+    speak,
+    transcribe,
+)
 from interlingua.simulator.operations.videos import SimulatedVideos, VideoScript
 from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.operations import OperationInput
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "edit_image": images.make_image,
-    "embed": texts.embed,
-    "generate_image": images.make_image,
-    "moderate": texts.moderate,
-    "rerank": texts.rerank,
-    "transcribe": speech.transcribe,
-    "speak": speech.speak,
+    "edit_image": make_image,
+    "embed": embed,
+    "generate_image": make_image,
+    "moderate": moderate,
+    "rerank": rerank,
+    "transcribe": transcribe,
+    "speak": speak,
 }
 """The operations that need no state."""
 

@@ -1,16 +1,33 @@
-"""Files that the simulator keeps in memory."""
+"""
+Files that the simulator keeps in memory, and batches, which read and write such files.
+
+A batch is answered by the script of the simulator, a share each time that a client polls it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from interlingua.spec.content import Audio, Document, Image
-from interlingua.spec.errors import InvalidRequestError, NotFoundError
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import InvalidRequestError, NotFoundError, SDKError
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.batch import (
+    ENDED,
+    Batch,
+    BatchCounts,
+    BatchFault,
+    BatchQuery,
+    BatchReply,
+    BatchState,
+    BatchSubmission,
+    ServedBatch,
+)
 from interlingua.spec.modalities.files import (
     DeletedFile,
     FileInput,
@@ -20,7 +37,13 @@ from interlingua.spec.modalities.files import (
     UploadInput,
     UploadProgress,
 )
+from interlingua.wire.batches import cancelled, is_expired
 
+POLLS = 2
+"""How often a batch is asked for until it has ended."""
+_DAY = 86_400.0
+Answer: TypeAlias = Callable[[str, WireCall], BatchReply]
+"""Answers one request of a batch, from its id and its call."""
 PROCESSED = ("video/", "audio/")
 """Media of these types is processed when it is first asked for after its upload."""
 
@@ -138,3 +161,167 @@ class SimulatedFiles:
 
 def _not_found(file_id: str) -> NotFoundError:
     return NotFoundError(f"No such File object: {file_id}.", status_code=404)
+
+
+class SimulatedBatches:
+    """The batches, newest first, as the vendors list them."""
+
+    def __init__(
+        self,
+        files: SimulatedFiles,
+        answer: Answer,
+        polls: int = POLLS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._files = files
+        self._answer = answer
+        self._polls = polls
+        self._clock = clock
+        self._jobs: dict[str, _Job] = {}
+        self._numbers: Iterator[int] = count(1)
+
+    def submit_batch(self, value: BatchSubmission) -> ServedBatch:
+        """The batch, which is queued; one with requests that cannot be read fails."""
+        job = _Job(f"{value.id_prefix}{next(self._numbers):012d}", value, float(int(self._clock())))
+        if value.file_id is None:
+            job.take(value.calls)
+            if job.faults:
+                raise InvalidRequestError(job.faults[0].message, status_code=400)
+        else:
+            data = self._files.download_file(FileInput(file_id=value.file_id))
+            try:
+                job.take(value.read(data) if value.read else ())
+            except SDKError as error:
+                job.faults = (BatchFault(message=error.message, code="invalid_json_line"),)
+        self._jobs[job.id] = job
+        return job.served()
+
+    def retrieve_batch(self, value: BatchQuery) -> ServedBatch:
+        """The batch, after a share of its requests was answered."""
+        job = self._find(value)
+        if job.faults and job.state not in ENDED:
+            self._end(job, "failed")
+        elif job.state == "cancelling":
+            job.replies += [BatchReply(id=each, error=cancelled()) for each, _ in job.pending]
+            job.pending = []
+            self._end(job, "cancelled")
+        elif job.state not in ENDED:
+            job.state = "in_progress"
+            share = -(-job.total // self._polls)
+            now, job.pending = job.pending[:share], job.pending[share:]
+            job.replies += [self._answer(item_id, call) for item_id, call in now]
+            if not job.pending:
+                self._end(job, "expired" if any(map(is_expired, job.replies)) else "completed")
+        return job.served()
+
+    def list_batches(self, value: BatchQuery) -> list[ServedBatch]:
+        """The batches of one dialect."""
+        jobs = reversed(self._jobs.values())
+        return [job.served() for job in jobs if job.value.owner == value.owner]
+
+    def cancel_batch(self, value: BatchQuery) -> ServedBatch:
+        """The batch; what was not answered is cancelled when it is asked for again."""
+        job = self._find(value)
+        if job.state not in ENDED:
+            job.state = "cancelling"
+        return job.served()
+
+    def batch_results(self, value: BatchQuery) -> ServedBatch:
+        """The batch with its results, which must have ended."""
+        job = self._find(value)
+        if job.state not in ENDED:
+            raise NotFoundError(f"The batch {job.id} has no results yet.", status_code=404)
+        return job.served()
+
+    def delete_batch(self, value: BatchQuery) -> ServedBatch:
+        """The batch, which no longer exists; it must have ended."""
+        job = self._find(value)
+        if job.state not in ENDED:
+            raise InvalidRequestError(f"The batch {job.id} has not ended.", status_code=400)
+        return self._jobs.pop(job.id).served()
+
+    def _find(self, value: BatchQuery) -> _Job:
+        job = self._jobs.get(value.id)
+        if job is None:
+            raise NotFoundError(f"No such batch: {value.id}.", status_code=404)
+        return job
+
+    def _end(self, job: _Job, state: BatchState) -> None:
+        job.state, job.ended_at = state, float(int(self._clock()))
+        if not job.value.keeps_order:
+            job.replies.reverse()
+        write = job.value.write
+        if write is None or not job.replies:
+            return
+        good = job.replies
+        if job.value.splits_errors:
+            bad = [reply for reply in good if not _is_answer(reply)]
+            good = [reply for reply in good if _is_answer(reply)]
+            job.error_file = self._store(write(bad), "error") if bad else None
+        job.output_file = self._store(write(good), "output") if good else None
+
+    def _store(self, data: bytes, kind: str) -> str:
+        name, media_type = f"batch_{kind}.jsonl", "application/jsonl"
+        file = UploadInput(
+            content=data, file_name=name, media_type=media_type, purpose="batch_output"
+        )
+        return self._files.add_generated(file).id
+
+
+class _Job:
+    """One batch."""
+
+    def __init__(self, job_id: str, value: BatchSubmission, now: float) -> None:
+        self.id = job_id
+        self.value = value
+        self.state: BatchState = "queued"
+        self.created_at = now
+        self.ended_at: float | None = None
+        self.total = 0
+        self.pending: list[tuple[str, WireCall]] = []
+        self.replies: list[BatchReply] = []
+        self.faults: tuple[BatchFault, ...] = ()
+        self.output_file: str | None = None
+        self.error_file: str | None = None
+
+    def take(self, calls: tuple[tuple[str, WireCall], ...]) -> None:
+        """Take the requests; ids that occur twice are a fault."""
+        self.pending, self.total = list(calls), len(calls)
+        if len({item_id for item_id, _ in calls}) < len(calls):
+            text = "The ids of the requests must be different."
+            self.faults = (BatchFault(message=text, code="duplicate_custom_id"),)
+
+    def served(self) -> ServedBatch:
+        """The batch as it is now."""
+        ended = {"succeeded": 0, "failed": 0, "cancelled": 0, "expired": 0}
+        for reply in self.replies:
+            ended[_outcome(reply)] += 1
+        batch = Batch(
+            id=self.id,
+            model=self.value.model,
+            state=self.state,
+            counts=BatchCounts(total=self.total, **ended),
+            endpoint=self.value.endpoint,
+            created_at=self.created_at,
+            expires_at=self.created_at + _DAY,
+            ended_at=self.ended_at,
+            input_file=self.value.file_id,
+            faults=self.faults if self.state == "failed" else (),
+            extra=self.value.extra,
+        )
+        return ServedBatch(
+            batch=batch,
+            replies=tuple(self.replies),
+            output_file=self.output_file,
+            error_file=self.error_file,
+        )
+
+
+def _is_answer(reply: BatchReply) -> bool:
+    return reply.error is None and reply.status < 300
+
+
+def _outcome(reply: BatchReply) -> str:
+    if reply.error is not None:
+        return "expired" if is_expired(reply) else "cancelled"
+    return "succeeded" if reply.status < 300 else "failed"

@@ -23,7 +23,7 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.modalities.files import UploadInput
-from interlingua.spec.modalities.sizes import pixels_of, size_of
+from interlingua.spec.modalities.images import pixels_of, size_of
 from interlingua.spec.modalities.video import CreateVideoInput, VideoFile, VideoJob, VideoQuery
 from interlingua.spec.operations import Failure
 

@@ -14,7 +14,7 @@ AudioFormat: TypeAlias = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 Timestamps: TypeAlias = Literal["segment", "word"]
 """What of a transcript has times."""
 
-MEDIA_TYPES: Mapping[AudioFormat, str] = {
+AUDIO_TYPES: Mapping[AudioFormat, str] = {
     "mp3": "audio/mpeg",
     "opus": "audio/opus",
     "aac": "audio/aac",

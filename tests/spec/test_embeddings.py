@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.modalities.vectors import decode_int8, decode_vector, encode_vector
+from interlingua.spec.modalities.embeddings import decode_int8, decode_vector, encode_vector
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 small = st.floats(width=32, allow_nan=False, allow_infinity=False)

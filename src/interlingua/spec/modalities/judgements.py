@@ -1,4 +1,9 @@
-"""Moderation: whether texts and images are harmful."""
+"""
+Judgements of texts and images.
+
+Reranking puts documents in the order of their relevance to a query. Moderation says whether texts
+and images are harmful.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,40 @@ from interlingua.spec.operations import OperationInput, OperationResult
 
 ModeratedContent: TypeAlias = str | tuple[Part, ...]
 """What is judged as one: a text, or parts."""
+
+
+class RankedDocument(Record, frozen=True, kw_only=True):
+    """A document and how relevant it is."""
+
+    index: int
+    """Its place in the given documents, from 0."""
+    score: float
+    """Higher is more relevant; comparable only within one result."""
+    text: str | None = None
+    """The document, if it was given as text."""
+
+
+class RerankInput(OperationInput, frozen=True, kw_only=True):
+    """A query, and the documents to rank."""
+
+    query: str = ""
+    documents: tuple[str, ...] = ()
+    top_n: int | None = None
+    """How many documents to return; None for all."""
+
+    @property
+    def rough_size(self) -> int:
+        """As in `OperationInput`."""
+        return sum(map(len, self.documents))
+
+
+class RerankResult(OperationResult, frozen=True, kw_only=True):
+    """The documents, the most relevant first."""
+
+    documents: tuple[RankedDocument, ...] = ()
+    """The ranking."""
+    extra: Extra = {}
+    """Other fields, by dialect, as in parts."""
 
 
 class ModerateInput(OperationInput, frozen=True, kw_only=True):
