@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import private_file
+from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import (
     BadInput,
     Output,
@@ -143,8 +143,6 @@ class Chat:
 
     def run(self) -> int:
         """Read and answer until the input ends; returns the exit code."""
-        from interlingua.cli.files import data_folder
-
         history = data_folder() / "chat-history" if self._is_logged else None
         editor = LineEditor(history, self._complete, self._out.warn)
         if self._is_interactive:
