@@ -97,7 +97,8 @@ def _check_dialects(
     out: Output, chosen: tuple[str, ...], folder: Path | None, only: tuple[str, ...]
 ) -> list[Report]:
     from interlingua import dialects
-    from interlingua.conformance.laws import LAWS, check, read_cases, sample_cases
+    from interlingua.conformance.laws import LAWS, check, read_cases
+    from interlingua.conformance.probes import sample_cases
     from interlingua.providers.provider import find_dialect
 
     laws = _chosen(LAWS, only)

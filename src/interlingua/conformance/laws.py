@@ -19,22 +19,20 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.conformance.equality import Kind, differences, same, same_response
-from interlingua.conformance.probes import HELLO, ONE_TOOL, RESULTS
 from interlingua.conformance.report import Report, Score, Violation
-from interlingua.spec.content import Text, ToolCall, UncheckedJson
+from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
 from interlingua.spec.facts import Framing
 from interlingua.spec.json_form import to_document
-from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import carried_body
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps
-from interlingua.wire.sse import SSEDecoder, encode_sse
+from interlingua.wire.sse import SSEDecoder
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,55 +79,6 @@ def read_cases(folder: Path) -> Iterator[Case]:
             stream=stream.read_bytes() if stream.exists() else None,
             status=meta.get("status", 200),
         )
-
-
-_SAMPLE_USAGE = Usage(input_tokens=12, output_tokens=5)
-_SAMPLE_TEXT = Response(
-    id="r1",
-    model="m",
-    message=Message.assistant("Hello, \N{EARTH GLOBE EUROPE-AFRICA}."),
-    finish_reason=FinishReason(reason="stop"),
-    usage=_SAMPLE_USAGE,
-)
-_SAMPLE_CALL = Response(
-    id="r2",
-    model="m",
-    message=Message(
-        role="assistant",
-        content=(
-            Text(text="I look."),
-            ToolCall(id="call_1", name="weather", arguments={"city": "Oslo"}),
-        ),
-    ),
-    finish_reason=FinishReason(reason="tool_calls"),
-    usage=_SAMPLE_USAGE,
-)
-_SAMPLES = {
-    "text": (HELLO, _SAMPLE_TEXT),
-    "tool call": (ONE_TOOL, _SAMPLE_CALL),
-    "tool results": (RESULTS, _SAMPLE_TEXT),
-}
-
-
-def sample_cases(dialect: Dialect) -> list[Case]:
-    """
-    A text, a tool call and its results, as the dialect encodes them.
-
-    They show whether a dialect agrees with itself. Whether it agrees with a server is shown by
-    recorded exchanges (`read_cases`).
-    """
-    cases: list[Case] = []
-    for name, (request, response) in _SAMPLES.items():
-        frames = encode_events(dialect, events_from_response(response))
-        cases.append(
-            Case(
-                name=name,
-                call=dialect.encode_request(request),
-                response=dialect.encode_response(response),
-                stream=b"".join(map(encode_sse, frames)),
-            )
-        )
-    return cases
 
 
 def _read(path: Path) -> Any:
