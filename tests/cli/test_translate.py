@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.cli.translate import event_losses, response_losses
-from interlingua.conformance.probes import sample_cases
+from interlingua.conformance.recordings import sample_cases
 from interlingua.events import ProviderEvent
 
 CHAT = {"model": "m", "seed": 7, "messages": [{"role": "user", "content": "Hi."}]}

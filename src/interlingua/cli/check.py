@@ -98,7 +98,7 @@ def _check_dialects(
 ) -> list[Report]:
     from interlingua import dialects
     from interlingua.conformance.laws import LAWS, check, read_cases
-    from interlingua.conformance.probes import sample_cases
+    from interlingua.conformance.recordings import sample_cases
     from interlingua.providers.provider import find_dialect
 
     laws = _chosen(LAWS, only)

@@ -1,23 +1,14 @@
-"""
-What checks of servers and adapters ask, and what every answer must have.
-
-`sample_cases` are answers to the same requests that a dialect writes itself, for a check without
-recorded exchanges.
-"""
+"""What checks of servers and adapters ask, and what every answer must have."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from interlingua.conformance.laws import Case, encode_events
-from interlingua.spec.content import Text, ToolCall
-from interlingua.spec.contracts import Dialect
+from interlingua.spec.content import ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
-from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.sse import encode_sse
+from interlingua.spec.response import Response, Usage
 
 
 class NotApplicableError(Exception):
@@ -228,52 +219,3 @@ ANSWER_CHECKS: Mapping[str, Callable[[Asked], Awaitable[None]]] = {
     "tool results": tool_results,
 }
 """Every check of answers, in the order in which they run."""
-
-
-_SAMPLE_USAGE = Usage(input_tokens=12, output_tokens=5)
-_SAMPLE_TEXT = Response(
-    id="r1",
-    model="m",
-    message=Message.assistant("Hello, \N{EARTH GLOBE EUROPE-AFRICA}."),
-    finish_reason=FinishReason(reason="stop"),
-    usage=_SAMPLE_USAGE,
-)
-_SAMPLE_CALL = Response(
-    id="r2",
-    model="m",
-    message=Message(
-        role="assistant",
-        content=(
-            Text(text="I look."),
-            ToolCall(id="call_1", name="weather", arguments={"city": "Oslo"}),
-        ),
-    ),
-    finish_reason=FinishReason(reason="tool_calls"),
-    usage=_SAMPLE_USAGE,
-)
-_SAMPLES = {
-    "text": (HELLO, _SAMPLE_TEXT),
-    "tool call": (ONE_TOOL, _SAMPLE_CALL),
-    "tool results": (RESULTS, _SAMPLE_TEXT),
-}
-
-
-def sample_cases(dialect: Dialect) -> list[Case]:
-    """
-    A text, a tool call and its results, as the dialect encodes them.
-
-    Such cases show whether a dialect agrees with itself. Whether it agrees with a server is shown
-    by recorded exchanges (`read_cases`).
-    """
-    cases: list[Case] = []
-    for name, (request, response) in _SAMPLES.items():
-        frames = encode_events(dialect, events_from_response(response))
-        cases.append(
-            Case(
-                name=name,
-                call=dialect.encode_request(request),
-                response=dialect.encode_response(response),
-                stream=b"".join(map(encode_sse, frames)),
-            )
-        )
-    return cases

@@ -1,7 +1,8 @@
 """
 Recordings as cases for the laws: what `interlingua record` and `RecordingTransport` write.
 
-`interlingua check --recordings PATH` does the same in a terminal.
+`interlingua check --recordings PATH` does the same in a terminal. Where nothing was recorded,
+`sample_cases` makes cases that the dialect writes itself.
 """
 
 from __future__ import annotations
@@ -13,17 +14,49 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from interlingua.conformance.laws import LAWS, Case, Law, cut_is_an_error
+from interlingua.conformance.laws import LAWS, Case, Law, cut_is_an_error, encode_events
+from interlingua.conformance.probes import HELLO, ONE_TOOL, RESULTS
 from interlingua.serving.application import Incoming, read_request
+from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.facts import Framing
+from interlingua.spec.messages import Message
+from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.streams.accumulate import events_from_response
 from interlingua.transport.cassette import decode_data, load_exchanges
 from interlingua.wire.json_text import loads
+from interlingua.wire.sse import encode_sse
 
 __all__ = ["RECORDED_LAWS", "Recordings", "read_recordings"]
 
 _CUTS = 50
+_SAMPLE_USAGE = Usage(input_tokens=12, output_tokens=5)
+_SAMPLE_TEXT = Response(
+    id="r1",
+    model="m",
+    message=Message.assistant("Hello, \N{EARTH GLOBE EUROPE-AFRICA}."),
+    finish_reason=FinishReason(reason="stop"),
+    usage=_SAMPLE_USAGE,
+)
+_SAMPLE_CALL = Response(
+    id="r2",
+    model="m",
+    message=Message(
+        role="assistant",
+        content=(
+            Text(text="I look."),
+            ToolCall(id="call_1", name="weather", arguments={"city": "Oslo"}),
+        ),
+    ),
+    finish_reason=FinishReason(reason="tool_calls"),
+    usage=_SAMPLE_USAGE,
+)
+_SAMPLES = {
+    "text": (HELLO, _SAMPLE_TEXT),
+    "tool call": (ONE_TOOL, _SAMPLE_CALL),
+    "tool results": (RESULTS, _SAMPLE_TEXT),
+}
 
 
 class Recordings(NamedTuple):
@@ -130,3 +163,24 @@ RECORDED_LAWS: dict[str, Law] = {
     name: _cut_in_some_places if law is cut_is_an_error else law for name, law in LAWS.items()
 }
 """The laws for recordings: a stream, which may be long, is cut in at most 50 places."""
+
+
+def sample_cases(dialect: Dialect) -> list[Case]:
+    """
+    A text, a tool call and its results, as the dialect encodes them.
+
+    Such cases show whether a dialect agrees with itself. Whether it agrees with a server is shown
+    by recorded exchanges (`read_cases`).
+    """
+    cases: list[Case] = []
+    for name, (request, response) in _SAMPLES.items():
+        frames = encode_events(dialect, events_from_response(response))
+        cases.append(
+            Case(
+                name=name,
+                call=dialect.encode_request(request),
+                response=dialect.encode_response(response),
+                stream=b"".join(map(encode_sse, frames)),
+            )
+        )
+    return cases
