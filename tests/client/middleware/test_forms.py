@@ -43,6 +43,10 @@ async def option_of_its_own(request, call_next, limit=10):
     return await call_next(request)
 
 
+async def next_named_call(request, call):
+    return await call(request)
+
+
 async def generator(request, call_next, call):
     generator.calls.append(call)
     async for event in call_next(request):
@@ -129,7 +133,7 @@ def test_the_call_is_passed_to_every_form_that_takes_it(form, mode):
 
 
 @modes
-@pytest.mark.parametrize("layer", [two, option_of_its_own, loose])
+@pytest.mark.parametrize("layer", [two, option_of_its_own, next_named_call, loose])
 def test_a_function_without_it_gets_two_arguments(layer, mode):
     """A third parameter that has another name and a default keeps its default."""
     client = Client({"here": ScriptedAdapter(says("Hello."))}, middleware=[layer])

@@ -98,7 +98,8 @@ def _taking_call(function: Any, middleware: Any) -> Any:
     third = positional[2] if len(positional) > 2 else None
     if third is not None and (third.name == "call" or third.default is _REQUIRED):
         return function
-    if "call" in parameters:
+    first_two = {each.name for each in positional[:2]}  # the next layer may have this name
+    if "call" in parameters.keys() - first_two:
         return lambda request, call_next, call: function(request, call_next, call=call)
     return lambda request, call_next, _: function(request, call_next)
 
