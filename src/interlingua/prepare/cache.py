@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json, Text
+from interlingua.spec.content import Json, Part, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.facts import CacheRules, CacheStep, Facts
@@ -27,10 +27,11 @@ from interlingua.wire.json_text import dumps
 # Of the two lives in the SDK's `CacheControlEphemeralParam`, 5 minutes is the default.
 _LONG = "1h"
 _OURS = 3  # marks that are added at most: at the end, on the system text, on the tools
-_MarkOne: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
+Holder = TypeVar("Holder", bound=Part | ToolDefinition)
+_MarkOne: TypeAlias = Callable[[dict[str, Json]], dict[str, Json] | None]
 
 
-def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict[str, Any]:
+def add_marks(body: dict[str, Json], rules: CacheRules, profile: Profile) -> dict[str, Json]:
     """
     The body with marks at its end, on its last system block and on its last tool.
 
@@ -48,7 +49,7 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
     most = profile.cache_breakpoints
     room = _OURS if most is None else most - sum(map(len, lives.values()))
     mark = {"type": "ephemeral"}
-    added: dict[str, Any] = {}
+    added: dict[str, Json] = {}
     for place, living in lives.items():
         if _LONG in living:
             mark = {"type": "ephemeral", "ttl": _LONG}
@@ -83,8 +84,8 @@ def is_cacheable(request: Request, profile: Profile) -> bool:
 
 
 def add_cache_key(
-    body: dict[str, Any], request: Request, rules: CacheRules, profile: Profile
-) -> dict[str, Any]:
+    body: dict[str, Json], request: Request, rules: CacheRules, profile: Profile
+) -> dict[str, Json]:
     """The body with a key for its conversation, unless the caller set one."""
     # The key leads calls with the same beginning to one cache:
     # https://developers.openai.com/api/docs/guides/prompt-caching
@@ -104,7 +105,7 @@ def conversation_key(request: Request) -> str | None:
     first of the user. Extra fields of parts are excluded, because cache marks move.
     """
     # A digest, so that the key is short and tells nothing of the prompt.
-    opening: list[Any] = []
+    opening: list[object] = []
     for message in request.messages:
         parts = message.content
         opening.append((message.role, [part if not part.extra else _bare(part) for part in parts]))
@@ -116,7 +117,7 @@ def conversation_key(request: Request) -> str | None:
     return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
 
 
-def _bare(holder: Any) -> Any:
+def _bare(holder: Holder) -> Holder:
     return replace(holder, extra={}) if holder.extra else holder
 
 
@@ -137,19 +138,19 @@ def _lives(items: Json, name: str) -> list[str]:
     return lives
 
 
-def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json) -> Json:
+def _mark_place(body: dict[str, Json], place: str, rules: CacheRules, mark: Json) -> Json:
     """A place of the body with a mark on the last item that can carry it; None if none can."""
 
-    def mark_content(content: Json) -> list[Any] | None:
+    def mark_content(content: Json) -> list[Json] | None:
         # Text becomes a block, because only a block can be marked.
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         return _mark_last(blocks, mark_block)
 
-    def mark_message(message: dict[str, Any]) -> dict[str, Any] | None:
+    def mark_message(message: dict[str, Json]) -> dict[str, Json] | None:
         content = mark_content(message.get("content"))
         return None if content is None else {**message, "content": content}
 
-    def mark_block(block: dict[str, Any]) -> dict[str, Any] | None:
+    def mark_block(block: dict[str, Json]) -> dict[str, Json] | None:
         kind = block.get("type")
         # Anthropic: «cache_control cannot be set for empty text blocks»
         # (https://github.com/anthropics/claude-code/issues/55302).
@@ -157,7 +158,7 @@ def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json)
         can_carry = kind in rules.marked_blocks and not is_blank
         return {**block, rules.mark: mark} if can_carry else None
 
-    def mark_tool(tool: dict[str, Any]) -> dict[str, Any] | None:
+    def mark_tool(tool: dict[str, Json]) -> dict[str, Json] | None:
         # A tool that is loaded later is not in the prompt.
         return None if tool.get("defer_loading") else {**tool, rules.mark: mark}
 
@@ -166,7 +167,7 @@ def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json)
     return _mark_last(body.get(place), mark_tool if place == "tools" else mark_message)
 
 
-def _mark_last(items: Json, mark_one: _MarkOne) -> list[Any] | None:
+def _mark_last(items: Json, mark_one: _MarkOne) -> list[Json] | None:
     if not isinstance(items, list):
         return None
     for i in reversed(range(len(items))):
@@ -220,7 +221,7 @@ def cache_prefix_diff(
         raise DecodeError("A body is nested too deeply.") from error
 
 
-def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> Warning | None:
+def _diff(before: dict[str, Json], after: dict[str, Json], rules: CacheRules) -> Warning | None:
     for step in rules.order:
         for field in step.fields:
             old, new = _at(before, field), _at(after, field)
@@ -241,7 +242,7 @@ def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> W
     return make_warning("messages_changed", change[0], change=change[1], effect=_AFTER_MESSAGE)
 
 
-def _fields(call: WireCall | Json) -> dict[str, Any]:
+def _fields(call: WireCall | Json) -> dict[str, Json]:
     """The body, with the model that the path may hold."""
     if not isinstance(call, WireCall):
         return whole_object(call)
@@ -256,7 +257,7 @@ def _at(body: Json, field: str) -> Json:
     return body
 
 
-def _first_image(before: dict[str, Any], after: dict[str, Any]) -> _Break | None:
+def _first_image(before: dict[str, Json], after: dict[str, Json]) -> _Break | None:
     """The first image of a conversation, or its only image, which was removed."""
     old, new = (next(_images(body.get("messages"), "messages"), None) for body in (before, after))
     if not before.get("messages") or (old is None) == (new is None):
@@ -307,7 +308,7 @@ def _compare(
 
 
 def _compare_objects(
-    old: dict[str, Any], new: dict[str, Any], path: str, *, typed: bool, grows: bool
+    old: dict[str, Json], new: dict[str, Json], path: str, *, typed: bool, grows: bool
 ) -> _Break | None:
     if typed:
         old, new = _plain(old), _plain(new)
@@ -324,7 +325,7 @@ def _compare_objects(
 
 
 def _compare_lists(
-    old: list[Any], new: list[Any], path: str, *, typed: bool, grows: bool
+    old: list[Json], new: list[Json], path: str, *, typed: bool, grows: bool
 ) -> _Break | None:
     for i, (one, other) in enumerate(zip(old, new, strict=False)):
         change = _compare(one, other, f"{path}[{i}]", typed=typed)
@@ -335,7 +336,7 @@ def _compare_lists(
     return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+def _plain(fields: dict[str, Json]) -> dict[str, Json]:
     return {
         name: value for name, value in fields.items() if value is not None and name not in _MARKS
     }
@@ -350,7 +351,7 @@ def _alike(old: Json, new: Json) -> tuple[Json, Json]:
     return old, new
 
 
-def _as_blocks(text: str, others: list[Any]) -> list[Any]:
+def _as_blocks(text: str, others: list[Json]) -> list[Json]:
     other = others[0] if others and isinstance(others[0], dict) else {"type": "text"}
     if "role" in other:  # the whole input of a Responses call
         return [{**_plain(other), "role": "user", "content": text}]

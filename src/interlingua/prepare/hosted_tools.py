@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool
 from interlingua.spec.warnings import WarningList
 
-HostedForm: TypeAlias = Callable[[dict[str, UncheckedJson]], dict[str, UncheckedJson]]
+HostedForm: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 """The wire form of a tool from its options; it removes those that the form has."""
 
 HOSTED_BY = {
@@ -32,10 +32,11 @@ def encode_hosted(
     forms: Mapping[str, HostedForm],
     warnings: WarningList,
     path: str,
-) -> UncheckedJson:
+) -> Json:
     """The tool in the form of a dialect; None, with a warning, if `forms` has none for it."""
     if tool.dialect == dialect:
-        return tool.data
+        data: Json = tool.data
+        return data
     is_bound = tool.dialect != "" and tool.name in _OF_ONE_PROVIDER
     form = None if is_bound else forms.get(tool.name)
     if form is None:
@@ -58,7 +59,7 @@ def _title(tool: BuiltinTool) -> str:
     return repr(name)[:60]
 
 
-def take(options: dict[str, UncheckedJson], **names: str) -> dict[str, UncheckedJson]:
+def take(options: dict[str, Json], **names: str) -> dict[str, Json]:
     """The options with their names in a dialect: `take(options, stores="vector_store_ids")`."""
     return {
         theirs: value
@@ -67,7 +68,7 @@ def take(options: dict[str, UncheckedJson], **names: str) -> dict[str, Unchecked
     }
 
 
-def take_location(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+def take_location(options: dict[str, Json]) -> dict[str, Json]:
     """`user_location`, which two dialects have in the same form."""
     # `UserLocationParam` of Anthropic's SDK and `WebSearchToolParam.user_location` of OpenAI's:
     # type, city, region, country and timezone.
@@ -77,7 +78,7 @@ def take_location(options: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]
     return {"user_location": {"type": "approximate", **location}}
 
 
-def read_location(options: dict[str, UncheckedJson]) -> None:
+def read_location(options: dict[str, Json]) -> None:
     """The inverse of `take_location`, in place."""
     location = options.pop("user_location", None)
     if isinstance(location, dict):
@@ -86,7 +87,7 @@ def read_location(options: dict[str, UncheckedJson]) -> None:
             options["location"] = fields
 
 
-def rename(options: dict[str, UncheckedJson], **names: str) -> None:
+def rename(options: dict[str, Json], **names: str) -> None:
     """The inverse of `take`, in place: the options with the canonical names."""
     for ours, theirs in names.items():
         if theirs in options:

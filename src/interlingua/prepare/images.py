@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from interlingua.spec.content import Record
 from interlingua.spec.errors import UnsupportedError
@@ -25,6 +25,7 @@ AUTO = "auto"
 # Gemini's sizes `1K`, `2K` and `4K`: https://ai.google.dev/gemini-api/docs/image-generation
 THOUSAND = 1024
 """The edge of a square image of the size `1K`."""
+Value = TypeVar("Value")
 _tier = re.compile(r"([124])K", re.IGNORECASE).fullmatch
 _COMMON_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "9:16", "16:9", "21:9")
 """The ratios to choose from where those of a model are unknown."""
@@ -134,7 +135,7 @@ def _check_images(value: ImageInput, limits: ImageLimits) -> None:
         )
 
 
-def sent_value(given: Any, known: Choices) -> Any:
+def sent_value(given: Value, known: Choices) -> Value | None:
     """An option as it is sent: None if the model does not have it."""
     return None if known == () else given
 

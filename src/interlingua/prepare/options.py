@@ -61,7 +61,7 @@ def form_with_options(
     return (*fields, *(part for part in form if part.name not in replaced))
 
 
-def form_fields(name: str, value: Any) -> Iterator[FormPart]:
+def form_fields(name: str, value: object) -> Iterator[FormPart]:
     """The fields of a form for a JSON value: `name[key]` for objects, `name[]` for arrays."""
     # The brackets are how OpenAI's SDK writes nested values into a form
     # (`_serialize_multipartform`).
@@ -76,7 +76,7 @@ def form_fields(name: str, value: Any) -> Iterator[FormPart]:
         yield FormPart(name=name, content=str(value).lower() if is_flag else str(value))
 
 
-def check_options(options: Mapping[str, Any], facts: Facts, warnings: WarningList) -> None:
+def check_options(options: Mapping[str, object], facts: Facts, warnings: WarningList) -> None:
     """Add a note for each option that the dialect is not known to have."""
     # A note, not an error: vendors add fields faster than this list.
     known = facts.options

@@ -9,9 +9,8 @@ calls come back as calls of the declared tools: `streams/declared_calls.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -63,7 +62,9 @@ def adapt_tools(
     return replace(request, tools=tools, tool_choice=choice)
 
 
-def _original_path(places: list[int], origin: Any, path: str) -> str | None:
+def _original_path(
+    places: list[int], origin: Callable[[str], str | None] | None, path: str
+) -> str | None:
     """The path in the caller's request, of a path in the request as it is sent."""
     match = _read_path(path)
     if match is not None:
@@ -134,7 +135,7 @@ def _adapt(
 ) -> ToolSpec:
     if not isinstance(tool, ToolDefinition):
         return tool
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     path = f"tools[{index}]"
     if tool.namespace is not None and not rules.namespaces:
         name = names[tool_key(tool)]

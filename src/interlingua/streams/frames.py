@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from interlingua.spec.content import UncheckedJson
@@ -39,11 +40,11 @@ def _read_uncommon(text: str) -> UncheckedJson:
         raise StreamError(f"Cannot decode a stream event: {error.message}") from error
 
 
-def is_bare_error(data: dict[str, Any]) -> bool:
+def is_bare_error(data: Mapping[str, object]) -> bool:
     """Whether a server sent the body of an error response in the stream, without a `type`."""
     return "type" not in data and bool(data.get("error"))
 
 
-def json_frame(data: UncheckedJson, event: str | None = None) -> Frame:
+def json_frame(data: object, event: str | None = None) -> Frame:
     """A frame with this value as JSON text."""
     return Frame(data=dump_text(data), event=event)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import Any, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -244,7 +244,7 @@ class _Tally:
                 return
         self.media.append(part)
 
-    def add_schema(self, schema: Any) -> int:
+    def add_schema(self, schema: object) -> int:
         """Adds the texts of a JSON Schema; returns the number of schemas in it, itself included."""
         nodes, todo = 0, [schema]
         while todo:
@@ -256,9 +256,9 @@ class _Tally:
                 todo += self.add_keywords(value)
         return nodes
 
-    def add_keywords(self, schema: dict[str, Any]) -> list[Any]:
+    def add_keywords(self, schema: dict[str, object]) -> list[object]:
         """Adds the texts of this schema alone; returns the values inside it, still to be read."""
-        inner: list[Any] = []
+        inner: list[object] = []
         for key, value in schema.items():
             if key in _KEYED_BY_NAME and isinstance(value, dict):
                 self.texts += value

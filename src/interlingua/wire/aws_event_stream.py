@@ -16,7 +16,7 @@ from binascii import a2b_base64
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from interlingua.spec.contracts import Frame
@@ -236,7 +236,7 @@ def _read_chunk(message: Message) -> Frame | None:
     if headers.get(":event-type") != "chunk":
         return None  # an event that is newer than this library
     try:
-        body: Any = loads(message.payload)
+        body = loads(message.payload)
         return Frame(data=a2b_base64(body["bytes"], strict_mode=True).decode())
     except (DecodeError, KeyError, TypeError, ValueError):
         raise StreamError("A chunk of the stream holds no event.") from None
@@ -246,7 +246,7 @@ def _stream_exception(headers: Mapping[str, Value], payload: bytes) -> ProviderE
     code = headers.get(":exception-type") or headers.get(":error-code")
     text = payload.decode("utf-8", "replace")
     try:
-        body: Any = loads(payload)
+        body = loads(payload)
     except DecodeError:
         body = None
     found = body.get("message") or body.get("Message") if isinstance(body, dict) else None

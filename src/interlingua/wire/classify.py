@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from interlingua.spec.content import UncheckedJson
@@ -441,7 +441,7 @@ def _redact_json(value: UncheckedJson) -> UncheckedJson:
     return [_redact_json(item) for item in value] if isinstance(value, list) else value
 
 
-def _word(value: Any) -> str | None:
+def _word(value: object) -> str | None:
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -449,7 +449,7 @@ def _word(value: Any) -> str | None:
     return None
 
 
-def _sentence(value: Any) -> str:
+def _sentence(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # 422 {"detail": [{"loc": …, "msg": "…"}]}

@@ -126,7 +126,7 @@ class Fields:
         return None
 
 
-def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
+def wrong_type(path: str, expected: str, value: object) -> DecodeError:
     """The error for a value of the wrong type; names the JSON path and both types."""
     actual = _NAMES.get(type(value), "number")
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}.", path=path)
@@ -166,7 +166,7 @@ def request_errors() -> Iterator[None]:
         ) from error
 
 
-def count(value: Any) -> int | None:
+def count(value: object) -> int | None:
     """A token count: at least 0, or None if `value` is not a finite number."""
     if type(value) is int:
         return max(0, value)
@@ -177,14 +177,14 @@ def count(value: Any) -> int | None:
     return max(0, int(value))
 
 
-def is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a JSON number that fits into a float."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -_LARGEST <= value <= _LARGEST
 
 
-def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:
+def counts(usage: Mapping[str, object], *names: str) -> list[int | None]:
     """The token counts of the named fields, each as `count` reads it."""
     return [  # the usual cases do not need the call of `count`
         value if value is None or (type(value) is int and value >= 0) else count(value)
@@ -192,7 +192,7 @@ def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:
     ]
 
 
-def known_int(value: Any) -> int:
+def known_int(value: object) -> int:
     """A token count; 0 if it is absent."""
     return count(value) or 0
 

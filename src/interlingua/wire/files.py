@@ -83,7 +83,7 @@ def file_part(value: UploadInput) -> FormPart:
     )
 
 
-def seconds_of(value: Any) -> float | None:
+def seconds_of(value: object) -> float | None:
     """Seconds since 1970, from a number or from a time as RFC 3339 writes it."""
     if isinstance(value, str):
         try:
@@ -91,8 +91,7 @@ def seconds_of(value: Any) -> float | None:
         except ValueError:
             return None
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def take_time(fields: Fields, key: str) -> float | None:

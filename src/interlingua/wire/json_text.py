@@ -33,7 +33,7 @@ def loads(text: str | bytes) -> UncheckedJson:
         return _slow_loads(text)
 
 
-def dumps(value: UncheckedJson) -> bytes:
+def dumps(value: object) -> bytes:
     """
     Compact UTF-8 JSON text; keys keep their order.
 
@@ -52,7 +52,7 @@ def dumps(value: UncheckedJson) -> bytes:
         raise DecodeError(f"Not a JSON value: {error}.") from error
 
 
-def dump_text(value: UncheckedJson) -> str:
+def dump_text(value: object) -> str:
     """`dumps`, as `str`."""
     return dumps(value).decode()
 
@@ -84,7 +84,7 @@ def _slow_loads(text: str | bytes) -> UncheckedJson:
         raise DecodeError(f"Not JSON: {error}.") from error
 
 
-def _null_for_nan(value: Any) -> Any:
+def _null_for_nan(value: object) -> object:
     if isinstance(value, dict):
         return {key: _null_for_nan(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

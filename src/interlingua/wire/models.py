@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json
 from interlingua.spec.operations import ServedModel
 from interlingua.wire.json_text import loads
 
@@ -45,7 +44,10 @@ _MEDIA = {
 
 
 def read_models(
-    body: bytes, fields: ModelFields, dialect: str, describe: Callable[[ServedModel], UncheckedJson]
+    body: bytes,
+    fields: ModelFields,
+    dialect: str,
+    describe: Callable[[ServedModel], Mapping[str, Json]],
 ) -> list[ServedModel]:
     """
     The models of one page, or the one model of the body; entries that are no models are ignored.
@@ -62,7 +64,7 @@ def read_models(
 
 
 def _with_extra(
-    model: ServedModel, dialect: str, describe: Callable[[ServedModel], UncheckedJson]
+    model: ServedModel, dialect: str, describe: Callable[[ServedModel], Mapping[str, Json]]
 ) -> ServedModel:
     own = describe(model)
     missing = {
@@ -71,7 +73,7 @@ def _with_extra(
     return replace(model, extra={dialect: missing}) if missing else model
 
 
-def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:
+def _read_model(entry: Mapping[str, object], fields: ModelFields) -> ServedModel:
     return ServedModel(
         id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
         name=_text(entry, fields.name),
@@ -91,32 +93,32 @@ def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:
     )
 
 
-def _values(entry: Mapping[str, Any], paths: tuple[str, ...]) -> Iterator[Any]:
+def _values(entry: Mapping[str, object], paths: tuple[str, ...]) -> Iterator[object]:
     for path in paths:
-        value: Any = entry
+        value: object = entry
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
             yield value
 
 
-def _text(entry: Mapping[str, Any], paths: tuple[str, ...]) -> str | None:
+def _text(entry: Mapping[str, object], paths: tuple[str, ...]) -> str | None:
     values = _values(entry, paths)
     return next((value for value in values if isinstance(value, str) and value), None)
 
 
-def _count(entry: Mapping[str, Any], paths: tuple[str, ...]) -> int | None:
+def _count(entry: Mapping[str, object], paths: tuple[str, ...]) -> int | None:
     return next((value for value in _values(entry, paths) if type(value) is int), None)
 
 
-def _words(entry: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[str, ...] | None:
+def _words(entry: Mapping[str, object], paths: tuple[str, ...]) -> tuple[str, ...] | None:
     for value in _values(entry, paths):
         if isinstance(value, list):
             return tuple(word for word in value if isinstance(word, str))
     return None
 
 
-def _date(entry: Mapping[str, Any]) -> float | None:
+def _date(entry: Mapping[str, object]) -> float | None:
     """Seconds since 1970; 0 means that the date is unknown."""
     for value in _values(entry, _CREATED):
         if isinstance(value, str):
@@ -130,7 +132,7 @@ def _date(entry: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _media(entry: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _media(entry: Mapping[str, object]) -> tuple[str, ...] | None:
     """What a model takes, by its capabilities; None if it has none of them."""
     known = {name: next(_values(entry, paths), None) for name, paths in _MEDIA.items()}
     if not any(isinstance(value, bool) for value in known.values()):
@@ -138,18 +140,20 @@ def _media(entry: Mapping[str, Any]) -> tuple[str, ...] | None:
     return ("text", *(name for name, value in known.items() if value is True))
 
 
-def _feature(entry: Mapping[str, Any], word: str, paths: tuple[str, ...]) -> bool | None:
+def _feature(entry: Mapping[str, object], word: str, paths: tuple[str, ...]) -> bool | None:
     flags = (value for value in _values(entry, paths) if isinstance(value, bool))
     features = _words(entry, _FEATURES)
     return next(flags, None if features is None else word in features)
 
 
-def _price(entry: Mapping[str, Any], path: str) -> float | None:
+def _price(entry: Mapping[str, object], path: str) -> float | None:
     """Dollars per million tokens; a negative price means that it varies."""
     for value in _values(entry, (path,)):
+        if not isinstance(value, (str, int, float)):
+            continue
         try:
             price = float(value) * _MILLION
-        except (TypeError, ValueError, OverflowError):
+        except (ValueError, OverflowError):
             continue
         return round(price, 9) if 0 <= price < _MILLION else None
     return None

@@ -16,7 +16,7 @@ from interlingua.wire.json_text import loads
 
 
 def counted_request(
-    request: Request, dialect: str, names: Collection[str] | None, options: Mapping[str, Any]
+    request: Request, dialect: str, names: Collection[str] | None, options: Mapping[str, object]
 ) -> Request:
     """
     The request reduced to the fields that count as input.

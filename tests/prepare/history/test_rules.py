@@ -602,5 +602,5 @@ def test_repair_of_a_sound_history_changes_nothing():
 
 def test_repair_knows_the_dialects():
     """An unknown one is an error that names the choices."""
-    with pytest.raises(ConfigurationError, match="there are openai_responses"):
+    with pytest.raises(ConfigurationError, match="Use one of openai_responses"):
         repair([], "latin")

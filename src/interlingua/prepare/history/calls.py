@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Any, get_args
+from typing import get_args
 
 from interlingua.prepare.history.edit import (
     Edits,
@@ -217,7 +217,7 @@ def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Me
     def change(part: Part, _: Message) -> Part:
         if not isinstance(part, ToolCall):
             return part
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         if part.namespace is not None and not target.namespaces:
             key = (part.namespace, part.name)
             name = target.tool_names.get(key) or flat_name(*key)

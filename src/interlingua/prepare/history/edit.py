@@ -64,7 +64,7 @@ class Edits(WarningList):
         self._places: dict[int, tuple[object, str]] = {}  # holds the object: ids are reused
         self._cache: dict[Callable[..., Any], tuple[Messages, Any]] = {}
 
-    def change(self, code: str, at: Message | Part, **fields: Any) -> None:
+    def change(self, code: str, at: Message | Part, **fields: object) -> None:
         """Add a warning about a message or a part that was or is in the history."""
         self.add(code, self.place(at), **fields)
 
@@ -80,7 +80,7 @@ class Edits(WarningList):
             self._note(edited, place)
         return edited
 
-    def cached(self, messages: Messages, make: Callable[..., Made], *args: Any) -> Made:
+    def cached(self, messages: Messages, make: Callable[..., Made], *args: object) -> Made:
         """The result of `make(messages, *args)`, computed once per state of the history."""
         entry = self._cache.get(make)
         if entry is None or entry[0] is not messages:
@@ -88,7 +88,7 @@ class Edits(WarningList):
         value: Made = entry[1]
         return value
 
-    def store(self, messages: Messages, value: Any) -> None:
+    def store(self, messages: Messages, value: object) -> None:
         """Store an object that was made from a history, for `cached` with its type as `make`."""
         self._cache[type(value)] = (messages, value)
 
@@ -193,7 +193,7 @@ def with_parts(message: Message, parts: Iterable[Part], edits: Edits) -> Message
     return edits.place_like(msgspec.structs.replace(message, content=tuple(parts)), message)
 
 
-def with_fields(part: Item, edits: Edits, **fields: Any) -> Item:
+def with_fields(part: Item, edits: Edits, **fields: object) -> Item:
     """The part with other fields."""
     return edits.place_like(msgspec.structs.replace(part, **fields), part)
 

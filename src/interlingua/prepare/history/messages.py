@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -31,6 +31,7 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    UncheckedJson,
 )
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
@@ -67,7 +68,7 @@ def clean_surrogates(messages: Messages, target: HistoryRules, edits: Edits) -> 
     return edit_parts(messages, clean, edits)
 
 
-def _clean_fields(part: Part) -> dict[str, Any]:
+def _clean_fields(part: Part) -> dict[str, object]:
     """The fields of a part that hold lone surrogates, cleaned."""
     if isinstance(part, (Text, Refusal, Document)):
         return {} if _is_valid(part.text) else {"text": _cleaned(part.text)}
@@ -80,7 +81,7 @@ def _clean_fields(part: Part) -> dict[str, Any]:
     assert_never(part)
 
 
-def _clean_content(result: ToolResult) -> dict[str, Any]:
+def _clean_content(result: ToolResult) -> dict[str, object]:
     content = result.content
     if result.parts is None:
         return {} if _is_valid(content) else {"content": _cleaned(content)}
@@ -95,9 +96,9 @@ def _clean_content(result: ToolResult) -> dict[str, Any]:
     }
 
 
-def _clean_arguments(call: ToolCall) -> dict[str, Any]:
+def _clean_arguments(call: ToolCall) -> dict[str, object]:
     raw = call.raw_arguments
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     if not _is_valid(call.arguments):
         fields["arguments"] = _cleaned(call.arguments)
         # The raw text may hold surrogates as escapes, so it is written anew.
@@ -107,7 +108,7 @@ def _clean_arguments(call: ToolCall) -> dict[str, Any]:
     return fields
 
 
-def _is_valid(value: Any) -> bool:
+def _is_valid(value: object) -> bool:
     """Whether all its text is valid Unicode."""
     if isinstance(value, str) and value.isascii():
         return True
@@ -120,7 +121,7 @@ def _is_valid(value: Any) -> bool:
     return True
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: UncheckedJson) -> UncheckedJson:
     if isinstance(value, str):
         joined = _pairs(
             lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, assert_never
+from typing import assert_never
 
 from interlingua.prepare.history.edit import (
     Edits,
@@ -161,7 +161,7 @@ def _ends(messages: Messages, *, joined: bool) -> dict[int, int]:
     return ends
 
 
-def _ids(data: Any, *, is_model: bool) -> tuple[str | None, str | None]:
+def _ids(data: object, *, is_model: bool) -> tuple[str | None, str | None]:
     """The id of the call that an opaque block is, and of the call that it answers."""
     if not isinstance(data, dict):
         return None, None

@@ -175,7 +175,7 @@ def _applicable(triggers: frozenset[Trigger]) -> tuple[int, ...]:
 
 
 def rules_for(
-    facts: Facts, request: Request, profile: Profile, options: Mapping[str, Any]
+    facts: Facts, request: Request, profile: Profile, options: Mapping[str, object]
 ) -> HistoryRules:
     """The dialect's rules, as the profile, the server's quirks and the options change them."""
     changes = {} if profile is NEUTRAL_PROFILE else _profile_changes(request, profile)
@@ -222,7 +222,7 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
-_WITH: Mapping[str, tuple[str, Any]] = {
+_WITH: Mapping[str, tuple[str, object]] = {
     "signed_thinking": ("signed_thinking", True),
     "signed_calls": ("signed_calls", True),
     # The chat templates of some models refuse a second one: «System message must be at the
@@ -233,7 +233,7 @@ _WITH: Mapping[str, tuple[str, Any]] = {
     "dialect": ("blank_prompts", False),
 }
 """The rule, and its value, for a field of a profile that is set."""
-_WITHOUT: Mapping[str, tuple[str, Any]] = {
+_WITHOUT: Mapping[str, tuple[str, object]] = {
     "system_mid_conversation": ("inline_system", False),
     # Templates of models such as Mistral 7B Instruct 0.1 have no system role:
     # https://github.com/vllm-project/vllm/issues/2080

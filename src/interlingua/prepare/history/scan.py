@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -129,9 +129,9 @@ class HistoryScan:
                 triggers.add("unpaired_calls")
         return triggers
 
-    def _values(self, triggers: set[Trigger]) -> list[Any]:
+    def _values(self, triggers: set[Trigger]) -> list[object]:
         """The text and JSON in other parts than texts. Their own triggers are added."""
-        values: list[Any] = [part.text for part in self.others if type(part) is Document]
+        values: list[object] = [part.text for part in self.others if type(part) is Document]
         if self.results:
             triggers.add(ToolResult)
             values += [part.content for part in self.results if type(part.content) is not tuple]
@@ -195,7 +195,7 @@ def _message_triggers(messages: Messages) -> set[Trigger]:
     return triggers
 
 
-def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
+def _call_triggers(calls: list[ToolCall], values: list[object]) -> set[Trigger]:
     """The triggers of the calls themselves. Their text and JSON are added to `values`."""
     triggers: set[Trigger] = set()
     ids = {call.id for call in calls}
@@ -211,7 +211,7 @@ def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
     return triggers
 
 
-def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
+def _text_triggers(texts: list[str], values: list[object]) -> list[Trigger]:
     triggers: list[Trigger] = []
     if not all(texts) or any(map(str.isspace, texts)):
         triggers.append("blank_text")
@@ -222,7 +222,7 @@ def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
     return triggers
 
 
-def _may_be_broken(values: list[Any]) -> bool:
+def _may_be_broken(values: list[object]) -> bool:
     """Whether anything cannot be written as JSON, for any reason."""
     # A false alarm costs one pass of a rule that changes nothing.
     try:

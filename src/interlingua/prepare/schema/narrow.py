@@ -11,7 +11,7 @@ import marshal
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from interlingua.prepare.schema.read import (
     MISSING,
     STRUCTURE,
     Reader,
+    Schema,
     find_unreadable,
     is_deep,
     map_items,
@@ -43,7 +44,7 @@ from interlingua.prepare.schema.rewrite import (
     rewrite_values,
     sort_keywords,
 )
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.facts import SchemaRules
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.json_text import dump_text
@@ -86,7 +87,7 @@ class _Entry(NamedTuple):
         return _ENTRY_BYTES + len(self.schema or b"") + sum(map(len, texts))
 
 
-_Key = tuple[Callable[[UncheckedJson, SchemaRules], Narrowed], SchemaRules, bytes]
+_Key = tuple[Callable[[object, SchemaRules], Narrowed], SchemaRules, bytes]
 
 
 class _Cache:
@@ -125,7 +126,7 @@ _cache = _Cache()
 def remembered(
     schema: UncheckedJson,
     rules: SchemaRules,
-    make: Callable[[UncheckedJson, SchemaRules], Narrowed],
+    make: Callable[[object, SchemaRules], Narrowed],
 ) -> Narrowed:
     """The result of `make`, which is called once for each content."""
     try:
@@ -150,7 +151,7 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-def narrow(schema: UncheckedJson, rules: SchemaRules) -> Narrowed:
+def narrow(schema: object, rules: SchemaRules) -> Narrowed:
     """
     `schema`, changed only where the target rejects it.
 
@@ -170,22 +171,22 @@ def narrow(schema: UncheckedJson, rules: SchemaRules) -> Narrowed:
     return _with_log(narrowed, narrower.log)
 
 
-def _with_log(schema: UncheckedJson, log: Log) -> Narrowed:
+def _with_log(schema: object, log: Log) -> Narrowed:
     return Narrowed(schema=schema, changes=tuple(log.changes), losses=tuple(log.losses))
 
 
 class Narrower:
     """Walks one schema, and narrows each schema inside it once."""
 
-    def __init__(self, root: UncheckedJson, rules: SchemaRules) -> None:
+    def __init__(self, root: object, rules: SchemaRules) -> None:
         self.root = root
         self.rules = rules
         self.reader: Reader = Reader(root)
         self.log: Log = Log()
-        self.done: dict[int, tuple[Any, Any]] = {}
+        self.done: dict[int, tuple[object, object]] = {}
         self.moved: dict[str, str] = {}
         self.taken: set[str] = set(root.get("$defs", ())) if isinstance(root, dict) else set()
-        self.pending: deque[tuple[str, Any]] = deque()
+        self.pending: deque[tuple[str, object]] = deque()
 
     def narrow_root(self) -> UncheckedJson:
         """The narrowed schema; raises `ImpossibleError` if the target cannot express it."""
@@ -202,7 +203,7 @@ class Narrower:
             both.pop("definitions", None)  # nothing points into them any more
         return both
 
-    def narrow_node(self, node: UncheckedJson, path: str) -> Any:
+    def narrow_node(self, node: object, path: str) -> UncheckedJson:
         """One schema inside the root, or the root itself."""
         if not isinstance(node, dict):
             return self._narrow_bare(node, path)
@@ -211,7 +212,7 @@ class Narrower:
             done = self.done[id(node)] = (node, self._narrow_object(node, path))
         return done[1]
 
-    def _narrow_bare(self, node: UncheckedJson, path: str) -> UncheckedJson:
+    def _narrow_bare(self, node: object, path: str) -> object:
         # OpenAI: «schema must have a 'type' key».
         draft = Draft({}, path, self.log)
         if self.rules.strict:
@@ -222,7 +223,7 @@ class Narrower:
         draft.note("false is not supported", loses=True)
         return {"description": "(no value is valid)"}
 
-    def _narrow_object(self, node: dict[str, Any], path: str) -> dict[str, Any]:
+    def _narrow_object(self, node: Schema, path: str) -> Schema:
         rules = self.rules
         draft = self._merge(node, path)
         properties = draft.out.get("properties", {})
@@ -246,7 +247,7 @@ class Narrower:
             relax_circles(draft, self.reader, properties)
         return draft.finish(node)
 
-    def _merge(self, node: dict[str, Any], path: str) -> Draft:
+    def _merge(self, node: Schema, path: str) -> Draft:
         """A draft of the schema, without `allOf` where the target does not accept it."""
         draft = Draft(node, path, self.log)
         if "allOf" in self.rules.keywords and _is_plain_intersection(node):
@@ -264,7 +265,7 @@ class Narrower:
             draft.note("allOf merged" if "allOf" in node else "$ref written out")
         return draft
 
-    def _narrow_inner(self, draft: Draft, key: str) -> UncheckedJson:
+    def _narrow_inner(self, draft: Draft, key: str) -> object:
         value, path = draft.out[key], f"{draft.path}.{key}"
         if key in _MAPS:
             return map_values(value, lambda name, node: self.narrow_node(node, f"{path}.{name}"))
@@ -299,7 +300,7 @@ class Narrower:
             return reference
         return f"#/$defs/{self._move(reference, names, target)}"
 
-    def _move(self, reference: str, names: list[str], target: UncheckedJson) -> str:
+    def _move(self, reference: str, names: list[str], target: object) -> str:
         """The name among the definitions of a schema that stood elsewhere."""
         if reference not in self.moved:
             name = _unsafe("_", names[-1] if names else "root") or "schema"
@@ -325,7 +326,7 @@ def _check_root(draft: Draft, reader: Reader) -> None:
         draft.refuse("it is not an object")
 
 
-def _is_plain_intersection(node: dict[str, Any]) -> bool:
+def _is_plain_intersection(node: Schema) -> bool:
     """Whether it intersects only plain values, so that there are no objects to close."""
     # The SDK's `transform_schema` of Anthropic keeps `allOf`, but closes the objects inside it one
     # by one: an object closed in one branch forbids the properties of the others.
@@ -344,7 +345,7 @@ _UNIONS = ("anyOf", "oneOf")
 _INDIRECT = frozenset({"$ref", "allOf", *_UNIONS})
 
 
-def object_root(schema: UncheckedJson, _: SchemaRules | None = None) -> Narrowed:
+def object_root(schema: object, _: SchemaRules | None = None) -> Narrowed:
     """
     `schema` with a root of type object that is not a reference, intersection or union.
 
@@ -376,7 +377,7 @@ def object_root(schema: UncheckedJson, _: SchemaRules | None = None) -> Narrowed
     return _with_log(draft.finish(schema), draft.log)
 
 
-def _is_plain(schema: dict[str, Any]) -> bool:
+def _is_plain(schema: Schema) -> bool:
     return schema.get("type") == "object" and _INDIRECT.isdisjoint(schema)
 
 
@@ -399,14 +400,14 @@ def _spread(draft: Draft, key: str, reader: Reader) -> None:
         out["required"] = required
 
 
-def _is_object(branch: dict[str, Any]) -> bool:
+def _is_object(branch: Schema) -> bool:
     types = types_of(branch)
     return not types or "object" in types
 
 
-def _properties(objects: list[dict[str, Any]]) -> dict[str, Any]:
+def _properties(objects: list[Schema]) -> Schema:
     """The properties of all branches; where their schemas differ, a union of them."""
-    variants: dict[str, dict[str, Any]] = {}
+    variants: dict[str, Schema] = {}
     for branch in objects:
         for name, node in branch.get("properties", {}).items():
             variants.setdefault(name, {})[dump_text(node)] = node
@@ -428,7 +429,7 @@ def encode_schema(
     path: str,
     *,
     strict: bool | None,
-) -> tuple[UncheckedJson, bool | None]:
+) -> tuple[Json, bool | None]:
     """
     The schema as the target accepts it, and the value of `strict` to send.
 
@@ -459,7 +460,7 @@ def encode_parameters(
     path: str,
     *,
     strict: bool | None,
-) -> tuple[UncheckedJson, bool | None]:
+) -> tuple[Json, bool | None]:
     """The same for a tool, whose schema must have an object as its root."""
     if isinstance(schema, dict) and not _is_plain(schema):
         narrowed = remembered(schema, rules, object_root)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from interlingua.prepare.schema.read import TYPES, is_deep, map_items, map_values
+from interlingua.prepare.schema.read import TYPES, Schema, is_deep, map_items, map_values
 from interlingua.prepare.schema.rewrite import add_null
 from interlingua.spec.content import UncheckedJson
 
@@ -29,7 +27,7 @@ _COUNTS = frozenset(
 _NUMBERED = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 
-def from_openapi(schema: UncheckedJson) -> UncheckedJson:
+def from_openapi(schema: object) -> UncheckedJson:
     """
     The equivalent JSON Schema; the object itself if it is one already.
 
@@ -43,9 +41,9 @@ class _Converter:
     """Converts each schema once."""
 
     def __init__(self) -> None:
-        self.done: dict[int, tuple[Any, Any]] = {}
+        self.done: dict[int, tuple[object, object]] = {}
 
-    def convert(self, node: UncheckedJson) -> UncheckedJson:
+    def convert(self, node: object) -> object:
         if not isinstance(node, dict):
             return node
         if id(node) not in self.done:
@@ -58,7 +56,7 @@ class _Converter:
             self.done[id(node)] = (node, node if same else out)
         return self.done[id(node)][1]
 
-    def _field(self, key: str, value: UncheckedJson) -> list[tuple[str, UncheckedJson]]:
+    def _field(self, key: str, value: object) -> list[tuple[str, object]]:
         name = _NAMES.get(key, key)
         match name:
             case "type":
@@ -77,7 +75,7 @@ class _Converter:
                 return [(name, _count(value) if name in _COUNTS else value)]
 
 
-def _type(value: UncheckedJson) -> list[tuple[str, UncheckedJson]]:
+def _type(value: object) -> list[tuple[str, object]]:
     if type(value) is int:  # some clients send enums as integers
         return [("type", _NUMBERED[value - 1] if 1 <= value <= len(_NUMBERED) else value)]
     if value == "TYPE_UNSPECIFIED":
@@ -86,13 +84,14 @@ def _type(value: UncheckedJson) -> list[tuple[str, UncheckedJson]]:
     return [("type", lower if lower != value and lower in TYPES else value)]
 
 
-def _count(value: UncheckedJson) -> UncheckedJson:
+def _count(value: object) -> object:
     # Protocol buffers write 64-bit integers as text in JSON.
-    is_text = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
-    return int(value) if is_text else value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    return value
 
 
-def _restore_numbers(out: dict[str, Any]) -> None:
+def _restore_numbers(out: Schema) -> None:
     """Enum values are text even if the type is a number: `{type: INTEGER, enum: ["1"]}`."""
     values = out.get("enum")
     if out.get("type") == "integer" and isinstance(values, list):
@@ -101,7 +100,7 @@ def _restore_numbers(out: dict[str, Any]) -> None:
             out["enum"] = numbers
 
 
-def _nullable(out: dict[str, Any]) -> dict[str, Any]:
+def _nullable(out: Schema) -> Schema:
     says = out.keys() & {"type", "anyOf", "$ref", "enum"}
     if not says or (says == {"type"} and out["type"] == "null"):
         return out  # it accepts null already

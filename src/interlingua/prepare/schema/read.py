@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import is_
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 from urllib.parse import unquote
 
-from interlingua.spec.content import UncheckedJson
+Schema: TypeAlias = dict[str, Any]
+"""A schema that is an object. What each value is, its keyword tells."""
 
 ANNOTATIONS = frozenset(
     {
@@ -66,7 +67,7 @@ MAX_DEPTH = 100
 """Schemas and arguments that are nested deeper stay unchanged; no target accepts them."""
 
 TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
-MISSING: Any = object()
+MISSING: object = object()
 
 _MAX_HOPS = 30  # unions and references that are followed from one schema
 _MAX_PARTS = 100  # schemas in one intersection
@@ -80,7 +81,7 @@ _TOGETHER = (
 )
 
 
-def is_deep(value: UncheckedJson) -> bool:
+def is_deep(value: object) -> bool:
     """Whether a value is nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -91,19 +92,19 @@ def is_deep(value: UncheckedJson) -> bool:
     return True
 
 
-def map_values(nodes: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
+def map_values(nodes: Schema, change: Callable[[str, object], object]) -> Schema:
     """Each value changed, given its name; the same object if no value changes."""
     changed = {name: change(name, node) for name, node in nodes.items()}
     return nodes if all(map(is_, changed.values(), nodes.values())) else changed
 
 
-def map_items(nodes: list[Any], change: Callable[[int, Any], Any]) -> list[Any]:
+def map_items(nodes: list[object], change: Callable[[int, object], object]) -> list[object]:
     """Each item changed, given its index; the same object if no item changes."""
     changed = [change(i, node) for i, node in enumerate(nodes)]
     return nodes if all(map(is_, changed, nodes)) else changed
 
 
-def types_of(node: Mapping[str, Any]) -> tuple[str, ...] | None:
+def types_of(node: Mapping[str, object]) -> tuple[str, ...] | None:
     """The types that a schema names, or `object` if it has properties; None if malformed."""
     named = node.get("type", MISSING)
     if named is MISSING:
@@ -115,7 +116,7 @@ def types_of(node: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
-def type_of(value: UncheckedJson) -> str:
+def type_of(value: object) -> str:
     """The JSON Schema type of a value."""
     if value is None:
         return "null"
@@ -131,14 +132,14 @@ def type_of(value: UncheckedJson) -> str:
 class Reader:
     """Answers questions about the parts of one schema, and caches the answers."""
 
-    def __init__(self, root: UncheckedJson) -> None:
+    def __init__(self, root: object) -> None:
         self.root = root
-        self._targets: dict[str, Any] = {}
-        self._flat: dict[int, tuple[Any, dict[str, Any] | None]] = {}
-        self._null: dict[int, tuple[Any, bool]] = {}
+        self._targets: dict[str, object] = {}
+        self._flat: dict[int, tuple[object, Schema | None]] = {}
+        self._null: dict[int, tuple[object, bool]] = {}
         self._circles: frozenset[int] | None = None
 
-    def resolve(self, reference: UncheckedJson) -> Any:
+    def resolve(self, reference: object) -> object:
         """The target of a `$ref`; `MISSING` if it is not in this schema."""
         if not isinstance(reference, str):
             return MISSING
@@ -146,7 +147,7 @@ class Reader:
             self._targets[reference] = self._find(reference)
         return self._targets[reference]
 
-    def _find(self, reference: str) -> Any:
+    def _find(self, reference: str) -> object:
         names = pointer(reference)
         node = self.root
         for name in names if names is not None else ():
@@ -158,7 +159,7 @@ class Reader:
                 return MISSING
         return MISSING if names is None else node
 
-    def flatten(self, node: dict[str, Any], *, inline: bool = False) -> dict[str, Any] | None:
+    def flatten(self, node: Schema, *, inline: bool = False) -> Schema | None:
         """
         The schema with its `allOf`, and a `$ref` beside constraints, merged into it.
 
@@ -175,23 +176,25 @@ class Reader:
         self._flat[id(node)] = (node, merged)
         return merged
 
-    def _merge(self, node: dict[str, Any], *, inline: bool) -> dict[str, Any] | None:
+    def _merge(self, node: Schema, *, inline: bool) -> Schema | None:
         parts = self._parts(node, follow=inline)
         if parts is not None and not inline and sum(map(_constrains, parts)) > 1:
             # A circular reference would expand without end.
             parts = None if self.in_circle(node) else self._parts(node, follow=True)
         return None if parts is None else merge(parts)
 
-    def _parts(self, node: dict[str, Any], *, follow: bool) -> list[dict[str, Any]] | None:
-        pending: deque[Any] = deque([node])
-        parts: list[dict[str, Any]] = []
+    def _parts(self, node: Schema, *, follow: bool) -> list[Schema] | None:
+        pending: deque[object] = deque([node])
+        parts: list[Schema] = []
         seen: set[int] = set()
         while pending:
             entry = pending.popleft()
             if entry is True or id(entry) in seen:
                 continue  # a repeated entry adds nothing
-            more = entry.get("allOf", []) if isinstance(entry, dict) else None
-            if not isinstance(more, list) or len(parts) > _MAX_PARTS:
+            if not isinstance(entry, dict) or len(parts) > _MAX_PARTS:
+                return None
+            more = entry.get("allOf", [])
+            if not isinstance(more, list):
                 return None
             seen.add(id(entry))
             parts.append({key: entry[key] for key in entry if key not in {"allOf", "$ref"}})
@@ -202,7 +205,7 @@ class Reader:
             pending.extendleft(reversed(more))
         return parts
 
-    def plain(self, node: UncheckedJson) -> UncheckedJson:
+    def plain(self, node: object) -> object:
         """The schema behind references and intersections, as far as they can be followed."""
         for _ in range(_MAX_HOPS):
             if not isinstance(node, dict):
@@ -214,7 +217,7 @@ class Reader:
             node = self.resolve(target)
         return node
 
-    def allows_null(self, node: UncheckedJson, hops: int = 0) -> bool:
+    def allows_null(self, node: object, hops: int = 0) -> bool:
         """Whether null is a valid value; a schema with `properties` and no type is an object."""
         if not isinstance(node, dict):
             return node is not False
@@ -230,7 +233,7 @@ class Reader:
         self._null[id(node)] = (node, allowed)
         return allowed
 
-    def _keyword_allows_null(self, key: str, node: dict[str, Any], hops: int) -> bool:
+    def _keyword_allows_null(self, key: str, node: Schema, hops: int) -> bool:
         value = node[key]
         match key:
             case "$ref":
@@ -248,7 +251,7 @@ class Reader:
             case _:
                 return True
 
-    def in_circle(self, node: UncheckedJson) -> bool:
+    def in_circle(self, node: object) -> bool:
         """Whether a schema, apart from its properties, refers back to itself."""
         if self._circles is None:
             self._circles = self._find_circles()
@@ -275,7 +278,7 @@ class Reader:
             and group.get(id(self.resolve(node["$ref"])), (None, -1))[1] == number
         )
 
-    def _next(self, node: UncheckedJson) -> list[Any]:
+    def _next(self, node: object) -> list[object]:
         following = list(_children(node))
         if isinstance(node, dict) and "$ref" in node:
             following += [item for item in [self.resolve(node["$ref"])] if _is_container(item)]
@@ -293,9 +296,9 @@ def pointer(reference: str) -> list[str] | None:
     ]
 
 
-def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+def merge(parts: list[Schema]) -> Schema | None:
     """One schema equivalent to all of these together; None if there is none."""
-    merged: dict[str, Any] = {}
+    merged: Schema = {}
     for part in parts:
         if not all(_agree(merged, part, keywords) for keywords in _TOGETHER):
             return None
@@ -314,12 +317,12 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
     return merged
 
 
-def is_names(value: UncheckedJson) -> TypeGuard[list[str]]:
+def is_names(value: object) -> TypeGuard[list[str]]:
     """Whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _agree(left: dict[str, Any], right: dict[str, Any], keywords: frozenset[str]) -> bool:
+def _agree(left: Schema, right: Schema, keywords: frozenset[str]) -> bool:
     ours, theirs = keywords & left.keys(), keywords & right.keys()
     if not ours or not theirs:
         return True
@@ -331,11 +334,11 @@ def _agree(left: dict[str, Any], right: dict[str, Any], keywords: frozenset[str]
     return all(mine[name] == other[name] for name in mine.keys() & other.keys())
 
 
-def _constrains(part: dict[str, Any]) -> bool:
+def _constrains(part: Schema) -> bool:
     return any(key not in ANNOTATIONS and key not in STRUCTURE for key in part)
 
 
-def _says_null(node: dict[str, Any]) -> bool:
+def _says_null(node: Schema) -> bool:
     types = types_of(node)
     if types and "null" not in types:
         return False
@@ -345,29 +348,31 @@ def _says_null(node: dict[str, Any]) -> bool:
     return node.get("const") is None
 
 
-def _is_index(name: str, node: list[Any]) -> bool:
+def _is_index(name: str, node: list[object]) -> bool:
     return name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(node)
 
 
-def _is_container(value: Any) -> bool:
+def _is_container(value: object) -> bool:
     return isinstance(value, (dict, list))
 
 
-def _children(node: UncheckedJson) -> Iterator[Any]:
+def _children(node: object) -> Iterator[object]:
     if isinstance(node, dict):
         return filter(_is_container, node.values())
     return filter(_is_container, node) if isinstance(node, list) else iter(())
 
 
-def _components(root: UncheckedJson, following: Any) -> dict[int, tuple[Any, int]]:
+def _components(
+    root: object, following: Callable[[object], Iterable[object]]
+) -> dict[int, tuple[object, int]]:
     """Nodes in the same circle get the same number (Tarjan's algorithm, without recursion)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
-    group: dict[int, tuple[Any, int]] = {}
-    path: list[Any] = []
-    stack: list[tuple[Any, Iterator[Any]]] = []
+    group: dict[int, tuple[object, int]] = {}
+    path: list[object] = []
+    stack: list[tuple[object, Iterator[object]]] = []
 
-    def enter(node: Any) -> None:
+    def enter(node: object) -> None:
         order[id(node)] = low[id(node)] = len(order)
         path.append(node)
         stack.append((node, iter(following(node))))
@@ -401,10 +406,10 @@ _ONES = (
 )
 
 
-def find_unreadable(schema: UncheckedJson, root: str) -> str | None:
+def find_unreadable(schema: object, root: str) -> str | None:
     """The first malformed place in a schema, as `path: problem`; None if there is none."""
     reader = Reader(schema)
-    pending: list[tuple[Any, str]] = [(schema, root)]
+    pending: list[tuple[object, str]] = [(schema, root)]
     seen: set[int] = set()
     resolved: set[int] = set()
     while pending:
@@ -426,9 +431,9 @@ def find_unreadable(schema: UncheckedJson, root: str) -> str | None:
     return None
 
 
-def _leads_somewhere(node: UncheckedJson, reader: Reader, resolved: set[int]) -> bool:
+def _leads_somewhere(node: object, reader: Reader, resolved: set[int]) -> bool:
     """Whether a local reference is found, and does not only lead back to itself."""
-    visited: dict[int, UncheckedJson] = {}
+    visited: dict[int, object] = {}
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):
         if id(node) in visited:
             return False
@@ -443,7 +448,7 @@ def _leads_somewhere(node: UncheckedJson, reader: Reader, resolved: set[int]) ->
     return True
 
 
-def _is_shaped(key: str, node: dict[str, Any]) -> bool:
+def _is_shaped(key: str, node: Schema) -> bool:
     value = node[key]
     match key:
         case "type":
@@ -460,7 +465,7 @@ def _is_shaped(key: str, node: dict[str, Any]) -> bool:
             return key not in _MAPS or isinstance(value, dict)
 
 
-def _inner(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
+def _inner(node: Schema, path: str) -> Iterator[tuple[object, str]]:
     for key in node.keys() & {*_MAPS, *_LISTS, *_ONES, "items"}:
         value, where = node[key], f"{path}.{key}"
         if key in _MAPS:

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from msgspec.structs import replace
 
 from interlingua.prepare.schema.read import (
     MAX_DEPTH,
-    MISSING,
     Reader,
+    Schema,
     is_deep,
     is_names,
     type_of,
@@ -87,7 +87,7 @@ def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
             assert_never(event)
 
 
-def _strict_schemas(request: Request) -> dict[str, Any]:
+def _strict_schemas(request: Request) -> Schema:
     """The schemas of strict tools, by name: only these were given nulls."""
     return {
         tool.name: tool.parameters
@@ -96,7 +96,7 @@ def _strict_schemas(request: Request) -> dict[str, Any]:
     }
 
 
-def _restore_response(response: Response, schemas: Mapping[str, Any]) -> Response:
+def _restore_response(response: Response, schemas: Mapping[str, object]) -> Response:
     if not schemas:
         return response
     before = response.message.content
@@ -108,7 +108,7 @@ def _restore_response(response: Response, schemas: Mapping[str, Any]) -> Respons
     return replace(response, message=replace(response.message, content=after))
 
 
-def _restore_call(call: ToolCall, schemas: Mapping[str, Any]) -> ToolCall:
+def _restore_call(call: ToolCall, schemas: Mapping[str, object]) -> ToolCall:
     if call.name not in schemas or not call.is_valid:
         return call
     arguments = drop_added_nulls(call.arguments, schemas[call.name])
@@ -119,7 +119,7 @@ def _restore_call(call: ToolCall, schemas: Mapping[str, Any]) -> ToolCall:
 _MAX_STEPS = 150  # nesting of values and unions together
 _MAX_REFERENCES = 30  # nested schemas that are looked at before one is used
 
-_BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
+_BOUNDS: dict[str, Callable[[float, float], bool]] = {
     "minimum": operator.ge,
     "maximum": operator.le,
     "exclusiveMinimum": operator.gt,
@@ -131,7 +131,7 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def drop_added_nulls(arguments: UncheckedJson, original_schema: UncheckedJson) -> UncheckedJson:
+def drop_added_nulls(arguments: object, original_schema: object) -> UncheckedJson:
     """
     `arguments` without the nulls that stand for an absent property.
 
@@ -147,13 +147,13 @@ class _Shape(NamedTuple):
 
     optional: tuple[str, ...] = ()
     """Properties whose null is dropped."""
-    members: Mapping[str, UncheckedJson] = {}
+    members: Mapping[str, object] = {}
     """Properties whose values may hold added nulls, with their schemas."""
-    first: Sequence[UncheckedJson] = ()
+    first: Sequence[object] = ()
     """The schemas of an array's first items."""
-    rest: UncheckedJson = None
+    rest: object = None
     """The schema of its other items; None if they cannot hold added nulls."""
-    branches: Sequence[UncheckedJson] = ()
+    branches: Sequence[object] = ()
     """The branches of a union."""
 
 
@@ -165,23 +165,23 @@ class AddedNulls:
     only in unions.
     """
 
-    def __init__(self, schema: UncheckedJson) -> None:
+    def __init__(self, schema: object) -> None:
         self._schema = schema
         self._reader = Reader(schema)
-        self._shapes: dict[int, tuple[UncheckedJson, _Shape | None]] = {}
+        self._shapes: dict[int, tuple[object, _Shape | None]] = {}
         self._is_readable = not is_deep(schema)
 
-    def drop(self, value: UncheckedJson) -> UncheckedJson:
+    def drop(self, value: object) -> UncheckedJson:
         """The value without added nulls; the same object if there are none."""
         return self._drop(value, self._schema, 0) if self._is_readable else value
 
-    def _drop(self, value: UncheckedJson, schema: UncheckedJson, depth: int) -> UncheckedJson:
+    def _drop(self, value: object, schema: object, depth: int) -> object:
         if not isinstance(value, (dict, list)):
             return value
         shape = self._shape(schema)
         return value if shape is None else self._drop_by_shape(value, shape, depth)
 
-    def _drop_by_shape(self, value: UncheckedJson, shape: _Shape, depth: int) -> UncheckedJson:
+    def _drop_by_shape(self, value: object, shape: _Shape, depth: int) -> object:
         if depth > MAX_DEPTH:
             return value
         if shape.branches:
@@ -190,7 +190,7 @@ class AddedNulls:
             return self._drop_in_object(value, shape, depth)
         return self._drop_in_array(value, shape, depth) if isinstance(value, list) else value
 
-    def _drop_in_object(self, value: dict[str, Any], shape: _Shape, depth: int) -> UncheckedJson:
+    def _drop_in_object(self, value: Schema, shape: _Shape, depth: int) -> object:
         out = value
         for name in shape.optional:
             if name in value and value[name] is None:
@@ -204,7 +204,7 @@ class AddedNulls:
                     out[name] = inner
         return out
 
-    def _drop_in_array(self, value: list[Any], shape: _Shape, depth: int) -> UncheckedJson:
+    def _drop_in_array(self, value: list[object], shape: _Shape, depth: int) -> object:
         out = [self._drop(*pair, depth + 1) for pair in zip(value, shape.first, strict=False)]
         others = value[len(out) :]
         inner = None if shape.rest is None else self._shape(shape.rest)
@@ -213,9 +213,7 @@ class AddedNulls:
         out += others
         return value if all(map(operator.is_, out, value)) else out
 
-    def _drop_in_union(
-        self, value: UncheckedJson, branches: Sequence[UncheckedJson], depth: int
-    ) -> UncheckedJson:
+    def _drop_in_union(self, value: object, branches: Sequence[object], depth: int) -> object:
         plain = [self._reader.plain(branch) for branch in branches]
         others = [node for node in plain if not _is_null(node)]
         if len(others) == 1 and isinstance(others[0], dict):  # `X | null`: only X can fit
@@ -223,7 +221,7 @@ class AddedNulls:
             return self._drop(value, node, depth + 1) if _has_type(value, node) else value
         return _Cleaner(self._reader, depth).choose(value, branches)[1]
 
-    def _shape(self, schema: UncheckedJson, hops: int = 0) -> _Shape | None:
+    def _shape(self, schema: object, hops: int = 0) -> _Shape | None:
         """None if no value of this schema holds an added null."""
         node = self._reader.plain(schema)
         if not isinstance(node, dict):
@@ -234,7 +232,7 @@ class AddedNulls:
             known = self._shapes[id(node)] = (node, self._find_shape(node, hops))
         return known[1]
 
-    def _find_shape(self, node: dict[str, Any], hops: int) -> _Shape | None:
+    def _find_shape(self, node: Schema, hops: int) -> _Shape | None:
         for key in ("anyOf", "oneOf"):
             branches = node.get(key)
             if isinstance(branches, list):
@@ -254,7 +252,7 @@ class AddedNulls:
         )
         return shape if any(shape) else None
 
-    def _may_hold(self, schema: UncheckedJson, hops: int) -> bool:
+    def _may_hold(self, schema: object, hops: int) -> bool:
         return hops > _MAX_REFERENCES or self._shape(schema, hops + 1) is not None
 
 
@@ -263,10 +261,10 @@ class _Cleaner:
 
     def __init__(self, reader: Reader, depth: int) -> None:
         self.reader = reader
-        self.done: dict[tuple[int, int], tuple[bool, Any]] = {}
+        self.done: dict[tuple[int, int], tuple[bool, object]] = {}
         self.depth = depth
 
-    def clean(self, value: UncheckedJson, schema: UncheckedJson) -> tuple[bool, UncheckedJson]:
+    def clean(self, value: object, schema: object) -> tuple[bool, object]:
         """Whether the value fits, and the value without added nulls."""
         node = self.reader.plain(schema)
         if not isinstance(node, dict):
@@ -281,7 +279,7 @@ class _Cleaner:
             self.depth -= 1
         return self.done[key]
 
-    def _clean(self, value: UncheckedJson, node: dict[str, Any]) -> tuple[bool, UncheckedJson]:
+    def _clean(self, value: object, node: Schema) -> tuple[bool, object]:
         fits = _fits(value, node)
         for key in ("anyOf", "oneOf"):
             branches = node.get(key)
@@ -296,9 +294,9 @@ class _Cleaner:
             inner = True
         return fits and inner, value
 
-    def choose(self, value: UncheckedJson, branches: Sequence[Any]) -> tuple[bool, UncheckedJson]:
+    def choose(self, value: object, branches: Sequence[object]) -> tuple[bool, object]:
         """Whether the value fits a branch, and the value cleaned by the best branch."""
-        best: tuple[bool, UncheckedJson] | None = None
+        best: tuple[bool, object] | None = None
         likely = []
         for branch in branches:
             fits, cleaned = self.clean(value, branch)
@@ -313,16 +311,14 @@ class _Cleaner:
             best = False, likely[0] if len(likely) == 1 else value
         return best
 
-    def _is_complete(self, value: UncheckedJson, node: UncheckedJson) -> bool:
+    def _is_complete(self, value: object, node: object) -> bool:
         """Whether every property is present, as in an answer to a strict schema."""
         properties = node.get("properties") if isinstance(node, dict) else None
         if not isinstance(value, dict) or not isinstance(properties, dict):
             return True
         return properties.keys() <= value.keys()
 
-    def _clean_object(
-        self, value: dict[str, Any], node: dict[str, Any]
-    ) -> tuple[bool, UncheckedJson]:
+    def _clean_object(self, value: Schema, node: Schema) -> tuple[bool, object]:
         properties, needed = _properties_of(node)
         # An object that names properties is closed in strict mode.
         is_open = node.get("additionalProperties", not properties) is not False
@@ -340,7 +336,7 @@ class _Cleaner:
         same = len(out) == len(value) and all(out[name] is value[name] for name in out)
         return fits and needed <= out.keys(), value if same else out
 
-    def _clean_array(self, value: list[Any], node: dict[str, Any]) -> tuple[bool, UncheckedJson]:
+    def _clean_array(self, value: list[object], node: Schema) -> tuple[bool, object]:
         schemas, rest = _items_of(node)
         pairs = [
             self.clean(item, schemas[i] if i < len(schemas) else rest)
@@ -351,14 +347,14 @@ class _Cleaner:
         return all(fits for fits, _ in pairs), value if same else out
 
 
-def _properties_of(node: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+def _properties_of(node: Schema) -> tuple[Schema, set[str]]:
     """The properties of an object, and the names of those that it requires."""
     named, required = node.get("properties"), node.get("required")
     properties = named if isinstance(named, dict) else {}
     return properties, set(required) if is_names(required) else set()
 
 
-def _items_of(node: dict[str, Any]) -> tuple[list[Any], UncheckedJson]:
+def _items_of(node: Schema) -> tuple[list[object], object]:
     """The schemas of an array's first items, and that of the others."""
     first, rest = node.get("prefixItems"), node.get("items", True)
     if isinstance(rest, list):  # the older form of a tuple
@@ -366,11 +362,11 @@ def _items_of(node: dict[str, Any]) -> tuple[list[Any], UncheckedJson]:
     return first if isinstance(first, list) else [], rest
 
 
-def _is_null(node: UncheckedJson) -> bool:
+def _is_null(node: object) -> bool:
     return isinstance(node, dict) and types_of(node) == ("null",)
 
 
-def _fits(value: UncheckedJson, node: dict[str, Any]) -> bool:
+def _fits(value: object, node: Schema) -> bool:
     """Whether type, values and bounds allow it; patterns and formats are not checked."""
     if not _has_type(value, node):
         return False
@@ -382,7 +378,7 @@ def _fits(value: UncheckedJson, node: dict[str, Any]) -> bool:
     return all(_is_within(value, key, node[key]) for key in _BOUNDS.keys() & node.keys())
 
 
-def _has_type(value: UncheckedJson, node: dict[str, Any]) -> bool:
+def _has_type(value: object, node: Schema) -> bool:
     types = types_of(node)
     if not types:
         return True
@@ -393,17 +389,17 @@ def _has_type(value: UncheckedJson, node: dict[str, Any]) -> bool:
     return kind in types or (whole and "integer" in types)
 
 
-def _is_same(left: UncheckedJson, right: UncheckedJson) -> bool:
+def _is_same(left: object, right: object) -> bool:
     # In Python, True == 1.
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 
-def _is_within(value: UncheckedJson, key: str, bound: UncheckedJson) -> bool:
-    size: Any = MISSING
+def _is_within(value: object, key: str, bound: object) -> bool:
+    size: float | None = None
     if key.endswith("imum"):
-        size = value if isinstance(value, (int, float)) and not isinstance(value, bool) else MISSING
+        size = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
     elif isinstance(value, str if key.endswith("Length") else list):
         size = len(value)
-    if size is MISSING or isinstance(bound, bool) or not isinstance(bound, (int, float)):
+    if size is None or isinstance(bound, bool) or not isinstance(bound, (int, float)):
         return True
     return _BOUNDS[key](size, bound)

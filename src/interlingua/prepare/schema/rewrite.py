@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from interlingua.prepare.schema.read import (
     ANNOTATIONS,
@@ -10,11 +10,11 @@ from interlingua.prepare.schema.read import (
     STRUCTURE,
     VOCABULARY,
     Reader,
+    Schema,
     is_foreign,
     type_of,
     types_of,
 )
-from interlingua.spec.content import UncheckedJson
 from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 
@@ -46,10 +46,10 @@ class Draft:
 
     __slots__ = ("hints", "log", "out", "path")
 
-    def __init__(self, node: dict[str, Any], path: str, log: Log) -> None:
-        self.out: dict[str, Any] = dict(node)
+    def __init__(self, node: Schema, path: str, log: Log) -> None:
+        self.out: Schema = dict(node)
         self.path: str = path
-        self.hints: dict[str, Any] = {}
+        self.hints: dict[str, object] = {}
         self.log: Log = log
 
     def note(self, what: str, *, loses: bool = False) -> None:
@@ -58,7 +58,7 @@ class Draft:
         if loses:
             self.log.losses.append(f"{self.path}: {what}")
 
-    def hint(self, key: str, value: UncheckedJson = MISSING) -> None:
+    def hint(self, key: str, value: object = MISSING) -> None:
         """Move a keyword, or part of it, to the description."""
         self.hints[key] = self.out.pop(key) if value is MISSING else value
         self.note(f"{key} moved to the description", loses=key not in ANNOTATIONS)
@@ -68,7 +68,7 @@ class Draft:
         del self.out[key]
         self.note(f"{key} removed")
 
-    def rename(self, old: str, new: str, value: UncheckedJson) -> None:
+    def rename(self, old: str, new: str, value: object) -> None:
         """Put `value` under another name, in the same position."""
         self.out = {
             (new if key == old else key): (value if key == old else other)
@@ -79,7 +79,7 @@ class Draft:
         """Raise `ImpossibleError`."""
         raise ImpossibleError(f"{self.path}: {why}")
 
-    def finish(self, node: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, node: Schema) -> Schema:
         """The schema with its hints; `node` itself if nothing has changed."""
         out = self.out
         if self.hints:
@@ -91,7 +91,7 @@ class Draft:
         return node if same else out
 
 
-def _text(value: UncheckedJson) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else dump_text(value)
 
 
@@ -189,7 +189,7 @@ def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
             draft.hint(key)
 
 
-def _is_accepted(key: str, node: dict[str, Any], rules: SchemaRules) -> bool:
+def _is_accepted(key: str, node: Schema, rules: SchemaRules) -> bool:
     if key not in rules.keywords:
         return False
     value = node[key]
@@ -204,7 +204,7 @@ def _is_accepted(key: str, node: dict[str, Any], rules: SchemaRules) -> bool:
             return True
 
 
-def _may_be_text(node: dict[str, Any]) -> bool:
+def _may_be_text(node: Schema) -> bool:
     types = types_of(node)
     return not types or "string" in types
 
@@ -246,7 +246,7 @@ def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
         draft.refuse("the object or array beside its anyOf cannot be closed")
 
 
-def _has_type_within(branch: UncheckedJson, types: tuple[str, ...]) -> bool:
+def _has_type_within(branch: object, types: tuple[str, ...]) -> bool:
     # A union inside the union may be the same one, without a type of its own.
     if not isinstance(branch, dict) or "anyOf" in branch or "oneOf" in branch:
         return False
@@ -254,9 +254,7 @@ def _has_type_within(branch: UncheckedJson, types: tuple[str, ...]) -> bool:
     return bool(own) and set(own or ()) <= set(types)
 
 
-def close_object(
-    draft: Draft, rules: SchemaRules, reader: Reader, properties: dict[str, Any]
-) -> None:
+def close_object(draft: Draft, rules: SchemaRules, reader: Reader, properties: Schema) -> None:
     """Forbid other properties and, if the target needs it, require all properties."""
     # Seen in recordings of OpenAI: «'additionalProperties' is required to be supplied and to be
     # false».
@@ -277,9 +275,7 @@ def close_object(
         _require_all(draft, required, reader, properties)
 
 
-def _require_all(
-    draft: Draft, required: list[str], reader: Reader, originals: dict[str, Any]
-) -> None:
+def _require_all(draft: Draft, required: list[str], reader: Reader, originals: Schema) -> None:
     # Seen in recordings of OpenAI: «'required' is required to be supplied and to be an array
     # including every key in properties. Missing 'unit'.»
     out = draft.out
@@ -293,13 +289,13 @@ def _require_all(
         out["required"] = list(properties)
 
 
-def add_null(node: dict[str, Any]) -> dict[str, Any]:
+def add_null(node: Schema) -> Schema:
     """The schema, accepting null too."""
     types = types_of(node)
-    union: Any = node.get("anyOf")
+    union = node.get("anyOf")
     if "type" in node and types and union is None and "const" not in node and "$ref" not in node:
         both = {**node, "type": [item for item in types if item != "null"] + ["null"]}
-        values: Any = node.get("enum")
+        values = node.get("enum")
         if isinstance(values, list):
             both["enum"] = [*(item for item in values if item is not None), None]
         return both
@@ -308,7 +304,7 @@ def add_null(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [node, NULL]}
 
 
-def relax_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
+def relax_circles(draft: Draft, reader: Reader, properties: Schema) -> None:
     """Make properties optional that refer back to their own schema."""
     # Gemini unrolls cyclic references «to a limited degree and, as such, may only be used within
     # non-required properties» (the SDK's `response_json_schema`).
@@ -336,21 +332,21 @@ def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
         draft.refuse("oneOf beside anyOf cannot become one union")
 
 
-def exclude_each_other(branches: list[Any], reader: Reader) -> bool:
+def exclude_each_other(branches: list[object], reader: Reader) -> bool:
     """Whether constants, types or a property show that no value fits two branches."""
     if len(branches) == 1:
         return True
     plain = [reader.plain(branch) for branch in branches]
     if _are_apart([_constants_of(node) for node in plain]):
         return True
-    objects = [node for node in plain if _types_of(node) == {"object"}]
+    objects = [n for n in plain if isinstance(n, dict) and _types_of(n) == {"object"}]
     others = [node for node in plain if _types_of(node) != {"object"}]
     if len(objects) > 1 and not _objects_differ(objects, reader):
         return False
     return _are_apart([_types_of(node) for node in [*objects[:1], *others]])
 
 
-def _objects_differ(objects: list[dict[str, Any]], reader: Reader) -> bool:
+def _objects_differ(objects: list[Schema], reader: Reader) -> bool:
     """Whether a property that all require has a different constant in each."""
     shared = set(objects[0].get("required", ()))
     for node in objects[1:]:
@@ -363,7 +359,7 @@ def _objects_differ(objects: list[dict[str, Any]], reader: Reader) -> bool:
     )
 
 
-def _constants_of(node: UncheckedJson) -> set[str] | None:
+def _constants_of(node: object) -> set[str] | None:
     """The plain values that a schema lists, as text; None if it lists none."""
     if not isinstance(node, dict):
         return None
@@ -373,7 +369,7 @@ def _constants_of(node: UncheckedJson) -> set[str] | None:
     return {_constant_text(value) for value in listed}
 
 
-def _types_of(node: UncheckedJson) -> set[str] | None:
+def _types_of(node: object) -> set[str] | None:
     """The types that a schema allows; None if it names none."""
     if not isinstance(node, dict):
         return None
@@ -383,10 +379,10 @@ def _types_of(node: UncheckedJson) -> set[str] | None:
     return ({*types, "integer"} if "number" in types else types) or None
 
 
-def _constant_text(value: UncheckedJson) -> str:
-    # 1 and 1.0 are the same value.
-    whole = isinstance(value, float) and value.is_integer()
-    return dump_text(int(value) if whole else value)
+def _constant_text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1 and 1.0 are the same value
+    return dump_text(value)
 
 
 def _are_apart(allowed: list[set[str] | None]) -> bool:
