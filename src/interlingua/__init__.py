@@ -206,7 +206,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for a public one
         if name in _MODULES:
             return import_module(f"interlingua.{name}")
         if name not in _HOME:
-            raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
+            raise AttributeError(f"Module 'interlingua' has no attribute {name!r}.")
         value = getattr(import_module(f"interlingua.{_HOME[name]}"), name)
         globals()[name] = value  # so that the next use is an ordinary one
         return value

@@ -28,7 +28,7 @@ def repair(
     policy: RepairPolicy = DEFAULT_POLICY,
 ) -> HistoryRepair:
     """
-    A history as a target accepts it, and the changes that were made.
+    Return a history as a target accepts it, and the changes that were made.
 
     `target` is the name of a dialect, or rules of your own. Nothing is sent. A history that the
     target accepts is returned unchanged. Messages may also be plain dicts or strings.

@@ -89,17 +89,17 @@ _registered: dict[str, Dialect] = {}
 
 
 def names() -> tuple[str, ...]:
-    """The names that `get` knows: the shipped dialects, then the registered ones."""
+    """Return the names that `get` knows: the shipped dialects, then the registered ones."""
     return (*_SHIPPED, *_registered)
 
 
 def get(name: str) -> Dialect:
-    """The dialect of that name; a shipped one is loaded on first use."""
+    """Return the dialect of that name; a shipped one is loaded on first use."""
     if name in _SHIPPED:
         return _load(name)
     dialect = _registered.get(name)
     if dialect is None:
-        raise ConfigurationError(f"no dialect {name!r}; there are {', '.join(names())}")
+        raise ConfigurationError(f"There is no dialect {name!r}. Use one of {', '.join(names())}.")
     return dialect
 
 
@@ -118,7 +118,7 @@ def register(dialect: Dialect) -> None:
     name = _check(dialect)
     known = get(name) if name in names() else dialect
     if known is not dialect:
-        raise ConfigurationError(f"a dialect {name!r} is registered already")
+        raise ConfigurationError(f"A dialect {name!r} is registered already.")
     if name not in _SHIPPED:
         _registered[name] = dialect
 
@@ -128,11 +128,11 @@ def _check(dialect: Dialect) -> str:
     missing = [name for name in _FUNCTIONS if not callable(getattr(dialect, name, None))]
     missing += [name for name in ("NAME", "FACTS") if not hasattr(dialect, name)]
     if missing:
-        raise ConfigurationError(f"{dialect!r} is no dialect: it lacks {', '.join(missing)}")
+        raise ConfigurationError(f"{dialect!r} is no dialect: it lacks {', '.join(missing)}.")
     if not dialect.NAME == dialect.FACTS.name == dialect.FACTS.history.dialect:
         raise ConfigurationError(
-            f"the dialect {dialect.NAME!r} must have the same name in NAME, FACTS.name and "
-            "FACTS.history.dialect"
+            f"The dialect {dialect.NAME!r} must have the same name in NAME, FACTS.name and "
+            "FACTS.history.dialect."
         )
     return dialect.NAME
 

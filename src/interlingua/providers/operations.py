@@ -180,7 +180,7 @@ def _advance(work: Callable[[], WireCall]) -> WireCall | _End:
 
 async def _decode(operation: Operation, reply: OperationReply) -> Any:
     if operation.decode is None:
-        raise ConfigurationError(f"the operation {operation.name!r} has no `decode`")
+        raise ConfigurationError(f"The operation {operation.name!r} has no `decode`.")
     if len(reply.body) <= LARGE:
         return operation.decode(*reply)
     return await asyncio.to_thread(operation.decode, *reply)
@@ -228,7 +228,7 @@ def check_operation_losses(
 def make_decoder(operation: Operation, value: Any) -> ItemDecoder:
     """The decoder of a streamed reply."""
     if operation.stream_decoder is None:
-        raise ConfigurationError(f"the operation {operation.name!r} is not streamed")
+        raise ConfigurationError(f"The operation {operation.name!r} is not streamed.")
     return operation.stream_decoder(value)
 
 

@@ -192,7 +192,7 @@ def _decode_hook(kind: type, value: Any, *, trust_paths: bool) -> SDKError | Fil
         return _decode_error(value)
     if not trust_paths:
         raise ValueError(
-            "a document cannot name files to read; pass trust_paths=True if you wrote it"
+            "A document cannot name files to read. Pass trust_paths=True if you wrote it."
         )
     return FilePath(value)
 

@@ -158,13 +158,13 @@ class Store(Protocol):
         """Extend the lease to this long from now; False if it has ended or was settled."""
 
     async def used(self, key: str, period: float | None = None) -> float:
-        """What counts now for a key with this period, reservations included."""
+        """Return what counts now for a key with this period, reservations included."""
 
     async def add(self, key: str, amount: float, *, ttl: float | None = None) -> float:
         """Add to a counter, which starts at 0; its new value. The first call sets its end."""
 
     async def get(self, key: str) -> bytes | None:
-        """The value; None if there is none or its time has ended."""
+        """Return the value; None if there is none or its time has ended."""
 
     async def put(
         self, key: str, value: bytes, *, ttl: float | None = None, only_new: bool = False
@@ -182,7 +182,7 @@ class Store(Protocol):
         """
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
-        """The values of a list, from an index on."""
+        """Return the values of a list, from an index on."""
 
     async def close(self) -> None:
         """Release connections and threads; idempotent."""

@@ -370,7 +370,7 @@ class MemoryStore:
         return True
 
     async def used(self, key: str, period: float | None = None) -> float:
-        """What counts now for a key with this period, reservations included."""
+        """Return what counts now for a key with this period, reservations included."""
         with self._lock:
             bucket = self._buckets.get((key, period))
             if bucket is None:
@@ -390,7 +390,7 @@ class MemoryStore:
         return total + amount
 
     async def get(self, key: str) -> bytes | None:
-        """The value; None if there is none or its time has ended."""
+        """Return the value; None if there is none or its time has ended."""
         with self._lock:
             entry = self._values.find(key, self._now())
         return entry and entry[0]
@@ -429,7 +429,7 @@ class MemoryStore:
             return len(entry[0])
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
-        """The values of a list, from an index on."""
+        """Return the values of a list, from an index on."""
         with self._lock:
             entry = self._lists.find(key, self._now())
             return [] if entry is None else entry[0][max(0, start) :]

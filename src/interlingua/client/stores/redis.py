@@ -37,7 +37,7 @@ def load_redis() -> Any:
         import redis.asyncio as library
     except ImportError as error:
         raise ConfigurationError(
-            "RedisStore needs the redis package. Install it: pip install 'interlingua[redis]'",
+            "RedisStore needs the redis package. Run `pip install 'interlingua[redis]'`.",
             cause=error,
         ) from error
     return library
@@ -359,7 +359,7 @@ class RedisStore:
         return bool(await self._run(redis_scripts.RENEW, keys, arguments))
 
     async def used(self, key: str, period: float | None = None) -> float:
-        """What counts now for a key with this period, reservations included."""
+        """Return what counts now for a key with this period, reservations included."""
         keys = self._bucket_keys(key, period)
         width = 0 if period is None else slot_width(period)
         return float(await self._run(redis_scripts.USED, keys, [self._now(), width]))
@@ -374,7 +374,7 @@ class RedisStore:
         return float(await self._run(redis_scripts.ADD, keys, arguments, repeats=0))
 
     async def get(self, key: str) -> bytes | None:
-        """The value; None if there is none or its time has ended."""
+        """Return the value; None if there is none or its time has ended."""
         value: bytes | None = await self._send(["GET", f"{self._prefix}v:{key}"])
         return value
 
@@ -401,7 +401,7 @@ class RedisStore:
         return int(await self._run(redis_scripts.APPEND, keys, arguments, repeats=0))
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
-        """The values of a list, from an index on."""
+        """Return the values of a list, from an index on."""
         command = ["LRANGE", f"{self._prefix}l:{key}", max(0, start), -1]
         values: list[bytes] = await self._send(command)
         return values

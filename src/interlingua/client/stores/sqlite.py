@@ -181,7 +181,7 @@ class SQLiteStore:
         return await self._thread.write(work)
 
     async def used(self, key: str, period: float | None = None) -> float:
-        """What counts now for a key with this period, reservations included."""
+        """Return what counts now for a key with this period, reservations included."""
         now = self._now()
 
         def work(connection: Connection) -> float:
@@ -212,7 +212,7 @@ class SQLiteStore:
         return await self._thread.write(work)
 
     async def get(self, key: str) -> bytes | None:
-        """The value; None if there is none or its time has ended."""
+        """Return the value; None if there is none or its time has ended."""
         now, key = self._now(), storable(key)
 
         def work(connection: Connection) -> bytes | None:
@@ -278,7 +278,7 @@ class SQLiteStore:
         return await self._thread.write(work)
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
-        """The values of a list, from an index on."""
+        """Return the values of a list, from an index on."""
         now, key = self._now(), storable(key)
 
         def work(connection: Connection) -> list[bytes]:
