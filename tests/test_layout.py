@@ -241,3 +241,37 @@ def test_the_page_about_tests_names_every_room_and_helper():
         "`support`",
     }
     assert {name for name in wanted if name not in page} == set()
+
+
+def messages():
+    """The literal messages of errors, with `…` for what is filled in, and where they are."""
+    for path, tree in parsed(r"Error\("):
+        for node in ast.walk(tree):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if not (isinstance(node, ast.Call) and name.endswith("Error") and node.args):
+                continue
+            parts = getattr(node.args[0], "values", [node.args[0]])
+            texts = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
+            if any(isinstance(text, str) and text != "…" for text in texts):
+                yield f"{path.name}:{node.lineno}", name, "".join(map(str, texts))
+
+
+# Errors that no user of the library reads: they are caught inside it, or stand for a defect.
+INTERNAL = {"AssertionError", "ValueError", "DatabaseError"}
+# A message may begin with the name of an option, field or function, as a program writes it.
+NAMED = re.compile(r"\w+[_.=\[…(]|(?:messages|middleware|options|prompt|tools|transport)\b")
+
+
+def test_error_messages_are_sentences():
+    """They begin with a capital letter or a name, and end with a full stop or what is filled in."""
+    wrong = [
+        f"{place} {text}"
+        for place, name, text in messages()
+        if name not in INTERNAL
+        and not (
+            (text[0].isupper() or text[0] in "…`'\"-(" or NAMED.match(text))
+            and text.rstrip().endswith((".", "?", "…", ":"))
+        )
+    ]
+
+    assert wrong == []

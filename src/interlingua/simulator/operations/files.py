@@ -139,7 +139,7 @@ class SimulatedFiles:
         """The bytes of a file."""
         file, data = self._find(value)
         if file.state == "failed":
-            raise InvalidRequestError(f"File {file.id} has failed", status_code=400)
+            raise InvalidRequestError(f"File {file.id} has failed.", status_code=400)
         if value.only_generated and not file.downloadable:
             message = f"File {file.id} was uploaded: only generated files can be downloaded."
             raise InvalidRequestError(message, status_code=400)

@@ -92,7 +92,7 @@ class SimulatedVideos:
         """A new job with the shape of an earlier one."""
         source = self._find(value.source_id or "").job
         if source.state != "completed":
-            raise InvalidRequestError("Only completed videos can be remixed", status_code=400)
+            raise InvalidRequestError("Only completed videos can be remixed.", status_code=400)
         made = self.create_video(
             replace(value, model=source.model, seconds=source.seconds, size=source.size)
         )
@@ -124,14 +124,14 @@ class SimulatedVideos:
         """The job no longer exists."""
         entry = self._find(value.id)
         if not entry.job.is_ended:
-            raise InvalidRequestError("The video is still being made", status_code=400)
+            raise InvalidRequestError("The video is still being made.", status_code=400)
         del self._entries[value.id]
 
     def download_video(self, value: VideoQuery) -> bytes:
         """The video, or a picture of it."""
         job = self._find(value.id).job
         if job.state != "completed":
-            raise NotFoundError(f"Video {job.id} is not ready", status_code=404)
+            raise NotFoundError(f"Video {job.id} is not ready.", status_code=404)
         if value.variant == "video":
             return job.files[0].data or b""
         side = 16 if value.variant == "thumbnail" else 64
