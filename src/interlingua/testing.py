@@ -67,7 +67,7 @@ VARIABLE = "INTERLINGUA_CASSETTES"
 def open_cassette(
     path: str | os.PathLike[str], mode: str = "replay", inner: Transport | None = None
 ) -> Transport:
-    """A transport that replays the file, or records it through `inner`, depending on `mode`."""
+    """Return a transport that replays the file, or records it through `inner`, as `mode` says."""
     if mode not in MODES:
         raise ConfigurationError(f"Unknown cassette mode {mode!r}. Use one of {', '.join(MODES)}.")
     if mode == "replay" or (mode == "auto" and Path(path).exists()):
@@ -87,14 +87,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def cassette_mode(request: pytest.FixtureRequest) -> str:
-    """The mode for cassettes; override this fixture to choose another mode for some tests."""
+    """Return the mode for cassettes; override this fixture to choose another for some tests."""
     chosen = request.config.getoption("--cassettes", default=None)
     return str(chosen or os.environ.get(VARIABLE) or "replay")
 
 
 @pytest.fixture
 def cassette_path(request: pytest.FixtureRequest) -> Path:
-    """The file of this test; override this fixture to share a file or to store it elsewhere."""
+    """Return the file of this test; override this fixture to share or move the file."""
     module = Path(request.path)
     nodes = [
         node for node in request.node.listchain() if isinstance(node, (pytest.Class, pytest.Item))
@@ -104,7 +104,7 @@ def cassette_path(request: pytest.FixtureRequest) -> Path:
 
 def file_name(test: str) -> str:
     """
-    A unique file name for a test.
+    Return a unique file name for a test.
 
     Characters that file systems may refuse are replaced, and long names are cut; such a name
     ends with a digest of the original name.
@@ -117,14 +117,14 @@ def file_name(test: str) -> str:
 
 @pytest.fixture
 def cassette(cassette_path: Path, cassette_mode: str) -> Transport:
-    """The transport for this test; pass it to a client or an adapter."""
+    """Return the transport for this test; pass it to a client or an adapter."""
     return open_cassette(cassette_path, cassette_mode)
 
 
 @pytest.fixture
 def scripted_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedClient]:
     """
-    `interlingua.simulator.scripted`; the client is also the default client of the test.
+    Return `interlingua.simulator.scripted`, whose client becomes the default of the test.
 
     So the program under test need not take a client.
     """
@@ -143,10 +143,10 @@ def scripted_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedCl
 @pytest.fixture
 def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
     """
-    A function that serves a script on loopback until the test ends, and returns the server.
+    Return a function that serves a script on loopback until the test ends.
 
-    It sets the keys and addresses of OpenAI, Anthropic and Gemini in the environment, and resets
-    the default client. Pass a `Script` to look at what it received.
+    The function returns the server. It sets the keys and addresses of OpenAI, Anthropic and Gemini
+    in the environment, and resets the default client. Pass a `Script` to look at what it received.
     """
     from interlingua.simulator import Simulator, serve_in_thread
     from interlingua.simulator.__main__ import BASES

@@ -177,7 +177,7 @@ def cancel(out: Output, batch: str) -> None:
 
 @command.command("list")
 @click.argument("provider")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="How many to list at most.")
 @with_output
 def list_batches(out: Output, provider: str, *, limit: int | None) -> None:
     r"""

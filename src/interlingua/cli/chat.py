@@ -52,8 +52,14 @@ _NOTHING = "nothing had arrived, and /retry asks again"
     "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME",
     help="A text before the first prompt: a file, a web page, or a name in `fragments`.",
 )  # fmt: skip
-@click.option("-T", "--tools", multiple=True, metavar="FILE.py", help="The model may call these.")
-@click.option("-y", "--yes", is_flag=True, help="Approve all calls of tools.")
+@click.option(
+    "-T",
+    "--tools",
+    multiple=True,
+    metavar="FILE.py",
+    help="The model may call the functions of this file. Repeatable.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Approve all tool calls.")
 @click.option(
     "--resume", is_flag=False, flag_value=_LAST, metavar="[ID]",
     help="Go on with the last conversation, or with the one that has this id.",

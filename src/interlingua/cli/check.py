@@ -44,9 +44,7 @@ _match_failed = re.compile(r"  .* passed +[1-9]\d* failed").match
 @click.option("--dialect", help="The dialect that the server claims to speak.")
 @click.option("-m", "--model", default="", help="The model to ask the server or the adapter for.")
 @click.option("--key-env", metavar="NAME", help="The variable that holds the key of the server.")
-@click.option(
-    "--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated."
-)
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check. Repeatable.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -54,7 +52,11 @@ _match_failed = re.compile(r"  .* passed +[1-9]\d* failed").match
     show_default=True,
     help="Seconds for each request to the server.",
 )
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML.")
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the result as JUnit XML.",
+)
 @with_output
 def command(
     out: Output,
@@ -70,7 +72,8 @@ def command(
     r"""
     Check a dialect, an adapter or a running server, and print a score for each law.
 
-    DIALECTS are names of dialects, all by default. The exit code is 1 if something was found.
+    DIALECTS are names of dialects, the wire formats of vendors; without them, all dialects are
+    checked. An unknown name prints the known ones. The exit code is 1 if a law is broken.
 
     \b
     interlingua check DIALECT

@@ -36,9 +36,11 @@ _INTERRUPTED = "interrupted"
 
 @click.command("compare")
 @click.argument("prompt", nargs=-1)
-@click.option("-m", "--model", "models", multiple=True, required=True, help="A model; repeatable.")
+@click.option("-m", "--model", "models", multiple=True, required=True, help="A model. Repeatable.")
 @click.option("-s", "--system", help="The system prompt.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="The limit of each answer.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="The maximum number of tokens of each answer."
+)
 @click.option("--plain", is_flag=True, help="Print answers as they are, not rendered as Markdown.")
 @click.option("-n", "--no-log", is_flag=True, help="Do not keep the calls.")
 @with_output
@@ -53,10 +55,10 @@ def command(
     no_log: bool,
 ) -> int:
     r"""
-    Ask several models the same, at once, and print their answers side by side.
+    Ask several models the same question, at once, and print their answers side by side.
 
-    Each has its time, tokens and cost. The exit code is 1 if a model failed. Without PROMPT, stdin
-    is read. Ctrl-C ends all of them and prints what has arrived.
+    Each answer has its time, tokens and cost. The exit code is 1 if a model failed. Without
+    PROMPT, stdin is read. Ctrl-C ends all answers and prints what has arrived.
 
     \b
     interlingua compare -m openai:gpt-5.2 -m anthropic:claude-haiku-4-5 "Why is the sky blue?"

@@ -68,7 +68,7 @@ def command(
     target: str | None,
 ) -> int:
     r"""
-    Say what is installed and configured; with HISTORY, what a target would refuse.
+    Say what is installed and configured; with HISTORY, what a model would refuse.
 
     HISTORY is a file of messages, a conversation that /save of `chat` wrote, or a request in the
     dialect of --from. What would be changed for the model or dialect of --to is shown as a diff,

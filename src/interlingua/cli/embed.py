@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 @click.command("embed")
 @click.argument("texts", nargs=-1)
-@click.option("-m", "--model", required=True, help="Such as `openai:text-embedding-3-small`.")
+@click.option(
+    "-m", "--model", required=True, help="The model, such as `openai:text-embedding-3-small`."
+)
 @click.option("-d", "--dimensions", type=click.IntRange(min=1), help="The length of each vector.")
 @click.option("--task", help="What the vectors are for, such as `query` or `document`.")
 @with_output

@@ -13,7 +13,7 @@ from interlingua.cli.output import Output, with_output
 
 @click.command("image")
 @click.argument("prompt", nargs=-1, required=True)
-@click.option("-m", "--model", required=True, help="Such as `openai:gpt-image-1`.")
+@click.option("-m", "--model", required=True, help="The model, such as `openai:gpt-image-1`.")
 @click.option(
     "-a", "--attachment", "images", multiple=True, metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -24,11 +24,11 @@ from interlingua.cli.output import Output, with_output
     help="An image that is transparent where the first -a is to be changed.",
 )  # fmt: skip
 @click.option("-n", "--count", type=click.IntRange(min=1), help="How many images to make.")
-@click.option("--size", help="Such as `1024x1024`.")
-@click.option("--aspect-ratio", metavar="W:H", help="Such as `16:9`.")
-@click.option("--quality", help="Such as `low` or `high`; the model decides what there is.")
+@click.option("--size", help="The size in pixels, such as `1024x1024`.")
+@click.option("--aspect-ratio", metavar="W:H", help="The shape, such as `16:9`.")
+@click.option("--quality", help="Such as `low` or `high`; each model has its own values.")
 @click.option("--background", help="`transparent`, `opaque` or `auto`.")
-@click.option("--format", help="Such as `png`, `jpeg` or `webp`.")
+@click.option("--format", help="The format of the file, such as `png`, `jpeg` or `webp`.")
 @output_option
 @with_output
 def command(

@@ -44,16 +44,29 @@ _LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
 @click.command("models")
 @click.argument("words", nargs=-1)
 @click.option("-p", "--provider", help="Only this provider, such as `openai`.")
-@click.option("-c", "--capability", multiple=True, help=f"Must have it: {', '.join(_SHOWN)}.")
+@click.option(
+    "-c",
+    "--capability",
+    multiple=True,
+    help=f"Only models with it: {', '.join(_SHOWN)}. Repeatable.",
+)
 @click.option("--kind", default="chat", help="chat (the default), embedding, image, … or all.")
-@click.option("--tier", type=click.Choice(["small", "medium", "large"]), help="Size and price.")
+@click.option(
+    "--tier",
+    type=click.Choice(["small", "medium", "large"]),
+    help="Only models of this size and price.",
+)
 @click.option(
     "--max-price",
     type=click.FloatRange(min=0),
-    help="At most so many dollars per million tokens, input and output mixed 3 to 1.",
+    help="At most this many dollars per million tokens, of which three in four are input.",
 )
-@click.option("--min-context", type=click.IntRange(min=0), help="At least so many tokens.")
-@click.option("--all", "everything", is_flag=True, help="Also deprecated and gated models.")
+@click.option(
+    "--min-context",
+    type=click.IntRange(min=0),
+    help="A context window of at least this many tokens.",
+)
+@click.option("--all", "everything", is_flag=True, help="Also list deprecated and gated models.")
 @click.option("--live", is_flag=True, help="Ask the providers what they serve now.")
 @with_output
 def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) -> None:

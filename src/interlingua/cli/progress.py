@@ -90,7 +90,7 @@ poll_option = click.option(
     "--poll",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Seconds between the first two questions about it; later they are less frequent.",
+    help="Seconds until the provider is asked for the state again; later it is asked less often.",
 )
 timeout_option = click.option(
     "--timeout",

@@ -66,7 +66,9 @@ def prompt_options(function: F) -> F:
             help="A text before the prompt: a file, a web page, a file of the folder `fragments`, "
             "or stdin. Repeatable.",
         ),
-        click.option("-t", "--template", help="A file of the folder `templates`, or its path."),
+        click.option(
+            "-t", "--template", help="A template: a file of the folder `templates`, or any file.",
+        ),
         click.option(
             "-p", "--param", nargs=2, multiple=True, metavar="NAME VALUE",
             help="A value for $NAME in the template.",
@@ -75,13 +77,14 @@ def prompt_options(function: F) -> F:
             "--schema", help="JSON Schema as text or file, or fields: 'name, age int'.",
         ),
         click.option(
-            "--schema-multi", help="The same, for a list of such objects.",
+            "--schema-multi", help="As --schema, for a list of such objects.",
         ),
         click.option(
             "-T", "--tools", multiple=True, metavar="FILE.py",
-            help="The model may call the functions of this file. You are asked before each call.",
+            help="The model may call the functions of this file. You are asked before each call. "
+            "Repeatable.",
         ),
-        click.option("-y", "--yes", is_flag=True, help="Approve all calls of tools."),
+        click.option("-y", "--yes", is_flag=True, help="Approve all tool calls."),
         click.option(
             "-o", "--option", nargs=2, multiple=True, metavar="NAME VALUE",
             help="An option of `generate`: -o temperature 0.2, -o max_tokens 500.",

@@ -52,7 +52,7 @@ def command(
     r"""
     Record what a program sends to providers, and their replies, in FILE.
 
-    A server on this machine sends each request on with its own key and keeps the exchange;
+    A server on this machine passes each request on, with its key, and stores the exchange;
     `interlingua replay FILE` answers from the file. COMMAND is run with the variables that lead
     its requests there (OPENAI_BASE_URL and the like). Without COMMAND the server runs until
     Ctrl-C: give your program one of the base URLs that are printed, or http://HOST:PORT/NAME with

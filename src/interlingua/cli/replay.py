@@ -49,12 +49,12 @@ def command(
     r"""
     Answer from the recording in FILE, without network and keys.
 
-    COMMAND is run with the variables that lead its requests here, and with a key that is none
-    where the program would need one. Without COMMAND, the server runs until Ctrl-C, at the same
-    base URLs as `interlingua record`.
+    COMMAND is run with the variables that lead its requests here, and with a placeholder where the
+    program needs a key. Without COMMAND, the server runs until Ctrl-C, at the same base URLs as
+    `interlingua record`.
 
     Requests match by method, path, query and body. A request without a recording is answered with
-    400 and a message that says what differs from the closest one; the exit code is then 1.
+    400 and a message that says what differs from the closest recording; the exit code is then 1.
 
     \b
     interlingua replay calls.json -- python my_program.py

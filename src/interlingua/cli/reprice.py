@@ -28,7 +28,7 @@ _COLUMNS = (
 @with_output
 def command(out: Output, file: BinaryIO, *, prices: BinaryIO | None, records: bool) -> None:
     r"""
-    Compute the costs of stored records again, with the catalog or with --prices.
+    Compute the costs of stored calls again, with the prices of the catalog or of --prices.
 
     FILE has a JSON array, or a JSON object on each line, each with `provider`, `model` and `usage`;
     `-` is stdin.

@@ -13,10 +13,12 @@ from interlingua.cli.output import Output, with_output
 
 @click.command("speak")
 @click.argument("text", nargs=-1)
-@click.option("-m", "--model", required=True, help="Such as `openai:gpt-4o-mini-tts`.")
+@click.option("-m", "--model", required=True, help="The model, such as `openai:gpt-4o-mini-tts`.")
 @click.option("-v", "--voice", help="The name of the voice.")
 @click.option("--instructions", help="How to speak.")
-@click.option("--format", help="Such as `mp3` or `wav`; the ending of the file by default.")
+@click.option(
+    "--format", help="The format, such as `mp3` or `wav`; by default, the ending of the file."
+)
 @click.option("--speed", type=float, help="1 is normal, 2 is twice as fast.")
 @output_option
 @with_output

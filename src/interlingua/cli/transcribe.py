@@ -12,9 +12,9 @@ from interlingua.cli.output import Output, printable, with_output
 
 @click.command("transcribe")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-m", "--model", required=True, help="Such as `openai:gpt-4o-transcribe`.")
+@click.option("-m", "--model", required=True, help="The model, such as `openai:gpt-4o-transcribe`.")
 @click.option("--language", help="The language of the audio, such as `en`.")
-@click.option("--prompt", help="Names and words that appear in it.")
+@click.option("--prompt", help="Names and words that appear in the audio.")
 @click.option("--speakers", is_flag=True, help="Say who speaks.")
 @click.option("--translate", is_flag=True, help="Print the text in English.")
 @click.option(

@@ -73,7 +73,9 @@ def _server_options(function: F) -> F:
         click.option(
             "--base-url", metavar="URL", help="The address of the server, for `openai_compatible`."
         ),
-        click.option("--key-env", metavar="NAME", help="The variable that holds its key."),
+        click.option(
+            "--key-env", metavar="NAME", help="The variable that holds the key of the server."
+        ),
     )
     wrapped: Any = functools.wraps(function)(add_server)
     for option in reversed(options):
@@ -98,16 +100,22 @@ _variant_option = click.option(
 
 @command.command("create")
 @click.argument("prompt", nargs=-1, required=True)
-@click.option("-m", "--model", required=True, help="Such as `gemini:veo-3.1-generate-001`.")
+@click.option(
+    "-m", "--model", required=True, help="The model, such as `gemini:veo-3.1-generate-001`."
+)
 @click.option(
     "--image", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The first frame.",
+    help="The image with which the video begins.",
 )  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="The length.")
-@click.option("--size", help="Such as `1280x720`, `720p` or `4k`.")
-@click.option("--aspect-ratio", metavar="W:H", help="Such as `16:9`.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="The length of the video."
+)
+@click.option("--size", help="The size, such as `1280x720`, `720p` or `4k`.")
+@click.option("--aspect-ratio", metavar="W:H", help="The shape, such as `16:9`.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="How many videos to make.")
-@click.option("--no-wait", is_flag=True, help="Print the job and end; `video get` goes on.")
+@click.option(
+    "--no-wait", is_flag=True, help="Print the job and end; `video get` fetches it later."
+)
 @_file_option(required=False, text="The file to write; needed unless --no-wait is given.")
 @_variant_option
 @poll_option

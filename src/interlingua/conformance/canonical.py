@@ -40,7 +40,7 @@ _SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _APA
 
 
 def request_survives(dialect: Dialect, request: Request) -> list[str]:
-    """What a request loses, without a warning, when it is encoded and decoded again."""
+    """List what a request loses, without a warning, when it is encoded and decoded again."""
     call = dialect.encode_request(request, stream=False)
     back = dialect.decode_request(call)
     warned = tuple(warning.path for warning in call.warnings if warning.path)
@@ -55,7 +55,7 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
 
 
 def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -> list[str]:
-    """The settings that changed, except those whose paths have a warning."""
+    """List the settings that changed, except settings whose paths have a warning."""
     ours, theirs = _plain_settings(request), _plain_settings(back)
     broken = [
         f"{name}: {ours[name]!r} came back as {theirs[name]!r}"
@@ -92,7 +92,7 @@ def _plain_choice(choice: ToolChoice | None) -> ToolChoice | None:
 
 
 def response_survives(dialect: Dialect, response: Response) -> list[str]:
-    """What a response loses of its text, calls and token counts."""
+    """List what a response loses of its text, tool calls and token counts."""
     back = dialect.decode_response(dialect.encode_response(response))
     broken: list[str] = []
     if _text(back) != _text(response):
@@ -193,7 +193,7 @@ def crossing(source: Dialect, target: Dialect, case: Case) -> list[str]:
 
 
 def crossings(targets: Iterable[Dialect]) -> dict[str, Law]:
-    """Law 9 for each of these targets, as laws for `check`."""
+    """Make Law 9 for each of these targets, as laws for `check`."""
     return {f"9 crossing to {target.NAME}": _to(target) for target in targets}
 
 
@@ -208,7 +208,7 @@ def crosses(target: Dialect, request: Request, profile: Profile = NEUTRAL_PROFIL
 
 
 def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> list[str]:
-    """The differences between `back` and the request as these warnings permit to change it."""
+    """List how `back` differs from the request, beyond what these warnings permit."""
     expected = Expected(request)
     for warning in warnings:
         expected.apply(warning)

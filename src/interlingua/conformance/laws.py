@@ -56,7 +56,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_cases(folder: Path) -> Iterator[Case]:
     """
-    A case for each subfolder, from `request.json`, `response.json` and `stream.sse`.
+    Read a case from each subfolder: `request.json`, `response.json` and `stream.sse`.
 
     `meta.json` may set `path`, `headers` and `stream` of the request, and the `status`.
     """
@@ -86,28 +86,28 @@ def _read(path: Path) -> Any:
 
 
 def cut_frames(chunks: Iterable[bytes], framing: Framing = "sse") -> list[Frame]:
-    """The frames of a body."""
+    """Cut a body into its frames."""
     decoder = SSEDecoder() if framing == "sse" else JSONArrayDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)]
     return frames + decoder.finish()
 
 
 def decode_frames(dialect: Dialect, frames: Iterable[Frame]) -> list[StreamEvent]:
-    """The events of a complete stream."""
+    """Decode the events of a complete stream."""
     decoder = dialect.stream_decoder()
     events = [event for frame in frames for event in decoder.feed(frame)]
     return events + decoder.finish()
 
 
 def encode_events(dialect: Dialect, events: Iterable[StreamEvent]) -> list[Frame]:
-    """The frames for these events."""
+    """Encode events as frames."""
     encoder = dialect.stream_encoder(None)
     frames = [frame for event in events for frame in encoder.feed(event)]
     return frames + encoder.finish()
 
 
 def fold(events: Iterable[StreamEvent]) -> Response:
-    """The response from these events; they must obey the grammar."""
+    """Join events into a response; they must obey the grammar."""
     grammar, accumulator = Grammar(), StreamAccumulator()
     for event in events:
         grammar.feed(event)

@@ -167,7 +167,7 @@ RECORDED_LAWS: dict[str, Law] = {
 
 def sample_cases(dialect: Dialect) -> list[Case]:
     """
-    A text, a tool call and its results, as the dialect encodes them.
+    Return a text, a tool call and its results, as the dialect encodes them.
 
     Such cases show whether a dialect agrees with itself. Whether it agrees with a server is shown
     by recorded exchanges (`read_cases`).

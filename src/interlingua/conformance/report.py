@@ -88,7 +88,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_text(report: Report) -> str:
-    """The report as text: the score, a line for each law, then each finding."""
+    """Return the report as text: the score, a line for each law, then each finding."""
     title = f"{report.subject} ({report.dialect})" if report.subject else report.dialect
     width = max((len(score.law) for score in report.scores), default=0)
     lines = [f"{title}: {report.percent:.0f} %"]
@@ -115,7 +115,7 @@ def _finding(violation: Violation) -> Iterator[str]:
 
 
 def as_markdown(report: Report) -> str:
-    """The report as Markdown: a table of laws, then a list of findings."""
+    """Return the report as Markdown: a table of laws, then a list of findings."""
     lines = [
         f"**{report.dialect}: {report.percent:.0f} %**",
         "",
@@ -135,13 +135,13 @@ def as_markdown(report: Report) -> str:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report as a JSON object, with `percent`."""
+    """Return the report as a JSON object, with `percent`."""
     document: dict[str, Any] = msgspec.to_builtins(report)
     return {**document, "percent": round(report.percent, 2)}
 
 
 def as_junit(reports: Iterable[Report]) -> str:
-    """The reports as JUnit XML: a suite for each report, a test case for each law."""
+    """Return the reports as JUnit XML: a suite for each report, a test case for each law."""
     root = ET.Element("testsuites")
     for report in reports:
         states = [score.status for score in report.scores]
@@ -182,7 +182,7 @@ T = TypeVar("T")
 def choose(
     checks: Mapping[str, Callable[[T], Awaitable[None]]], names: Iterable[str] | None
 ) -> Mapping[str, Callable[[T], Awaitable[None]]]:
-    """The checks of these names; `ConfigurationError` for an unknown name."""
+    """Return the checks of these names; `ConfigurationError` for an unknown name."""
     if names is None:
         return checks
     chosen = list(names)
@@ -196,7 +196,7 @@ async def run_check(
     name: str, check: Callable[[T], Awaitable[None]], subject: T, *, is_first: bool = False
 ) -> tuple[Score, list[Violation]]:
     """
-    The score of a check, and what it found.
+    Run a check; returns its score and what it found.
 
     If the first check cannot connect, nothing is there to be checked: `NetworkError` is raised.
     """

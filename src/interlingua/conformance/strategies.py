@@ -90,17 +90,17 @@ _zero_or_one_text = st.lists(_texts, max_size=1)
 
 
 def texts() -> st.SearchStrategy[Text]:
-    """Non-empty text parts."""
+    """Generate text parts that are not empty."""
     return _texts
 
 
 def media() -> st.SearchStrategy[Part]:
-    """Images, audio and documents, by URL and by bytes."""
+    """Generate images, audio and documents, by URL and by bytes."""
     return _media
 
 
 def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
-    """Results of one call: text, JSON or parts."""
+    """Generate results of one tool call: text, JSON or parts."""
     return st.builds(
         lambda body, failed: ToolResult(tool_call_id=tool_call_id, content=body, is_error=failed),
         _result_contents,
@@ -110,7 +110,7 @@ def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
 
 @st.composite
 def tool_rounds(draw: st.DrawFn, start: int = 0) -> list[Message]:
-    """An assistant message with calls, and the tool message with their results."""
+    """Generate an assistant message with tool calls, and the tool message with their results."""
     count = draw(_one_to_three)
     calls = [
         ToolCall(id=f"call_{start + i}", name=draw(names), arguments=draw(json_objects))
@@ -134,7 +134,7 @@ _tool_rounds = [tool_rounds(start=10 * turn) for turn in range(3)]
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
-    """A history that any provider accepts."""
+    """Generate a history that any provider accepts."""
     messages = [Message.system(text) for text in draw(_system_texts)]
     for turn in range(draw(_one_to_three)):
         messages.append(Message(role="user", content=tuple(draw(_user_contents))))
@@ -210,7 +210,7 @@ def _custom_tools(name: str) -> st.SearchStrategy[ToolDefinition]:
 
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
-    """Any request, with settings that not every provider supports."""
+    """Generate any request, with settings that not every provider supports."""
     tools = draw(_tool_names)
     mode = draw(_tool_modes)
     return Request(
@@ -243,7 +243,7 @@ _maybe_tokens = st.none() | st.integers(0, 50)
 
 @st.composite
 def responses(draw: st.DrawFn) -> Response:
-    """Any response."""
+    """Generate any response."""
     thinking = draw(_thoughts)
     answer: list[Part] = list(draw(_answer_texts))
     if draw(_booleans) and not answer:

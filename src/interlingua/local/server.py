@@ -169,7 +169,7 @@ class LocalServer:
 
 def local_server(gguf: str | Path | None = None, *, embeddings: bool = False) -> LocalServer:
     """
-    The shared server of this process for this model.
+    Return the shared server of this process for this model.
 
     Embeddings have a server of their own, because they make text generation slower.
     """

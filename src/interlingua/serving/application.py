@@ -66,7 +66,7 @@ class Route(NamedTuple):
 
 
 def serve_of(dialect: str) -> Serve:
-    """The server side of a dialect; `ConfigurationError` if there is none."""
+    """Return the server side of a dialect; `ConfigurationError` if there is none."""
     serve: Serve | None = getattr(dialects.get(dialect), "serve", None)
     if serve is None:
         raise ConfigurationError(f"The dialect {dialect!r} has no module `serve`.")
@@ -74,7 +74,7 @@ def serve_of(dialect: str) -> Serve:
 
 
 def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
-    """The route of a request; an unknown path still has a dialect, for the error reply."""
+    """Find the route of a request; an unknown path still has a dialect, for the error reply."""
     shared: dict[str, Route] = {}
     for name, _ in _served():
         found = _match_route(name, method, path)
@@ -105,7 +105,7 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
 
 
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
-    """The call without its key: its JSON, its form, or its other content."""
+    """Read the request without its key: its JSON, its form, or its other content."""
     method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
     if scope.get("scheme") == "https":  # for replies that name an address of this server
         headers.setdefault("x-forwarded-proto", "https")
@@ -145,7 +145,7 @@ def _read_content(
 
 
 def read_key(headers: Mapping[str, str], query: str) -> str | None:
-    """The key of a request, in any place where clients of the dialects put it."""
+    """Read the key of a request, from any place where clients of the dialects put it."""
     served = [facts for _, facts in _served()]
     for name in dict.fromkeys(name for facts in served for name in facts.key_headers):
         value = headers.get(name)
@@ -282,7 +282,7 @@ class Application(ABC):
 
 
 def read_request(scope: Scope, body: bytes) -> Incoming:
-    """The request of an ASGI scope."""
+    """Read the request of an ASGI scope."""
     headers, query = headers_of(scope), query_of(scope)
     route = find_route(scope["method"], path_of(scope), headers)
     return Incoming(
@@ -323,7 +323,7 @@ def check_form(incoming: Incoming) -> None:
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> UncheckedJson:
-    """The body of the reply to a token-count request."""
+    """Return the body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)
     counted = serve.counted_call(incoming.call)
     return serve.count_tokens(count(dialects.get(incoming.dialect).decode_request(counted)))
@@ -335,14 +335,14 @@ def json_reply(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """A reply that is not a stream; text and bytes are sent unchanged."""
+    """Make a reply that is not a stream; text and bytes are sent unchanged."""
     content_type, data = body_bytes(body)
     content_type = content_type or serve_of(incoming.dialect).SERVER.content_type
     return Reply(status, {"content-type": content_type, **(headers or {})}, (data,))
 
 
 def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> Reply:
-    """The reply to an operation; `perform` gets its name and its value, and returns the result."""
+    """Reply to an operation; `perform` gets its name and its value, and returns the result."""
     operation = incoming.route.operation
     if operation is None:
         raise RefusedError(Failure(status=404))
@@ -358,7 +358,7 @@ def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> R
 
 
 def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Frame]) -> Reply:
-    """The reply that sends a stream in the framing that the request asks for."""
+    """Make a reply that sends a stream in the framing that the request asks for."""
     if incoming.wants_array:
         content_type = serve_of(incoming.dialect).SERVER.content_type
         return Reply(200, {"content-type": content_type}, _array_chunks(frames), is_stream=True)
@@ -407,7 +407,7 @@ async def _each(frames: Iterable[Frame] | AsyncIterable[Frame]) -> AsyncGenerato
 def failure_reply(
     incoming: Incoming, failure: Failure, *, model: str = "", request_id: str = ""
 ) -> Reply:
-    """The reply for a failure, with the vendor's error body."""
+    """Make the reply for a failure, with the vendor's error body."""
     model = failure.model or model
     body = vendor_body(incoming.dialect, failure, model=model, request_id=request_id)
     if incoming.wants_array and isinstance(body, dict):
@@ -416,6 +416,6 @@ def failure_reply(
 
 
 def error_reply(incoming: Incoming, error: SDKError) -> Reply:
-    """The reply for an error, as the dialect encodes it."""
+    """Make the reply for an error, as the dialect encodes it."""
     status, headers, body = dialects.get(incoming.dialect).encode_error(error)
     return json_reply(incoming, body, status, headers)

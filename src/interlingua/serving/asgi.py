@@ -146,10 +146,10 @@ class Delivery:
     # Derived classes override these four.
 
     async def before_head(self, reply: Reply) -> None:
-        """Called before the headers are sent."""
+        """Do something before the headers are sent."""
 
     def whole_body(self, body: bytes) -> bytes:
-        """The body of a reply that is not a stream; the result is sent."""
+        """Return the bytes to send for the body of a reply that is not a stream."""
         return body
 
     async def write(self, chunk: bytes) -> None:
@@ -159,7 +159,7 @@ class Delivery:
         await self.put_body(chunk)
 
     def ended(self) -> None:
-        """Called at the end, also after a failure."""
+        """Do something at the end, also after a failure."""
 
     async def put_body(self, data: bytes) -> None:
         """Send bytes of the body; `ClientGoneError` if the client has disconnected."""

@@ -142,7 +142,7 @@ class SealedState:
     # To the client.
 
     def seal_response(self, response: Response) -> Response:
-        """The response with its state sealed."""
+        """Return the response with its state sealed."""
         if not self._is_foreign:
             return response
         parts: list[Part] = []
@@ -153,11 +153,11 @@ class SealedState:
         return replace(response, message=replace(response.message, content=tuple(parts)))
 
     def encoder(self, encoder: StreamEncoder) -> StreamEncoder:
-        """An encoder that seals the state of the events it is given."""
+        """Return an encoder that seals the state of the events that it encodes."""
         return _SealingEncoder(encoder, self) if self._is_foreign else encoder
 
     def seal_part(self, part: Part, before: Before) -> list[Part]:
-        """The part for the client, and beside it a thinking part with its state if needed."""
+        """Return the part for the client, with a thinking part that has its state if needed."""
         if isinstance(part, Thinking):
             return [self._seal_thinking(part, before)]
         if isinstance(part, Opaque):
@@ -217,7 +217,7 @@ class SealedState:
     # From the client.
 
     def unseal_request(self, request: Request) -> tuple[Request, tuple[Warning, ...]]:
-        """The request with its state restored, and warnings about seals that were dropped."""
+        """Restore the state of a request; returns also warnings about seals that were dropped."""
         warnings = WarningList(self._target)
         messages = []
         for warnings.message, message in enumerate(request.messages):

@@ -236,7 +236,7 @@ class _Reply:
         self.finished = False
 
     async def send(self, message: Message) -> None:
-        """The `send` of ASGI."""
+        """Send an ASGI message."""
         if message["type"] == "http.response.start":
             self.started = True
             await self._connection.write(self._head(message))
@@ -338,7 +338,7 @@ class Server:
         return len(self._connections)
 
     def connect(self) -> Connection:
-        """A protocol for a new connection."""
+        """Make the protocol of a new connection."""
         self.accepted += 1
         return Connection(self._app, self._connections)
 
@@ -387,7 +387,7 @@ async def _run_pending_callbacks() -> None:
 def serve_in_thread(
     app: App, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[Server]:
-    """`serve` for code without an event loop: the server runs in its own thread."""
+    """Serve as `serve` does, in a thread, for code without an event loop."""
     started: list[Server] = []
     errors: list[BaseException] = []
     ready = threading.Event()

@@ -49,8 +49,8 @@ class Fault(Record, frozen=True, kw_only=True):
     - `malformed`: an event of a stream, or the whole body, is invalid JSON.
     - `duplicate`: an event of a stream is sent twice.
 
-    `at` is a number of body bytes (None: before the headers); for the last two kinds, the index of
-    the event, which may be negative.
+    `at` is a number of body bytes (None: before the headers); for `malformed` and `duplicate`,
+    the index of the event, which may be negative.
     """
 
     kind: Literal["cut", "clean_cut", "reset", "stall", "malformed", "duplicate"]
@@ -80,7 +80,7 @@ class Turn(Record, frozen=True, kw_only=True):
     failure: Failure | None = None
     """An error instead of an answer."""
     raised: SDKError | None = None
-    """The same as an error of ours, which each dialect writes in its own form."""
+    """The same as an error of this library, which each dialect writes in its own form."""
     late_failure: Failure | None = None
     """An error after the parts of a stream; without a stream, instead of an answer."""
     pace: Pace = Pace()
@@ -117,22 +117,22 @@ _LATER_COUNTS = tuple(name for name in _PLAIN if name not in ("parts", "headers"
 def text(
     text: str, *, citations: Iterable[Citation] = (), logprobs: Iterable[TokenLogprob] = ()
 ) -> Turn:
-    """The model answers with this text, which rests on these sources and has these tokens."""
+    """Answer with this text, which rests on `citations` and has the tokens in `logprobs`."""
     part = Text(text=text, citations=tuple(citations), logprobs=tuple(logprobs))
     return Turn(parts=(part,))
 
 
 def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:
-    """The model thinks this text, with a signature if the dialect has one."""
+    """Add a thought of the model, with a signature if the dialect has one."""
     return Turn(parts=(Thinking(text=text, signature=signature),))
 
 
 def signed(turn: Turn, signature: str = SIGNATURE) -> Turn:
     """
-    The parts of the turn carry this signature of the thought before them.
+    Sign the parts of the turn: each carries this signature of the thought before it.
 
-    Only some dialects sign texts and calls; the others leave it out. That of a thought is an
-    argument of `thinking`.
+    Only some dialects sign texts and tool calls; the others leave the signature out. The signature
+    of a thought is an argument of `thinking`.
     """
     mark = {ANY_DIALECT: {"signature": signature}}
     parts = tuple(msgspec.structs.replace(part, extra=mark) for part in turn.parts)
@@ -140,7 +140,7 @@ def signed(turn: Turn, signature: str = SIGNATURE) -> Turn:
 
 
 def refusal(text: str) -> Turn:
-    """The model refuses to answer."""
+    """Refuse to answer, with this text."""
     return Turn(parts=(Refusal(text=text),))
 
 
@@ -153,37 +153,38 @@ def tool_call(
     **more: Any,
 ) -> Turn:
     """
-    The model calls a tool; the sum of several is a response with parallel calls.
+    Call a tool; the sum of several turns is a response with parallel tool calls.
 
-    Arguments are a mapping, keywords, or both. A call without an id gets one in the dialect's form.
+    Arguments are a mapping, keywords, or both. Without `id`, the tool call gets an id in the
+    dialect's form.
     """
     call = ToolCall(id=id, name=name, arguments={**(arguments or {}), **more})
     return Turn(parts=(call,))
 
 
 def raw_tool_call(name: str, arguments: str, /, *, id: str = "") -> Turn:  # noqa: A002
-    """A call whose arguments are sent verbatim, even if they are not JSON."""
+    """Call a tool with arguments that are sent verbatim, even if they are not JSON."""
     return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=arguments),))
 
 
 def custom_call(name: str, text: str, /, *, id: str = "") -> Turn:  # noqa: A002
-    """A call of a `custom` tool, with its one text."""
+    """Call a `custom` tool, whose only argument is this text."""
     return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=text, type="custom"),))
 
 
 def hosted_call(tool: str, input: Mapping[str, Any], output: Json = None) -> Turn:  # noqa: A002
     """
-    The provider runs one of its tools, such as `web_search`, and has this result.
+    Run a tool of the provider, such as `web_search`, with this result.
 
     The output is text for `code_execution`, a list of names or definitions for `tool_search`
     (a name has the definition of the request), else a list of sources: objects with `url` and
-    `title`. A dialect without the tool leaves it out.
+    `title`. A dialect without the tool leaves the call out.
     """
     return Turn(parts=(Opaque(dialect=ANY_DIALECT, tool=tool, input=dict(input), output=output),))
 
 
 def finish(reason: Reason) -> Turn:
-    """The finish reason, instead of the one that follows from the parts."""
+    """Set the finish reason, which otherwise follows from the parts."""
     return Turn(finish_reason=FinishReason(reason=reason))
 
 
@@ -195,7 +196,7 @@ def usage(
     cache_write: int | None = None,
     reasoning: int | None = None,
 ) -> Turn:
-    """The reported usage, instead of the counted tokens."""
+    """Set the usage that is reported, which otherwise is counted."""
     return Turn(
         usage=Usage(
             input_tokens=input_tokens,
@@ -211,21 +212,25 @@ def usage(
 
 
 def latency(*, first: float = 0.0, between: float = 0.0, write_bytes: int | None = None) -> Turn:
-    """Seconds before the headers and between writes; `write_bytes` limits the size of a write."""
+    """
+    Wait `first` seconds before the headers, and `between` seconds between writes.
+
+    `write_bytes` limits the size of a write.
+    """
     if write_bytes is not None and write_bytes < 1:
         raise ConfigurationError("`write_bytes` must be at least 1.")
     return Turn(pace=Pace(first=first, between=between, write_bytes=write_bytes))
 
 
 def pieces(characters: int) -> Turn:
-    """The number of characters per delta."""
+    """Set the number of characters per delta of a stream."""
     if characters < 1:
         raise ConfigurationError("`pieces()` needs at least 1 character per delta.")
     return Turn(pieces=characters)
 
 
 def header(name: str, value: str) -> Turn:
-    """A response header."""
+    """Add a header to the response."""
     return Turn(headers={name.lower(): value})
 
 
@@ -237,7 +242,7 @@ def rate_limit(
     tokens_remaining: int | None = None,
     reset_after: float | None = None,
 ) -> Turn:
-    """The limits that the response headers report, under the vendor's names."""
+    """Report these limits in the response headers, under the vendor's names."""
     return Turn(
         rate_limit=RateLimitInfo(
             requests_limit=requests_limit,
@@ -259,42 +264,42 @@ def error(
     body: Json = None,
     retry_after: float | None = None,
 ) -> Turn:
-    """An HTTP error. The default body is the vendor's for that status."""
+    """Answer with an HTTP error. The default body is the vendor's for that status."""
     return Turn(failure=_failure(status, message, body, retry_after))
 
 
 def error_event(status: int, message: str | None = None, *, body: Json = None) -> Turn:
-    """An error event in a stream that began with HTTP 200."""
+    """Send an error event in a stream that began with HTTP 200."""
     return Turn(late_failure=_failure(status, message, body, None))
 
 
 def fail(error: SDKError) -> Turn:
-    """An error of ours, such as `QuotaExceededError`, in the status and words of the vendor."""
+    """Answer with an error such as `QuotaExceededError`, in the status and words of the vendor."""
     return Turn(raised=error)
 
 
 def cut(at: int | None = None, *, clean: bool = False) -> Turn:
-    """The body ends after `at` bytes. By default the connection closes before the headers."""
+    """End the body after `at` bytes. By default the connection closes before the headers."""
     return _connection_fault("clean_cut" if clean and at is not None else "cut", at)
 
 
 def reset(at: int | None = None) -> Turn:
-    """The connection is reset after `at` bytes of the body, by default before the headers."""
+    """Reset the connection after `at` bytes of the body, by default before the headers."""
     return _connection_fault("reset", at)
 
 
 def stall(at: int | None = None, seconds: float | None = None) -> Turn:
-    """Nothing is sent after `at` bytes (default: before the headers), for `seconds` or for ever."""
+    """Send nothing after `at` bytes (default: before the headers), for `seconds` or for ever."""
     return _connection_fault("stall", at, seconds)
 
 
 def malformed(event: int = 0) -> Turn:
-    """One event of the stream, or the whole body, is invalid JSON."""
+    """Make one event of the stream, or the whole body, invalid JSON."""
     return Turn(faults=(Fault(kind="malformed", at=event),))
 
 
 def duplicate(event: int = 0) -> Turn:
-    """One event of the stream is sent twice."""
+    """Send one event of the stream twice."""
     return Turn(faults=(Fault(kind="duplicate", at=event),))
 
 

@@ -111,7 +111,7 @@ class Script:
         return exchange
 
     def answer(self, request: Request) -> Turn:
-        """The turn for this request; `ScriptError` if there is none."""
+        """Return the turn for this request; `ScriptError` if there is none."""
         with self._lock:
             number, self._next = self._next, self._next + 1
         if number >= len(self._answers) and not self._repeats_last:
@@ -128,9 +128,10 @@ class Script:
 
     def for_operation(self) -> Turn:
         """
-        The next turn if it has no content, such as an error or a latency; otherwise an empty one.
+        Return the next turn if it has no content, such as an error; otherwise an empty turn.
 
-        Operations other than an answer have results of their own: only such turns apply to them.
+        Operations other than an answer have results of their own: only turns without content, such
+        as errors and latencies, apply to them.
         """
         with self._lock:
             if self._next >= len(self._answers) and not self._repeats_last:
@@ -179,11 +180,11 @@ def echo(request: Request) -> Turn:
 
 def use_tools(request: Request) -> Turn:
     """
-    The default answer, which depends on the request.
+    Answer as the request suggests. This is the answer of a simulator without a script.
 
-    It speaks or makes an image if the request asks for that. It calls the tools of the request,
-    then repeats their results. With a response format it answers with an example for the schema.
-    Otherwise it echoes.
+    The turn speaks or makes an image if the request asks for that. It calls the tools of the
+    request, then repeats their results. With a response format it is an example for the schema.
+    Otherwise it repeats the last user message.
     """
     speech, image = wanted_speech(request), wanted_image(request)
     if speech is not None:
@@ -220,19 +221,19 @@ def tool_loop(calls: Answer, answer: Answer) -> Callable[[Request], Turn]:
 
 
 def within_limits(answer: Answer) -> Callable[[Request], Turn]:
-    """The same answer, but its text ends at `max_tokens` and before a stop sequence."""
+    """Give this answer, but end its text at `max_tokens` and before a stop sequence."""
 
     def next_turn(request: Request) -> Turn:
         turn = turn_for(answer, request)
         if len(turn.parts) != 1 or not isinstance(turn.parts[0], Text):
             return turn
-        spoken, reason = turn.parts[0].text, turn.finish_reason
+        answered, reason = turn.parts[0].text, turn.finish_reason
         for stop in request.stop_sequences or ():
-            spoken = spoken.partition(stop)[0] if stop else spoken
-        if request.max_tokens is not None and len(spoken) > request.max_tokens * CHARACTERS:
-            spoken = spoken[: request.max_tokens * CHARACTERS]
+            answered = answered.partition(stop)[0] if stop else answered
+        if request.max_tokens is not None and len(answered) > request.max_tokens * CHARACTERS:
+            answered = answered[: request.max_tokens * CHARACTERS]
             reason = FinishReason(reason="length")
-        part = msgspec.structs.replace(turn.parts[0], text=spoken)
+        part = msgspec.structs.replace(turn.parts[0], text=answered)
         return msgspec.structs.replace(turn, parts=(part,), finish_reason=reason)
 
     return next_turn
@@ -249,7 +250,7 @@ def by_model(answers: Mapping[str, Answer], otherwise: Answer = echo) -> Callabl
 
 
 def results(request: Request) -> tuple[ToolResult, ...]:
-    """The tool results at the end of the request; none if another message follows them."""
+    """Return the tool results at the end of the request; none if another message follows them."""
     last_results: list[ToolResult] = []
     for message in reversed(request.messages):
         in_message = [part for part in message.content if isinstance(part, ToolResult)]
@@ -260,7 +261,7 @@ def results(request: Request) -> tuple[ToolResult, ...]:
 
 
 def example(schema: UncheckedJson) -> dict[str, Any]:
-    """Arguments that match a simple schema: the required properties, with values of their type."""
+    """Make arguments that match a simple schema: the required properties, with fitting values."""
     value = _example(schema)
     return value if isinstance(value, dict) else {}
 

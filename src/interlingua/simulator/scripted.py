@@ -58,17 +58,17 @@ def scripted(
     *turns: Answer, dialect: str | None = None, default_provider: str = NAME
 ) -> ScriptedClient:
     """
-    A client whose models give these answers, in this order; pass it as `client=`.
+    Make a client whose models give these answers, in this order; pass it as `client=`.
 
         client = scripted(tool_call("get_weather", city="Oslo"), "It rains.")
         result = await generate("openai:gpt-5.2", "Weather?", tools=[get_weather], client=client)
         assert client.requests[0].tools
 
     A turn is a string, a turn of the simulator, an error, or a function of the request that makes
-    one of them. A request after the last turn is a `ScriptError`, but a function at the end
-    answers all that follow; without turns that is `use_tools`. A model may be of any provider, and
-    is called in its dialect. A name without a provider is a model of `default_provider`; `dialect`
-    is that of the provider `scripted`.
+    one of them. A request after the last turn is a `ScriptError`, unless the last turn is a
+    function: it answers all requests that follow. Without turns, `use_tools` answers. A model may
+    be of any provider, and is called in the dialect of that provider. A name without a provider is
+    a model of `default_provider`; `dialect` is the dialect of the provider `scripted`.
     """
     script = Script(*turns, repeat_last=not turns or callable(turns[-1]))
     return ScriptedClient(script, dialect=dialect, default_provider=default_provider)

@@ -65,5 +65,5 @@ class AiohttpTransport:
 
 
 def default_transport() -> Transport:
-    """A new transport with the default settings."""
+    """Make a new transport with the default settings."""
     return AiohttpTransport()

@@ -78,7 +78,7 @@ class _Reply(MemoryReply):
         self._run = run
 
     async def read(self) -> bytes:
-        """The whole body, within the request timeout."""
+        """Read the whole body, within the request timeout."""
         self._run.is_stream = False
         return await super().read()
 
@@ -130,7 +130,7 @@ class _Run:
         raise timeout_error(phase, self._request, self._timeouts)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The chunks of the body, as the app sends them."""
+        """Yield the chunks of the body, as the app sends them."""
         while True:
             deadline, phase = next_deadline(
                 self._timeouts,

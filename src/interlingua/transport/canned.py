@@ -28,7 +28,7 @@ class CannedReply(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     """The headers."""
     body: bytes | tuple[Piece, ...] = b""
-    """The whole body, or its pieces."""
+    """Read the whole body, or its pieces."""
     after: float = 0.0
     """Seconds until the status and headers arrive."""
 
@@ -58,7 +58,7 @@ class CannedTransport:
         return open_reply(self._choose(request))
 
     async def close(self) -> None:
-        """Does nothing: there is nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     @asynccontextmanager
     async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
@@ -68,7 +68,7 @@ class CannedTransport:
 
 @asynccontextmanager
 async def open_reply(answer: Answer) -> AsyncIterator[HttpReply]:
-    """An `async with` block that yields the canned reply, or raises the canned error."""
+    """Open an `async with` block that yields the canned reply, or raises the canned error."""
     if isinstance(answer, Exception):
         raise answer
     if answer.after > 0:
@@ -102,7 +102,7 @@ class MemoryReply:
         self._is_closed = False
 
     async def read(self) -> bytes:
-        """The whole body; `DecodeError` if it is larger than the limit."""
+        """Read the whole body; `DecodeError` if it is larger than the limit."""
         chunks: list[bytes] = []
         room = self._limit
         while (chunk := await anext(self, None)) is not None:
@@ -113,7 +113,7 @@ class MemoryReply:
         return b"".join(chunks)
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks of the body, as they arrive."""
+        """Yield the chunks of the body, as they arrive."""
         return Bounded(self, None, self._limit) if is_one_value(self.headers) else self
 
     def abort(self) -> None:

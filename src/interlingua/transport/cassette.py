@@ -121,7 +121,7 @@ def _write_all(file: RawIOBase, data: bytes) -> None:
 
 
 def load_exchanges(path: Path) -> list[dict[str, Any]]:
-    """The exchanges of a cassette; raises `ConfigurationError` if it is missing or invalid."""
+    """Read the exchanges of a cassette; `ConfigurationError` if it is missing or invalid."""
     try:
         tape = loads(path.read_bytes())
     except FileNotFoundError:
@@ -144,7 +144,7 @@ def load_exchanges(path: Path) -> list[dict[str, Any]]:
 
 
 def encode_data(data: bytes) -> dict[str, Json]:
-    """The bytes in the most readable form from which they can be restored exactly."""
+    """Write bytes in the most readable form from which they can be restored exactly."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -160,7 +160,7 @@ def encode_data(data: bytes) -> dict[str, Json]:
 
 
 def decode_data(item: dict[str, Any]) -> bytes:
-    """The bytes that `encode_data` stored."""
+    """Read the bytes that `encode_data` stored."""
     if "json" in item:
         return dumps(item["json"])
     if "base64" in item:
@@ -181,7 +181,7 @@ def encode_error(error: SDKError) -> dict[str, Json]:
 
 
 def decode_error(fields: dict[str, Any]) -> SDKError:
-    """The error that `encode_error` stored; an unknown type becomes a `StreamError`."""
+    """Read the error that `encode_error` stored; an unknown type becomes a `StreamError`."""
     kind = getattr(errors, str(fields.get("type")), None)
     if not (isinstance(kind, type) and issubclass(kind, SDKError)):
         kind = StreamError
@@ -317,7 +317,7 @@ class _RecordedReply:
         return self._has_ended or (self.reader_is_done and not self._is_aborted)
 
     async def read(self) -> bytes:
-        """The whole body."""
+        """Read the whole body."""
         try:
             body = await self._reply.read()
         except SDKError as failure:
@@ -328,7 +328,7 @@ class _RecordedReply:
         return body
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks of the body, as they arrive."""
+        """Yield the chunks of the body, as they arrive."""
         try:
             async for chunk in self._reply.chunks():
                 self._keep(chunk)
@@ -413,7 +413,7 @@ class ReplayTransport:
         return open_reply(self._answer(self._exchanges[index]))
 
     async def close(self) -> None:
-        """Does nothing: there is nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     @asynccontextmanager
     async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:

@@ -252,7 +252,7 @@ class _Reply:
         self._closing: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
-        """The whole body; `DecodeError` if it is larger than the limit."""
+        """Read the whole body; `DecodeError` if it is larger than the limit."""
         blocks = Bounded(self._unpacked(), self._request, self._limits.body)
         deadline, phase = next_deadline(self._timeouts, "request", self._began, self._began)
         error: SDKError
@@ -268,7 +268,7 @@ class _Reply:
         raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks of the body, as they arrive."""
+        """Yield the chunks of the body, as they arrive."""
         chunks = self._chunks()
         if is_one_value(self.headers):
             return Bounded(chunks, self._request, self._limits.body)
