@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run a command; returns the exit code.
 
-    Without `arguments` it is the whole program: it takes those of the process, and sets how that
-    process collects garbage and loses no Ctrl-C.
+    Without `arguments` this is the whole program: it takes the arguments of the process, collects
+    garbage rarely, and loses no Ctrl-C.
     """
     if arguments is None:
         _collect_rarely()
@@ -82,6 +82,6 @@ def _collect_rarely() -> None:
 
 
 def collect_as_usual() -> None:
-    """Undo that for code of the user, whose objects may have to finish something at the end."""
+    """Undo `_collect_rarely` for code of the user, whose objects may have to finish something."""
     gc.set_threshold(*_USUAL)
     atexit.unregister(gc.freeze)

@@ -252,7 +252,7 @@ class MarkdownAnswer:
         return self._last == _BLOCK or (self._last == _ITEM and not _match_item(text))
 
     def _show(self, lines: list[str], height: int) -> None:
-        """Write the lines over those that are shown; what has left the screen stays as it is."""
+        """Replace the lines on the screen; lines that have left the screen stay as they are."""
         shown = self._shown
         first = max(0, len(shown) - (height - 1))
         while first < min(len(lines), len(shown)) and lines[first] == shown[first]:

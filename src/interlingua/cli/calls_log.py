@@ -34,9 +34,9 @@ def log_path() -> Path:
 
 def start_log(out: Output, *, wanted: bool) -> bool:
     """
-    Whether calls are kept. At the first use this is said, with how to switch it off.
+    Whether calls are logged. At the first use a note says so, and how to switch the log off.
 
-    A folder that cannot be written is no reason to fail: it is said, and nothing is kept.
+    A folder that cannot be written is no reason to fail: there is a warning, and no log.
     """
     if not wanted or os.environ.get(OFF):
         return False

@@ -341,7 +341,7 @@ def _first_line(text: str) -> str:
 
 
 def _bold(prompt: str) -> str:
-    """The prompt in bold; the editor is told which characters take no space."""
+    """The prompt in bold, for readline: its marks enclose characters that take no space."""
     return f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if has_colors(sys.stdout) else prompt
 
 
@@ -357,7 +357,7 @@ class LineEditor:
         """
         `complete` takes the line so far, and returns what it may become.
 
-        `warn` is told if the history cannot be kept.
+        `warn` is called with a text if the history cannot be stored.
         """
         self._history = history
         self._complete = complete

@@ -83,7 +83,7 @@ def choose_model() -> tuple[str, str]:
 
 
 def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
-    """The settings of the local model, but those that were given, if no model was named."""
+    """The settings of the local model that the user has not set, if no model was named."""
     if question.model is not None or model != LOCAL_MODEL:
         return {}
     return {k: value for k, value in LOCAL_SETTINGS.items() if k not in question.options}
@@ -130,7 +130,7 @@ def _keys_path() -> Path:
 
 
 def _read_keys() -> dict[str, str | None]:
-    """The keys in the file; None for those in the keyring."""
+    """The keys in the file; None for a key in the keyring."""
     try:
         value = json.loads(_keys_path().read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

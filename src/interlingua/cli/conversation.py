@@ -111,7 +111,7 @@ class Turn:
             raise
         finally:
             self._end_line()
-            # A full disk is said once, by the error of the session.
+            # The error of the session says already that the disk is full.
             if self._is_logged and type(problem).__name__ != "StoreError":
                 self._log(text, result, problem)
         return result

@@ -1,4 +1,4 @@
-"""`interlingua models`: the models of the catalog, or those that a provider serves now."""
+"""`interlingua models`: the models of the catalog, or the models that a provider serves now."""
 
 from __future__ import annotations
 

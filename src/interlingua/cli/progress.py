@@ -44,7 +44,7 @@ class Progress:
         self._display.update(self._task, **known)
 
     def step(self) -> None:
-        """One more is done."""
+        """Count one more as done."""
         if self._display is not None:
             self._display.advance(self._task)
 

@@ -179,7 +179,7 @@ def fetch_text(url: str, **options: Any) -> str:
     """
     The text at a public address: at most 10 MB, in 30 seconds, over at most 5 redirects.
 
-    `options` are those of the library's guarded `fetch`.
+    `options` are the options of the library's guarded `fetch`.
     """
     import asyncio
 

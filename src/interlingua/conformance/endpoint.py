@@ -162,7 +162,7 @@ class Target:
         return start + text
 
     def signed_with(self, http: HttpRequest, key: str) -> HttpRequest:
-        """The request with another key in place of its own."""
+        """The request, signed with another key."""
         own = self.key or ""
         headers = {name: value.replace(own, key) for name, value in http.headers.items()}
         return replace(http, headers=headers)

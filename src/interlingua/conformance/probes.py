@@ -187,7 +187,7 @@ async def parallel(asked: Asked) -> None:
 
 
 async def stream_parallel(asked: Asked) -> None:
-    """Parallel calls in streams: their pieces are told apart."""
+    """Parallel calls in streams: each piece belongs to one call."""
     _check_calls(*await asked.streamed(TWO_TOOLS))
 
 

@@ -65,7 +65,7 @@ class Recordings(NamedTuple):
     cases: dict[str, list[Case]]
     """The cases, by the name of their dialect."""
     skipped: tuple[str, ...]
-    """The exchanges that no law is about: other endpoints, and those without a reply."""
+    """The exchanges that no law is about: other endpoints, and exchanges without a reply."""
 
 
 def read_recordings(path: str | PathLike[str]) -> Recordings:

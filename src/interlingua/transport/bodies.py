@@ -92,7 +92,7 @@ async def with_whole_body(request: HttpRequest) -> HttpRequest:
 
 
 def sent_headers(request: HttpRequest) -> Mapping[str, str]:
-    """The headers of the request, with those that its body and its connection need."""
+    """The headers of the request, and the headers that its body and its connection need."""
     is_sized = not isinstance(request.body, bytes) and request.body_size is not None
     if request.keep_alive and not is_sized:
         return request.headers

@@ -188,7 +188,7 @@ def names_files(messages: Iterable[Message]) -> bool:
 
 
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:
-    """The wanted media parts and their paths in the request; includes those in tool results."""
+    """The wanted media parts of a request, also in tool results, with their paths."""
     parts: list[tuple[str, Media]] = []
 
     def collect(part: Media, where: str) -> Media:
@@ -578,7 +578,7 @@ def _resolver(allowed: Callable[[str], bool]) -> aiohttp.abc.AbstractResolver:
 
 
 class _ForbiddenError(OSError):
-    """A host whose address is not allowed; an OSError, because aiohttp handles only those."""
+    """A host whose address is not allowed; an OSError, because aiohttp handles no other error."""
 
 
 def _forbidden_cause(failure: BaseException) -> ConfigurationError | None:

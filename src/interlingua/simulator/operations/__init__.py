@@ -31,7 +31,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 class SimulatedOperations:
-    """Performs operations; those with state (files, jobs) keep it here."""
+    """Performs operations, and holds the state of files, videos and batches."""
 
     def __init__(
         self,
