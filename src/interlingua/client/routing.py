@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import _lru_cache_wrapper, lru_cache
+from functools import lru_cache
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from weakref import WeakSet
 
 from msgspec.structs import replace
@@ -35,6 +35,14 @@ from interlingua.transport.media import paths_from_urls
 ROUTES = 256
 """How many model names a client caches the route of."""
 _NEEDS_NOTHING = Request()
+
+
+class CachedRoutes(Protocol):
+    """Finds the route of a provider and a model, and remembers it."""
+
+    def __call__(self, provider: str | None, model: str, /) -> Route: ...
+    def cache_clear(self) -> None:
+        """Forget all routes."""
 
 
 class Routing:
@@ -73,7 +81,7 @@ class Routing:
         self._removed: set[str] = set()  # unregistered; not taken from the environment again
         self._all: WeakSet[Routing] = WeakSet((self,))
         self._lock = Lock()
-        self.route: _lru_cache_wrapper[Route] = lru_cache(ROUTES)(self._find_route)
+        self.route: CachedRoutes = lru_cache(ROUTES)(self._find_route)
 
     # Requests.
 
