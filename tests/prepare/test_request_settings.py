@@ -13,7 +13,7 @@ values = st.none() | st.sampled_from([0, 1, 7])
 def test_what_is_said_is_told_in_order(seed, top_k, limit):
     """Nothing that is None, everything that is not: 0 is a value."""
     request = Request(seed=seed, top_k=top_k, max_tokens=limit)
-    told = dict(Settings("top_k", "max_tokens", "seed").said(request))
+    told = dict(Settings("top_k", "max_tokens", "seed").values_in(request))
     asked = {"top_k": top_k, "max_tokens": limit, "seed": seed}
 
     assert list(told.items()) == [item for item in asked.items() if item[1] is not None]

@@ -207,7 +207,7 @@ def cache_prefix_diff(
     previous: WireCall | Json, following: WireCall | Json, facts: Facts
 ) -> Warning | None:
     """
-    The first change by which `following` does not extend `previous`; None if it extends it.
+    Find the first change by which `following` does not extend `previous`; None if it does.
 
     Both are calls that an encoder made, or their JSON bodies from a log, in the dialect with
     these facts: compared is what is sent, after the request was prepared. The warning has the

@@ -10,7 +10,7 @@ from interlingua.spec.request import BuiltinTool
 from interlingua.spec.warnings import WarningList
 
 HostedForm: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
-"""The wire form of a tool from its options; it removes those that the form has."""
+"""The wire form of a tool from its options; the options that it uses are removed."""
 
 HOSTED_BY = {
     "code_execution": "Anthropic's Messages, OpenAI's Responses and Gemini",

@@ -232,7 +232,7 @@ def _check_pixels(value: ImageInput, size: ImageSize, limits: ImageLimits) -> No
 
 
 def _fit(width: int, height: int, tier: int, limits: ImageLimits) -> ImageSize | None:
-    """The size with exactly this ratio whose area is next to that of the tier, within limits."""
+    """The size with exactly this ratio, within limits, whose area is nearest to the tier's."""
     if limits.max_ratio is not None and max(width, height) > limits.max_ratio * min(width, height):
         return None
     # 16 is OpenAI's step, and suits models of which none is known.

@@ -33,7 +33,7 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
 
 
 def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """`merge`, but tools are added to those that are there; equal tools are sent once."""
+    """`merge`, but tools are added to the tools of the body; equal tools are sent once."""
     # A caller gives tools of the provider as options beside tools of the request; to replace the
     # one by the other would lose them silently.
     merged = merge(body, options)
@@ -121,7 +121,7 @@ class Settings:
     """
     Some fields of requests, read all at once, because most requests set few of them.
 
-        for name, value in Settings("seed", "user").said(request): …
+        for name, value in Settings("seed", "user").values_in(request): …
     """
 
     __slots__ = ("_names", "_read", "_unset")
@@ -131,7 +131,7 @@ class Settings:
         self._read = attrgetter(*self._names)
         self._unset = (None,) * len(self._names)
 
-    def said(self, request: Request) -> Sequence[tuple[str, Any]]:
+    def values_in(self, request: Request) -> Sequence[tuple[str, Any]]:
         """The names and values of the fields that are set, in the order of the constructor."""
         values = self._read(request)
         if values == self._unset:

@@ -145,10 +145,10 @@ def start_encoding(
     request: Request | Prepared, profile: Profile, facts: Facts
 ) -> tuple[Request, dict[str, Any], WarningList]:
     """
-    The first step of every encoder: the prepared request, its options, and a list of warnings.
+    Return the prepared request, its options and a list of warnings: the first step of encoding.
 
     The encoder may change the options. The list holds the warnings so far, and maps the paths of
-    later ones to the caller's request.
+    later warnings to the caller's request.
     """
     ready = request if isinstance(request, Prepared) else prepare(request, profile, facts)
     warnings = WarningList(target_name(ready.request, facts.name))

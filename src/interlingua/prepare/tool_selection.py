@@ -115,4 +115,4 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 _tool_words = lru_cache(4096)(_words_of)
-"""The same for names and descriptions of tools, which most requests of a program share."""
+"""`_words_of` for names and descriptions of tools, which most requests of a program share."""

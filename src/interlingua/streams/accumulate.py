@@ -105,7 +105,7 @@ class StreamAccumulator:
         return is_started or bool(self.open) or bool(self._parts)
 
     def content(self) -> tuple[Part, ...]:
-        """The parts so far, with open ones as they are now."""
+        """Return the parts so far; an open part is as long as its text now."""
         parts = dict(self._parts)
         for segment in self.open.values():
             ended = segment.peek()
@@ -113,13 +113,13 @@ class StreamAccumulator:
         return tuple(parts[index] for index in sorted(parts))
 
     def response(self) -> Response:
-        """The whole response; `StreamError` if the stream has not finished."""
+        """Return the whole response; `StreamError` if the stream has not finished."""
         if self._finish is None:
             raise StreamError("The stream has not finished.", partial=self.partial())
         return self._fold(self._finish)
 
     def partial(self) -> Response:
-        """The response so far, with open parts as they are now."""
+        """Return the response so far; an open part is as long as its text now."""
         finish = self._finish or Finish(
             finish_reason=FinishReason(reason="other"), usage=self._start.usage or Usage()
         )
@@ -179,7 +179,7 @@ class StreamAccumulator:
                 self._parts[index] = _with_late_fields(self._parts[index], index, finish)
 
     def _check_calls(self) -> None:
-        """Refuse a call without its end at the end of the stream: it must not be run."""
+        """Refuse a tool call without its end at the end of the stream: it must not be run."""
         for segment in self.open.values():
             if isinstance(segment, ToolCallSegment):
                 raise StreamError(
@@ -226,7 +226,7 @@ def _with_late_fields(part: Part, index: int, finish: Finish) -> Part:
 
 
 def events_from_response(response: Response) -> list[StreamEvent]:
-    """The events of a whole response, each part in one delta."""
+    """Return the events of a whole response, each part in one delta."""
     events: list[StreamEvent] = [
         StreamStart(
             id=response.id,

@@ -14,7 +14,7 @@ DONE = "[DONE]"
 
 
 def read_frame(frame: Frame) -> dict[str, Any] | None:
-    """The object in a frame; None if it is empty, or the `[DONE]` that ends some streams."""
+    """Return the object in a frame; None for an empty frame and for a final `[DONE]`."""
     if not frame.data or frame.data == DONE:
         return None
     try:
@@ -46,5 +46,5 @@ def is_bare_error(data: Mapping[str, object]) -> bool:
 
 
 def json_frame(data: object, event: str | None = None) -> Frame:
-    """A frame with this value as JSON text."""
+    """Return a frame with this value as JSON text."""
     return Frame(data=dump_text(data), event=event)

@@ -41,25 +41,25 @@ class TextSegment:
         self.citations: tuple[Citation, ...] = ()
 
     def start(self) -> TextStart:
-        """The event that begins the part."""
+        """Return the event that begins the part."""
         return TextStart(id=self.id, index=self.index, extra=self.extra)
 
     def delta(self, text: str) -> TextDelta:
-        """The event for the next piece."""
+        """Add a piece; returns its event."""
         self.pieces.append(text)
         return TextDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> TextEnd:
-        """The event that ends the part, with the whole part."""
+        """Return the event that ends the part, with the whole part."""
         part = Text(text=_join(self.pieces), citations=self.citations, extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> TextEnd:
-        """The part so far."""
+        """Return the part so far."""
         return self.end()
 
     def cut(self) -> TextEnd:
-        """The event that ends the part early."""
+        """Return the event that ends the part early."""
         return self.end()
 
 
@@ -77,16 +77,16 @@ class ReasoningSegment:
         self.data: str | None = None
 
     def start(self) -> ReasoningStart:
-        """The event that begins the part."""
+        """Return the event that begins the part."""
         return ReasoningStart(id=self.id, index=self.index, extra=self.extra)
 
     def delta(self, text: str) -> ReasoningDelta:
-        """The event for the next piece."""
+        """Add a piece; returns its event."""
         self.pieces.append(text)
         return ReasoningDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> ReasoningEnd:
-        """The event that ends the part, with the whole part."""
+        """Return the event that ends the part, with the whole part."""
         part = Thinking(
             text=_join(self.pieces),
             signature=self.signature,
@@ -96,11 +96,11 @@ class ReasoningSegment:
         return ReasoningEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> ReasoningEnd:
-        """The part so far."""
+        """Return the part so far."""
         return self.end()
 
     def cut(self) -> ReasoningEnd:
-        """The event that ends the part early."""
+        """Return the event that ends the part early."""
         return self.end()
 
 
@@ -142,7 +142,7 @@ class ToolCallSegment:
         self._partial_length = 0  # characters that were fed to it
 
     def start(self) -> ToolCallStart:
-        """The event that begins the part."""
+        """Return the event that begins the part."""
         return ToolCallStart(
             id=self.id,
             index=self.index,
@@ -154,18 +154,18 @@ class ToolCallSegment:
         )
 
     def delta(self, fragment: str) -> ToolCallDelta:
-        """The event for the next piece."""
+        """Add a piece; returns its event."""
         self.pieces.append(fragment)
         return ToolCallDelta(id=self.id, index=self.index, delta=fragment)
 
     def end(self) -> ToolCallEnd:
-        """The complete call; it is not valid if its text is not a JSON object."""
+        """Return the complete tool call, which is invalid if its text is not a JSON object."""
         raw = "".join(self.pieces)
         arguments = None if self.tool_type == "custom" else loads_object(raw)
         return self._end(raw, arguments or {})
 
     def cut(self) -> ToolCallEnd:
-        """The incomplete call: the arguments that can be parsed, else `{}`."""
+        """Return the incomplete tool call: the arguments that can be parsed, else `{}`."""
         # Imported here because compiling its patterns takes 15 ms and streams are rarely cut.
         from interlingua.wire.partial_json import parse_partial
 
@@ -174,7 +174,7 @@ class ToolCallSegment:
         return self._end(raw, arguments if isinstance(arguments, dict) else {})
 
     def peek(self) -> ToolCallEnd:
-        """The call so far, while it goes on; long arguments may be slightly behind."""
+        """Return the tool call so far; long arguments may be slightly behind their text."""
         raw = _join(self.pieces)
         if self.tool_type == "custom":
             return self._end(raw, {})
@@ -201,7 +201,7 @@ class ToolCallSegment:
 
 
 def _join(pieces: list[str]) -> str:
-    """The joined text; replaces the pieces by one, so that frequent calls stay cheap."""
+    """The joined text, which replaces the pieces: the next call then has one piece to join."""
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""
@@ -211,7 +211,7 @@ Segment: TypeAlias = TextSegment | ReasoningSegment | ToolCallSegment
 
 
 def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
-    """A new segment for a start event, for code that follows a stream of events."""
+    """Return a new segment for a start event, for code that follows a stream of events."""
     segment: Segment
     if isinstance(event, TextStart):
         segment = TextSegment(event.index, event.extra)

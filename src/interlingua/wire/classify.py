@@ -181,7 +181,7 @@ class Fault(NamedTuple):
 
 
 def read_body(body: bytes) -> tuple[UncheckedJson, str]:
-    """The body as JSON (None if it is not) and as text, keys redacted."""
+    """Return the body as JSON (None if it is not JSON) and as text, keys redacted."""
     text = redact(bytes(body[:MAX_ERROR_BODY]).decode("utf-8", "replace"))
     try:
         return loads(text), text
@@ -191,8 +191,10 @@ def read_body(body: bytes) -> tuple[UncheckedJson, str]:
 
 def read_fault(value: UncheckedJson) -> Fault:
     """
-    The usual shapes: `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}`,
-    `{"detail": ...}`, each perhaps inside an array of one.
+    Read an error body of a usual shape.
+
+    `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}` or `{"detail": ...}`, perhaps inside
+    an array of one.
     """
     if isinstance(value, list) and value:
         value = value[0]
@@ -220,7 +222,7 @@ def make_error(
     request_id: str | None = None,
 ) -> ProviderError:
     """
-    The error for an error body.
+    Return the error for an error body.
 
     `error_type`, `retryable`, `retry_after` and `request_id` are what a dialect has read from its
     own fields. They take precedence over the status and the headers, except that a request id in
@@ -309,10 +311,10 @@ def overflow_figures(text: str) -> tuple[int | None, int | None]:
 
 def status_of(error: Exception, spent: int = 402) -> int:
     """
-    The HTTP status with which a server sends this error.
+    Return the HTTP status with which a server sends this error.
 
-    `spent` is the status for an error of `SPENT`: after another one, clients of the dialect would
-    try again for ever.
+    `spent` is the status for an error of `SPENT`: after any other status, clients of the dialect
+    would try again for ever.
     """
     if isinstance(error, SPENT):
         return spent
@@ -381,7 +383,7 @@ def was_refused(error: SDKError) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """The message of an error, without the status that `make_error` wrote before it."""
+    """Return the message of an error, without the status that `make_error` wrote before it."""
     if not isinstance(error, SDKError):
         return str(error)
     return error.message.removeprefix(f"HTTP {error.status_code}: ")

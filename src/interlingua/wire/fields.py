@@ -38,11 +38,11 @@ class Fields:
         self.strict: bool = strict
 
     def at(self, key: str) -> str:
-        """The JSON path of a field."""
+        """Return the JSON path of a field."""
         return f"{self.path}.{key}" if self.path else key
 
     def text(self, key: str) -> str | None:
-        """A string."""
+        """Read a string."""
         # This and `object` do not go through `_typed`: they are the most frequent reads.
         value = self.left.get(key)
         if isinstance(value, str):
@@ -53,27 +53,27 @@ class Fields:
         return None
 
     def number(self, key: str) -> float | None:
-        """A number, integer or not."""
+        """Read a number, integer or not."""
         return self._typed(key, (int, float), "a number")
 
     def integer(self, key: str) -> int | None:
-        """An integer."""
+        """Read an integer."""
         return self._typed(key, int, "an integer")
 
     def flag(self, key: str) -> bool | None:
-        """A boolean."""
+        """Read a boolean."""
         return self._typed(key, bool, "true or false")
 
     def array(self, key: str) -> list[Any] | None:
-        """An array."""
+        """Read an array."""
         return self._typed(key, list, "an array")
 
     def items(self, key: str) -> list[Any]:
-        """The items of an array; an empty one stays unread, so that it is written again."""
+        """Read the items of an array; an empty array stays unread, so that it is written again."""
         return [] if self.left.get(key) == [] else self.array(key) or []
 
     def object(self, key: str) -> dict[str, Any] | None:
-        """An object."""
+        """Read an object."""
         value = self.left.get(key)
         if isinstance(value, dict):
             del self.left[key]
@@ -83,18 +83,18 @@ class Fields:
         return None
 
     def arguments(self, key: str) -> dict[str, Any]:
-        """The arguments of a call: an object; some clients send `[]` for an empty one."""
+        """Read the arguments of a tool call, an object; some clients send `[]` for an empty one."""
         if self.left.get(key) == []:
             del self.left[key]
         return self.object(key) or {}
 
     def fields(self, key: str) -> Fields | None:
-        """An object, as a `Fields` reader."""
+        """Return a `Fields` reader of an object."""
         value = self.object(key)
         return None if value is None else Fields(value, self.at(key), strict=self.strict)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """An array of strings."""
+        """Read an array of strings."""
         value = self.left.get(key)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             del self.left[key]
@@ -104,11 +104,11 @@ class Fields:
         return None
 
     def take(self, key: str) -> Any:
-        """A field of any type."""
+        """Read a field of any type."""
         return self.left.pop(key, None)
 
     def need(self, key: str) -> str:
-        """A required string; raises `DecodeError` if it is missing, also when not `strict`."""
+        """Read a required string; `DecodeError` if it is missing, also when not `strict`."""
         value = self.left.get(key)
         if not isinstance(value, str):
             raise wrong_type(self.at(key), "a string", value)
@@ -201,7 +201,7 @@ _EMPTY: Mapping[str, Any] = {}
 
 
 def extra_of(holder: Any, dialect: str) -> Mapping[str, Any]:
-    """The fields that `dialect` stored in `holder.extra`; `holder` is a part, message, tool, …"""
+    """Return the fields that `dialect` stored in `holder.extra`; `holder` is a part, message, …"""
     if not holder.extra:  # fast path: most have no extra
         return _EMPTY
     extra = holder.extra.get(dialect)
@@ -209,7 +209,7 @@ def extra_of(holder: Any, dialect: str) -> Mapping[str, Any]:
 
 
 def restore(block: dict[str, Any], holder: Any, dialect: str) -> dict[str, Any]:
-    """Adds the fields that `dialect` stored on `holder` to `block`, and returns `block`."""
+    """Add the fields that `dialect` stored on `holder` to `block`; returns `block`."""
     if holder.extra:
         for key, value in extra_of(holder, dialect).items():
             block.setdefault(key, value)

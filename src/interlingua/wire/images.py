@@ -1,4 +1,4 @@
-"""Images in replies: from base64, with their size, and those that a chat model made."""
+"""Images in replies: from base64, with their size, and out of the answer of a chat model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 200  # characters of what a model said instead of making an image
 
 
 def read_image(text: str, media_type: str | None = None) -> Image:
-    """The image in a base64 text; its bytes say more of its type than the provider."""
+    """The image in a base64 text; where the bytes tell its type, they win over `media_type`."""
     data = decode_base64(text)
     if data is None:
         raise DecodeError("An image of the reply is not valid base64.")

@@ -49,7 +49,7 @@ class SSEDecoder:
         self._failure: StreamError | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:  # noqa: C901 -- every chunk passes here
-        """The frames that this chunk completes; `StreamError` if an event is too large."""
+        """Return the frames that this chunk completes; `StreamError` if an event is too large."""
         if self._failure is not None:
             raise self._failure
         if self._after_cr or b"\r" in chunk:
@@ -163,7 +163,7 @@ class SSEDecoder:
 
 def encode_sse(frame: Frame) -> bytes:
     """
-    The bytes of one frame.
+    Return the bytes of one frame.
 
     Data may have several lines. A line break in the event name or the id raises `StreamError`:
     it could inject other fields.

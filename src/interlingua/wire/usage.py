@@ -97,7 +97,7 @@ def _limited(notes: WarningList | None, name: str, part: int, side: str, whole: 
 
 
 def served_tier(name: Json) -> str | None:
-    """The tier of service that a host names, if it has rates of its own; else None."""
+    """The tier of service that a host names, if the tier has other rates; else None."""
     return _TIERS.get(name.lower()) if isinstance(name, str) else None
 
 

@@ -75,7 +75,7 @@ def encode_request(
     encode_messages(request, body, warnings)
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
-    if request.provider_options or _thinking.said(request):
+    if request.provider_options or _thinking.values_in(request):
         _encode_thinking(request, profile, body, warnings)
     _encode_settings(request, body, warnings)
     if stream:
@@ -144,14 +144,14 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Json]:
 
 
 def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
-    body.update(_sampling.said(request))
+    body.update(_sampling.values_in(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
     if request.user is not None:
         body["metadata"] = {"user_id": request.user}
     if request.response_format is not None:
         _encode_format(request.response_format, body, warnings)
-    for name, _ in _unsupported.said(request):
+    for name, _ in _unsupported.values_in(request):
         warnings.setting_dropped(name)
 
 

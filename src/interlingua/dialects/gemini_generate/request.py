@@ -136,7 +136,7 @@ def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
 
 def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     config: dict[str, Json] = {}
-    for name, value in _supported.said(request):
+    for name, value in _supported.values_in(request):
         config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
         config["stopSequences"] = list(request.stop_sequences)
@@ -153,7 +153,7 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         config[_THINKING] = thinking
     if config:
         body[_CONFIG] = config
-    for name, _ in _unsupported.said(request):
+    for name, _ in _unsupported.values_in(request):
         warnings.setting_dropped(name)
 
 

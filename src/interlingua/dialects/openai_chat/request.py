@@ -114,7 +114,7 @@ def decode_request(call: WireCall) -> Request:
 def _encode_settings(
     request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
-    body |= _same_names.said(request)
+    body |= _same_names.values_in(request)
     if request.stop_sequences is not None:
         body["stop"] = list(request.stop_sequences)
     if request.metadata is not None:
@@ -160,7 +160,7 @@ def _encode_renamed(
     warnings: WarningList,
 ) -> None:
     """Write the settings whose field has different names at different servers."""
-    settings = _other_names.said(request)
+    settings = _other_names.values_in(request)
     if not settings:
         return
     top_k = "top_k" if quirks.top_k else ""

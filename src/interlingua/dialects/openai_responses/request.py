@@ -136,7 +136,7 @@ def _decode_path(path: str) -> dict[str, Json]:
 
 
 def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
-    for name, value in _supported.said(request):
+    for name, value in _supported.values_in(request):
         body[_SETTINGS[name][0]] = value
     reasoning: dict[str, Json] = {}
     if request.reasoning_effort is not None:
@@ -156,7 +156,7 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         text["verbosity"] = request.verbosity
     if text:
         body["text"] = text
-    for name, _ in _unsupported.said(request):
+    for name, _ in _unsupported.values_in(request):
         warnings.setting_dropped(name)
 
 

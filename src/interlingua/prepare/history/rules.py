@@ -157,7 +157,7 @@ def _change_once(
 
 
 def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
-    """The triggers of a history, and those that only some targets have."""
+    """The triggers of a history, with the triggers that depend on the target."""
     if target.system and target.prefill:
         return scan.triggers
     triggers = set(scan.triggers)
@@ -243,7 +243,7 @@ _WITHOUT: Mapping[str, tuple[str, object]] = {
     "thinking": ("thinking", "none"),
     "moves_media": ("misplaced_media", "drop"),
 }
-"""The same for a field that is False."""
+"""The rule, and its value, for a field of a profile that is False."""
 
 
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:

@@ -461,7 +461,7 @@ def encode_parameters(
     *,
     strict: bool | None,
 ) -> tuple[Json, bool | None]:
-    """The same for a tool, whose schema must have an object as its root."""
+    """`encode_schema` for a tool, whose schema must have an object as its root."""
     if isinstance(schema, dict) and not _is_plain(schema):
         narrowed = remembered(schema, rules, object_root)
         _warn(narrowed.losses, rules, warnings, path)

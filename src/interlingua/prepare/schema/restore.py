@@ -52,12 +52,12 @@ from interlingua.spec.response import Response
 
 
 def restore_arguments(response: Response, request: Request) -> Response:
-    """The response without the nulls that strict tools added; the same object if there are none."""
+    """Return the response without the nulls that strict tools added; itself if there are none."""
     return _restore_response(response, _strict_schemas(request))
 
 
 def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
-    """The same for an event that carries a whole call or response."""
+    """Return an event without the nulls in the tool call or response that it carries."""
     schemas = _strict_schemas(request)
     match event:
         case ToolCallEnd():
@@ -133,7 +133,7 @@ _BOUNDS: dict[str, Callable[[float, float], bool]] = {
 
 def drop_added_nulls(arguments: object, original_schema: object) -> UncheckedJson:
     """
-    `arguments` without the nulls that stand for an absent property.
+    Return `arguments` without the nulls that stand for an absent property.
 
     A null is dropped if its property is optional in the original schema and may not be null
     there. In a union, the branch that the value fits decides. Never raises and never changes its
@@ -348,7 +348,7 @@ class _Cleaner:
 
 
 def _properties_of(node: Schema) -> tuple[Schema, set[str]]:
-    """The properties of an object, and the names of those that it requires."""
+    """The properties of an object, and the names of the required properties."""
     named, required = node.get("properties"), node.get("required")
     properties = named if isinstance(named, dict) else {}
     return properties, set(required) if is_names(required) else set()

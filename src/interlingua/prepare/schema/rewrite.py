@@ -32,7 +32,7 @@ class ImpossibleError(Exception):
 
 
 class Log:
-    """The changes, and those by which the target accepts more than the schema does."""
+    """The changes, and the losses: changes by which the target accepts more than the schema."""
 
     __slots__ = ("changes", "losses")
 
