@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from interlingua import dialects
 from interlingua.conformance.laws import cut_frames, decode_frames, fold
 from interlingua.errors import ConfigurationError, UnsupportedError
-from interlingua.prepare.hosted_tools import HOSTED_BY
+from interlingua.prepare.tool_forms import HOSTED_BY
 from interlingua.spec.content import Opaque
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.json_form import from_json, to_json

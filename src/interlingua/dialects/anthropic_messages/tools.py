@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, extra_for
-from interlingua.prepare.hosted_tools import (
+from interlingua.prepare.schema import encode_parameters
+from interlingua.prepare.tool_forms import (
     HostedForm,
     encode_hosted,
     read_location,
@@ -14,7 +15,6 @@ from interlingua.prepare.hosted_tools import (
     take,
     take_location,
 )
-from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
-from interlingua.prepare.hosted_tools import HostedForm, encode_hosted, rename, take
 from interlingua.prepare.schema import encode_parameters, from_openapi
+from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take
 from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,

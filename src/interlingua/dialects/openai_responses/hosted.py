@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from interlingua.dialects.openai_responses.facts import NAME, SEARCH
-from interlingua.prepare.hosted_tools import (
-    HostedForm,
-    read_location,
-    rename,
-    take,
-    take_location,
-)
+from interlingua.prepare.tool_forms import HostedForm, read_location, rename, take, take_location
 from interlingua.spec.content import Json, Opaque
 from interlingua.spec.request import BuiltinTool
 from interlingua.wire.fields import text_or_none
