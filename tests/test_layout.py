@@ -275,3 +275,34 @@ def test_error_messages_are_sentences():
     ]
 
     assert wrong == []
+
+
+def public_functions():
+    """The public functions and the public methods of public classes, by name."""
+    for name in ("", *interlingua._MODULES):
+        module = getattr(interlingua, name) if name else interlingua
+        for public in module.__all__:
+            value = getattr(module, public)
+            members = vars(value).items() if isinstance(value, type) else [("", value)]
+            for member, function in members:
+                function = getattr(function, "__func__", function)  # noqa: PLW2901 -- classmethods
+                if isinstance(function, FunctionType) and not member.startswith("_"):
+                    yield f"{name}.{public}.{member}".strip("."), function
+
+
+NOUNS = re.compile(
+    r"(?:The|An?|What|Which|Whether|How|All|One|Each|Every|As|Like|This|It|Its|More|Several|True"
+    r"|False|None|Where|When|Why|Who|No|If|Some|Any|Both|Those|These|That)\b|`|$"
+)
+
+
+def test_docstrings_of_public_functions_begin_with_a_verb():
+    """They say what a function does: "Return the vectors", not "The vectors"."""
+    documented = {
+        name: (function.__doc__ or "").strip()
+        for name, function in public_functions()
+        if function.__module__.startswith("interlingua")
+    }
+
+    assert [name for name, text in documented.items() if NOUNS.match(text)] == []
+    assert len(documented) > 400
