@@ -4,7 +4,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def allow(limit: str) -> str:
-    """How to allow more of something."""
+    """The sentence that says how to raise a limit."""
     return f"To allow it, pass limits=Limits({limit}=…) to the adapter."
 
 

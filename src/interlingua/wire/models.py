@@ -133,7 +133,7 @@ def _date(entry: Mapping[str, object]) -> float | None:
 
 
 def _media(entry: Mapping[str, object]) -> tuple[str, ...] | None:
-    """What a model takes, by its capabilities; None if it has none of them."""
+    """The media that a model takes, by its capabilities; None if it states no capability."""
     known = {name: next(_values(entry, paths), None) for name, paths in _MEDIA.items()}
     if not any(isinstance(value, bool) for value in known.values()):
         return None

@@ -22,7 +22,7 @@ MakeHeaders: TypeAlias = Callable[[Profile], dict[str, str]]
 
 
 def no_headers(_profile: Profile) -> dict[str, str]:
-    """For an API whose calls have no headers of their own."""
+    """No headers, for an API whose operations need none."""
     return {}
 
 
@@ -47,7 +47,7 @@ def served_address(headers: Mapping[str, str], default: str = "") -> str:
 
 
 def decode_one(read: Callable[[Json], T]) -> Decode[T]:
-    """Decodes a reply that describes one of them."""
+    """Decodes a reply that describes one resource."""
     return lambda _status, _headers, body: read(loads(body))
 
 
@@ -55,7 +55,7 @@ def decode_list(
     read: Callable[[Json], T], field: str, *, required: str | None = None
 ) -> Decode[list[T]]:
     """
-    Decodes a reply that lists them in this field.
+    Decodes a reply that lists resources in this field.
 
     A reply without the field is an empty list, unless `required` says what it should list.
     """

@@ -38,7 +38,7 @@ _NO_ARGUMENTS = ("", "null", "[]")
 
 
 def plain_call(call: ToolCall) -> ToolCall:
-    """The call, with `{}` as its argument text if the text was empty, `null` or `[]`."""
+    """The tool call, with `{}` as its argument text if the text was empty, `null` or `[]`."""
     raw = call.raw_arguments
     if raw is None or call.type == "custom" or call.arguments:
         return call

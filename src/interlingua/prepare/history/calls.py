@@ -1,4 +1,4 @@
-"""Repairs of calls: one result each, and an id, name and arguments that the target accepts."""
+"""Repairs of tool calls: one result each; an id, a name and arguments that the target accepts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
 def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls in messages that are not the model's."""
+    """Tool calls in messages that are not the model's are dropped."""
     # Tool calls are the model's: in OpenAI's SDK only `ChatCompletionAssistantMessageParam` has
     # `tool_calls`.
     if not target.paired_calls:
@@ -52,7 +52,7 @@ def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits)
 
 
 def drop_aborted_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls of a turn that was cut short, unless they arrived whole and have a real result."""
+    """Tool calls of a turn that was cut short are dropped, unless they are whole and were run."""
     # The arguments of a tool call end where the stream broke off, so it was not run: an invented
     # result would tell the model that it was. A tool call that arrived whole and was run stays with
     # its result.
@@ -88,7 +88,7 @@ def is_genuine(result: Part | None) -> bool:
 
 
 def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Results without a call before them, and second results of a call."""
+    """Results without a tool call before them, and second results of a tool call, are dropped."""
     # Anthropic: «unexpected `tool_use_id` found in `tool_result` blocks»
     # (https://github.com/anthropics/claude-code/issues/13460). OpenAI: «No tool call found for
     # function call output with call_id …» (https://github.com/continuedev/continue/issues/10092).
@@ -102,7 +102,7 @@ def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) 
 
 
 def answer_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls without a result get an error result, or are dropped."""
+    """Tool calls without a result get an error result, or are dropped."""
     # Seen in recordings of DeepSeek: «No tool output found for tool call call-a.» Anthropic:
     # «`tool_use` ids were found without `tool_result` blocks immediately after». By default the
     # model is told that there is no result: without the tool call it would not know that it asked.
@@ -143,7 +143,7 @@ def _no_result(call: ToolCall) -> ToolResult:
 
 
 def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Empty ids, and ids that occur twice in a turn or in the history."""
+    """Empty ids, and ids that occur twice in a turn or in the history, are replaced."""
     # Seen in recordings: 222 of 235 tool calls in whole answers of Gemini have no id, so that a
     # history which another program stored may lack it. Anthropic: «`tool_use` ids must be unique».
     if target.unique_call_ids == "no":
@@ -173,7 +173,7 @@ def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edit
 
 
 def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Ids that the target rejects, in the call and in its result."""
+    """Ids that the target rejects are mapped, in the tool call and in its result."""
     # Patterns in use: «Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9» of Mistral
     # (https://github.com/nearai/ironclaw/issues/1241), `^[a-zA-Z0-9_-]+$` of Anthropic, at most 64
     # characters of OpenAI.
@@ -195,7 +195,7 @@ def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
 def _rename(
     messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], edits: Edits
 ) -> Messages:
-    """The history with other ids of these calls and their results."""
+    """The history with other ids of these tool calls and their results."""
     parts: dict[Spot, Part] = {}
     for call, name in renamed.items():
         spot = result_of.get(call)
@@ -208,7 +208,7 @@ def _rename(
 
 
 def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls of custom tools, of searches, and of tools in namespaces, as calls of functions."""
+    """Tool calls of custom tools, searches and namespaces become calls of functions."""
     # Free-text tools, namespaces and searches that the client runs are types of OpenAI's tools
     # only. `tool_forms` declares such tools as functions; both take the names from `tool_names`.
     if target.namespaces and len(target.tool_types) == len(get_args(ToolType)):
@@ -234,7 +234,7 @@ def call_functions(messages: Messages, target: HistoryRules, edits: Edits) -> Me
 
 
 def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Tool names that the target rejects. A model may have made one up."""
+    """Tool names that the target rejects are replaced. A model may have made one up."""
     # Seen in recordings of Gemini: «Model tried to call an undeclared function: list_files». A name
     # that does not match fails the whole request, in an old turn too. Anthropic: «String should
     # match pattern '^[a-zA-Z0-9_-]{1,128}$'».
@@ -278,13 +278,13 @@ def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Me
 
 
 def _is_object(call: ToolCall) -> bool:
-    """The same as `is_valid`, by a faster reader."""
+    """Whether the arguments are an object: `is_valid`, by a faster reader."""
     raw = call.raw_arguments
     return raw is None or call.type == "custom" or loads_object(raw) is not None
 
 
 def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls follow the other parts of their message."""
+    """Tool calls follow the other parts of their message."""
     # In Chat Completions `tool_calls` is a field beside the content, which has no place among its
     # parts; a text after a tool call would come back before it.
     if not target.calls_last:

@@ -69,7 +69,7 @@ class Edits(WarningList):
         self.add(code, self.place(at), **fields)
 
     def place(self, item: Message | Part) -> str | None:
-        """Its path in the caller's history; None if it was not there."""
+        """The path of a message or part in the caller's history; None if it was not there."""
         entry = self._table().get(id(item))
         return None if entry is None else entry[1]
 
@@ -140,7 +140,7 @@ Rule: TypeAlias = Callable[[Messages, HistoryRules, Edits], Messages]
 
 
 def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
-    """Whether they are the very same objects."""
+    """Whether both hold the very same objects."""
     # By identity, not equality: comparing parts would read every image of a history.
     return len(edited) == len(original) and all(map(is_, edited, original))
 

@@ -137,7 +137,7 @@ def _cleaned(value: UncheckedJson) -> UncheckedJson:
 
 def drop_blank_texts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
-    Blank texts are dropped, except those that the target itself wrote.
+    Blank texts are dropped, except the blank texts that the target itself wrote.
 
     A message left empty stays: another rule handles it.
     """
@@ -241,7 +241,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
     """
     Blank system prompts are left out, unless they carry fields of the target's own.
 
-    Where the target accepts them, a single one stays.
+    Where the target accepts blank prompts, a single blank prompt stays.
     """
     # Anthropic takes `system` as text blocks, and «text content blocks must be non-empty».
     first = end_of_prompts(messages)
@@ -305,7 +305,7 @@ def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) 
 
 
 def drop_foreign_blocks(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Opaque blocks, which only the dialect they came from understands."""
+    """Opaque blocks of other dialects are dropped: only the dialect of a block understands it."""
     # `ContentBlockParam` of Anthropic is a closed union, OpenAI refuses items of unknown types, and
     # a part of Gemini must have «one initialized field»: one such block fails the whole request.
     if target.foreign_blocks:
@@ -363,7 +363,7 @@ def _append(folded: list[Part], edited: list[Message], first: int, edits: Edits)
 
 def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
-    A text of the model at the end, which the target does not continue.
+    A history that ends with text of the model, which the target cannot continue, gets a request to.
 
     A turn that the provider paused ends with its own blocks; it is sent as it is.
     """
@@ -428,7 +428,7 @@ def droppable_units(messages: tuple[Message, ...]) -> list[range]:
 
 
 def _is_round(messages: tuple[Message, ...]) -> bool:
-    """Whether the messages are calls and a result for each of them."""
+    """Whether the messages are tool calls and a result for each tool call."""
     parts = [part for message in messages[1:] for part in message.content]
     answered = [part.tool_call_id for part in parts if isinstance(part, ToolResult)]
     calls = [call.id for call in messages[0].tool_calls]

@@ -1,4 +1,4 @@
-"""Results: which call they answer, where they stand, in which order, and what they hold."""
+"""Results: which tool call they answer, their place, their order, and what they hold."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ _RESULT_IDS = ("tool_use_id", "tool_call_id")
 
 class Pairs:
     """
-    The calls of a history and their results, by place.
+    The tool calls of a history and their results, by place.
 
-    A result answers an earlier call with its id: in the nearest turn that has one without a
-    result, the first of them. Opaque blocks of the target's own dialect may be calls or results.
+    A result answers an earlier tool call with its id: in the nearest turn that has such a tool call
+    without a result, the first of them. Opaque blocks of the target's own dialect may be tool calls
+    or results.
     """
 
     def __init__(self, messages: Messages, target: HistoryRules) -> None:
@@ -162,7 +163,7 @@ def _ends(messages: Messages, *, joined: bool) -> dict[int, int]:
 
 
 def _ids(data: object, *, is_model: bool) -> tuple[str | None, str | None]:
-    """The id of the call that an opaque block is, and of the call that it answers."""
+    """The id of the tool call that an opaque block is, and of the tool call that it answers."""
     if not isinstance(data, dict):
         return None, None
     answered = next((data[key] for key in _RESULT_IDS if key in data), None)
@@ -180,7 +181,7 @@ _SEE_BELOW = "The output is in the next user message."
 
 
 def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """References to tools in the results of searches, as text that names the tools."""
+    """References to tools in the results of searches become text that names the tools."""
     # Anthropic's `ToolReferenceBlockParam` names a deferred tool instead of describing it. Without
     # a text in its place, a search would look as if it had found nothing.
 
@@ -373,7 +374,7 @@ _WORDS = {"url": "by URL", "data": "as bytes", "file_id": "by file id", "text": 
 
 def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
-    Media in a form that the target does not support, unless it came from the target itself.
+    Media in a form that the target does not support are dropped, unless the target sent them.
 
     In a result, a note takes its place. A message left empty stays: other rules handle it.
     """
@@ -398,7 +399,7 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
 
 
 def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Media in messages of roles that cannot hold them: dropped, or moved to the next user."""
+    """Media in messages whose role cannot hold them are dropped, or moved to the next user."""
     # In OpenAI's SDK messages of the system and of the assistant have text only, and Gemini's
     # `systemInstruction` is «currently, text only».
     if target.misplaced_media == "keep":

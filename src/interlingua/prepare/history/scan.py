@@ -55,7 +55,7 @@ _encode = msgspec.json.Encoder().encode
 
 class HistoryScan:
     """
-    The parts of a history, sorted by type: those in messages, then those inside results.
+    The parts of a history, sorted by type: parts of messages, then parts inside results.
 
     One pass over the messages sorts them. What is asked about a history later looks only at the
     parts that it is about, and most histories have few kinds of parts.
@@ -196,7 +196,7 @@ def _message_triggers(messages: Messages) -> set[Trigger]:
 
 
 def _call_triggers(calls: list[ToolCall], values: list[object]) -> set[Trigger]:
-    """The triggers of the calls themselves. Their text and JSON are added to `values`."""
+    """The triggers of tool calls; the text and JSON of the tool calls are added to `values`."""
     triggers: set[Trigger] = set()
     ids = {call.id for call in calls}
     if len(ids) < len(calls) or "" in ids:
@@ -257,7 +257,7 @@ def _pair_triggers(messages: Messages) -> set[Trigger]:
 
 
 def _answers(message: Message, waiting: list[str]) -> bool:
-    """Whether its results answer the next waiting calls, which are removed from `waiting`."""
+    """Whether its results answer the next waiting tool calls, which leave `waiting`."""
     if waiting and (message.role not in HOLDERS or not message.content):
         return False
     for part in message.content:
