@@ -363,7 +363,7 @@ def _append(folded: list[Part], edited: list[Message], first: int, edits: Edits)
 
 def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
-    A history that ends with text of the model, which the target cannot continue, gets a request to.
+    Where the target cannot continue text of the model at the end, a user message asks it to.
 
     A turn that the provider paused ends with its own blocks; it is sent as it is.
     """
