@@ -455,12 +455,14 @@ def _move_to_user(expected: Expected, warning: Warning) -> None:
 
 
 def _put_calls_last(expected: Expected, warning: Warning) -> None:
-    """The calls of the message come last."""
+    """The calls of the message come last, before nothing but their own results."""
     every = expected.items
     message = [item for item in every if _is_at(item.path, warning.path or "?")]
     if message:
         place = next(i for i, item in enumerate(every) if item is message[0])
-        message.sort(key=lambda item: item.kind == "call")
+        calls = {item.call for item in message if item.kind == "call"}
+        own = {item.path for item in message if item.kind == "result" and item.call in calls}
+        message.sort(key=lambda item: 2 if item.path in own else item.kind == "call")
         every[place : place + len(message)] = message
 
 

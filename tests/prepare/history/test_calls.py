@@ -296,6 +296,16 @@ def test_a_thought_goes_with_its_call():
     assert codes(found) == ["unanswered_call_dropped", "unpaired_thinking_dropped"]
 
 
+def test_a_result_in_the_message_of_its_tool_call_stays_behind_it():
+    """A target that takes results anywhere would find no tool call before it."""
+    parts = (ToolCall(id="a", name="look"), ToolResult(tool_call_id="a", content="1"), Text("So."))
+    target = HistoryRules(dialect="x", calls_last=True)
+
+    found = repair((Message(role="assistant", content=parts),), target)
+
+    assert [part.kind for part in found.messages[0].content] == ["text", "tool_call", "tool_result"]
+
+
 def test_calls_stand_last():
     """Where calls are a field beside the content, what was said after them is said before."""
     mixed = Message.assistant([call("a"), Text(text="so"), call("b"), Text(text="then")])

@@ -291,13 +291,30 @@ def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Me
         return messages
 
     def put_last(message: Message) -> Message:
-        parts = sorted(message.content, key=lambda part: isinstance(part, ToolCall))
+        parts = _with_calls_last(message.content)
         if is_unchanged(parts, message.content):
             return message
         edits.change("calls_put_last", message)
         return with_parts(message, parts, edits)
 
     return edit(messages, put_last, _CALLS)
+
+
+def _with_calls_last(parts: tuple[Part, ...]) -> list[Part]:
+    """The other parts, the tool calls, then the results of these calls, which must follow them."""
+    others: list[Part] = []
+    calls: list[Part] = []
+    results: list[Part] = []
+    ids: set[str] = set()
+    for part in parts:
+        if isinstance(part, ToolCall):
+            ids.add(part.id)
+            calls.append(part)
+        elif isinstance(part, ToolResult) and part.tool_call_id in ids:
+            results.append(part)
+        else:
+            others.append(part)
+    return [*others, *calls, *results]
 
 
 # The mapping of call ids.
