@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
@@ -29,6 +29,7 @@ from interlingua.spec.content import (
     Part,
     Refusal,
     Text,
+    Thinking,
     ToolCall,
     ToolResult,
 )
@@ -59,7 +60,7 @@ class HistoryItem(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The id of that call."""
     name: str | None = None
     """The name of the tool, or of the author of a message."""
-    arguments: Any = None
+    arguments: Json = None
     """An object, or invalid text; the free text of a custom tool is under `input`."""
     is_error: bool = False
     source: str | None = None
@@ -132,11 +133,12 @@ def _make_item(part: Part, path: str, message: Message, links: _Links) -> Histor
             )
         case ToolResult():
             return _make_result(part, path, links.answer(part.tool_call_id))
-        case _:
+        case Thinking() | Opaque():
             return HistoryItem(path=path, kind=part.kind, role=role)
+    assert_never(part)
 
 
-def _arguments(call: ToolCall) -> Any:
+def _arguments(call: ToolCall) -> Json:
     if call.type == "custom":
         return {"input": call.raw_arguments}
     return call.arguments if call.arguments or call.is_valid else call.raw_arguments
@@ -248,7 +250,7 @@ class Expected:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.items: list[HistoryItem] = items_of(request.messages)
-        self.offered: dict[str, dict[str, Any]] = {
+        self.offered: dict[str, dict[str, Json]] = {
             f"tools[{i}]": tool for i, tool in enumerate(tools_of(request))
         }
         self.free = False
@@ -588,14 +590,15 @@ _CHANGES: dict[str, _Change] = {
 """The change for each code; a part or tool with any other `…_dropped` code is absent."""
 
 
-def tools_of(request: Request) -> list[dict[str, Any]]:
+def tools_of(request: Request) -> list[dict[str, Json]]:
     return [_tool(tool) for tool in request.tools]
 
 
-def _tool(tool: ToolSpec) -> dict[str, Any]:
+def _tool(tool: ToolSpec) -> dict[str, Json]:
     if isinstance(tool, BuiltinTool):
-        hosted = {"name": tool.name, "parameters": None, "is_hosted": True}
-        return hosted if tool.name else {**msgspec.to_builtins(tool), "name": None}
+        if tool.name:
+            return {"name": tool.name, "parameters": None, "is_hosted": True}
+        return {**msgspec.to_builtins(tool), "name": None}
     return {
         "name": tool.name,
         "description": tool.description,

@@ -12,8 +12,8 @@ response format, a JSON result as JSON text, metadata and ids of the application
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, assert_never
 
 import msgspec
 
@@ -21,7 +21,19 @@ from interlingua.conformance.allowed import UNLINKED, Expected, HistoryItem, ite
 from interlingua.conformance.equality import differences, same_schema
 from interlingua.conformance.laws import Case, Law
 from interlingua.prepare.history.messages import is_blank
-from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.request import (
     NEVER_SENT,
@@ -72,7 +84,7 @@ def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -
     return broken
 
 
-def _plain_settings(request: Request) -> dict[str, Any]:
+def _plain_settings(request: Request) -> dict[str, object]:
     """The settings, with equivalent values in one form."""
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
     settings["tool_choice"] = _plain_choice(settings["tool_choice"])
@@ -130,7 +142,7 @@ def _parts_survive(request: Request, back: Request, warned: tuple[str, ...]) -> 
     return [f"parts: {missing or sent!r} not found, in order, in {returned!r}"]
 
 
-def _within(wanted: list[Any], actual: list[Any]) -> bool:
+def _within(wanted: Sequence[object], actual: Sequence[object]) -> bool:
     """Whether `wanted` is a subsequence of `actual`."""
     rest = iter(actual)
     return all(any(item == candidate for candidate in rest) for item in wanted)
@@ -149,30 +161,35 @@ def _bare(value: Any) -> Any:
     return msgspec.structs.replace(value, extra={}) if hasattr(value, "extra") else value
 
 
-def _format(request: Request) -> Any:
+def _format(request: Request) -> dict[str, Json]:
     form = request.response_format or ResponseFormat()
     return {"type": form.type, "json_schema": form.json_schema}
 
 
-def _tool(tool: ToolSpec) -> Any:
+def _tool(tool: ToolSpec) -> object:
     if isinstance(tool, BuiltinTool):
         return tool.name or msgspec.to_builtins(tool)
     schema = tool.parameters or {"type": "object", "properties": {}}
     return (tool.name, tool.description, tool.type, schema if tool.type == "function" else None)
 
 
-def _part(part: Part) -> Any:
+def _part(part: Part) -> Part:
+    """The part without what a dialect may drop or add: the parts of two requests are compared."""
     bare = msgspec.structs.replace(part, extra={})
-    if isinstance(bare, ToolCall) and bare.type == "function" and bare.is_valid:
-        bare = msgspec.structs.replace(bare, raw_arguments=None)
-    if isinstance(bare, Image):
-        bare = msgspec.structs.replace(bare, detail=None)
-    if isinstance(bare, ToolResult):
-        bare = msgspec.structs.replace(bare, name=None, content=_result(bare))
-    return bare
+    match bare:
+        case ToolCall():
+            is_parsed = bare.type == "function" and bare.is_valid
+            return msgspec.structs.replace(bare, raw_arguments=None) if is_parsed else bare
+        case Image():
+            return msgspec.structs.replace(bare, detail=None)
+        case ToolResult():
+            return msgspec.structs.replace(bare, name=None, content=_result(bare))
+        case Text() | Audio() | Document() | Thinking() | Refusal() | Opaque():
+            return bare
+    assert_never(bare)
 
 
-def _result(result: ToolResult) -> Any:
+def _result(result: ToolResult) -> str | tuple[Part, ...]:
     parts = result.parts
     if parts is None:
         content = result.content
@@ -222,7 +239,7 @@ def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> l
     ]
 
 
-def _plain(items: list[HistoryItem], *, free: bool) -> list[Any]:
+def _plain(items: list[HistoryItem], *, free: bool) -> list[object]:
     """The fields to compare; if results may have moved, they are last, in the order of calls."""
     if free:
         results = [item for item in items if item.kind == "result"]
@@ -231,7 +248,7 @@ def _plain(items: list[HistoryItem], *, free: bool) -> list[Any]:
     return [_fields(item) for item in items]
 
 
-def _fields(item: HistoryItem) -> dict[str, Any]:
+def _fields(item: HistoryItem) -> dict[str, object]:
     names = (name for name in item.__struct_fields__ if name not in _NOT_COMPARED)
     fields = {name: getattr(item, name) for name in names}
     fields["media"] = [_fields(inner) for inner in item.media]
@@ -244,7 +261,7 @@ def _fields(item: HistoryItem) -> dict[str, Any]:
     return fields
 
 
-def _same_tools(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> list[str]:
+def _same_tools(expected: list[dict[str, Json]], actual: list[dict[str, Json]]) -> list[str]:
     for item, other in zip(expected, actual, strict=False):
         if same_schema(item.get("parameters"), other.get("parameters")):
             item["parameters"] = other.get("parameters")

@@ -9,7 +9,7 @@ dialect requires.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -154,7 +154,7 @@ class Target:
             profile=profile,
         )
 
-    def _shown(self, start: str, chunks: Iterable[Any]) -> str:
+    def _shown(self, start: str, chunks: Iterable[object]) -> str:
         body = b"".join(chunk for chunk in chunks if isinstance(chunk, bytes))
         text = self._redactor.redact(body).decode("utf-8", "replace").strip()
         if len(text) > _SHOWN:

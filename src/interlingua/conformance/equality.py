@@ -65,11 +65,11 @@ def _schema_rules() -> list[SchemaRules]:
     return list({rules.name: rules for rules in every if rules is not None}.values())
 
 
-def differences(left: Any, right: Any, path: str = "$") -> list[str]:
+def differences(left: object, right: object, path: str = "$") -> list[str]:
     """The first differences between two JSON values, by path."""
     lines: list[str] = []
     # A path is a chain of keys, because most values are equal and their paths are never written.
-    stack: list[tuple[Any, Any, _Place]] = [(left, right, (None, path))]
+    stack: list[tuple[object, object, _Place]] = [(left, right, (None, path))]
     while stack and len(lines) < _MAX_DIFFERENCES:
         one, other, place = stack.pop()
         if isinstance(one, dict) and isinstance(other, dict):
@@ -101,7 +101,7 @@ def _written(place: _Place) -> str:
     return "".join(reversed(steps)).removeprefix(".")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

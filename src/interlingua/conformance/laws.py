@@ -14,13 +14,13 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from interlingua.conformance.equality import Kind, differences, same, same_response
 from interlingua.conformance.report import Report, Score, Violation
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
@@ -81,7 +81,7 @@ def read_cases(folder: Path) -> Iterator[Case]:
         )
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> UncheckedJson:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
@@ -285,11 +285,11 @@ def _differ(dialect: Dialect, kind: Kind, left: UncheckedJson, right: UncheckedJ
     return [f"{kind}: {difference}" for difference in same(dialect, kind, left, right)]
 
 
-def _shown(events: list[StreamEvent]) -> list[Any]:
+def _shown(events: list[StreamEvent]) -> list[object]:
     return [to_document(event) for event in events]
 
 
-def _add_unknown_fields(value: Any) -> Any:
+def _add_unknown_fields(value: UncheckedJson) -> Json:
     if isinstance(value, dict):
         return {
             **{key: _add_unknown_fields(item) for key, item in value.items()},
@@ -297,7 +297,8 @@ def _add_unknown_fields(value: Any) -> Any:
         }
     if isinstance(value, list):
         return [_add_unknown_fields(item) for item in value]
-    return value
+    scalar: Json = value
+    return scalar
 
 
 def _unknown_event(dialect: Dialect, case: Case) -> list[str]:

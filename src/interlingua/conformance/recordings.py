@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from interlingua.conformance.laws import LAWS, Case, Law, cut_is_an_error, encode_events
 from interlingua.conformance.probes import HELLO, ONE_TOOL, RESULTS
 from interlingua.serving.application import Incoming, read_request
-from interlingua.spec.content import Text, ToolCall
+from interlingua.spec.content import Text, ToolCall, UncheckedJson
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.facts import Framing
@@ -146,7 +146,7 @@ def _framing(incoming: Incoming) -> Framing | None:
     return "json-array" if incoming.wants_array else "sse"
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes) -> UncheckedJson:
     try:
         return loads(body)
     except DecodeError:

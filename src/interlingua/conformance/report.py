@@ -7,12 +7,13 @@ Reports of dialects, adapters and endpoints have the same form, as text, JSON an
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 from xml.etree import ElementTree as ET
 
 import msgspec
 
 from interlingua.conformance.probes import NotApplicableError, ProblemError
+from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NetworkError
 
 __all__ = ["Report", "Score", "Violation", "as_json", "as_junit", "as_markdown", "as_text"]
@@ -134,9 +135,9 @@ def as_markdown(report: Report) -> str:
     return "\n".join(lines)
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: Report) -> dict[str, Json]:
     """Return the report as a JSON object, with `percent`."""
-    document: dict[str, Any] = msgspec.to_builtins(report)
+    document: dict[str, Json] = msgspec.to_builtins(report)
     return {**document, "percent": round(report.percent, 2)}
 
 

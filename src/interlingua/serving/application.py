@@ -30,7 +30,7 @@ from interlingua.serving.asgi import (
     refuse_websocket,
     without_body,
 )
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import FormPart, Frame, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.operations import (
@@ -183,17 +183,17 @@ _HTML = (
 _PHRASES = {502: "Bad Gateway", 503: "Service Temporarily Unavailable", 504: "Gateway Time-out"}
 
 
-def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> UncheckedJson:
+def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> Json:
     """The body that the vendor sends with this status: JSON, or HTML of a load balancer."""
-    if failure.body is not None:
-        return failure.body
-    body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
+    body: Json = failure.body
     if body is None:
-        return _HTML.format(failure.status, _PHRASES.get(failure.status, "Error"))
+        body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
+    if body is None:
+        body = _HTML.format(failure.status, _PHRASES.get(failure.status, "Error"))
     return body
 
 
-def body_bytes(body: UncheckedJson) -> tuple[str, bytes]:
+def body_bytes(body: Json | bytes) -> tuple[str, bytes]:
     """The content type (empty for JSON) and the bytes of a body."""
     if isinstance(body, str):
         body = body.encode()
@@ -322,7 +322,7 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
-def count_body(incoming: Incoming, count: Callable[[Request], int]) -> UncheckedJson:
+def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
     """Return the body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)
     counted = serve.counted_call(incoming.call)
@@ -331,7 +331,7 @@ def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Unchecked
 
 def json_reply(
     incoming: Incoming,
-    body: UncheckedJson,
+    body: Json | bytes,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:

@@ -14,33 +14,56 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Image, Opaque, Part, Record, Text, Thinking, ToolCall
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Record,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
     ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
     ReasoningStart,
+    StepFinish,
     StreamEvent,
+    StreamRestart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
     TextStart,
+    ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.facts import Facts, SealedField
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.grammar import RULES, Action, RewritingEncoder
+from interlingua.streams.grammar import RewritingEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import Origin, is_seal, seal, unseal
 
+_Last = TypeVar("_Last", Finish, ErrorEvent)
 _WHOLE = (Thinking, Opaque)
 """The kinds of parts that the client does not send back as they were."""
 
@@ -51,7 +74,7 @@ class _State(Record, frozen=True, kw_only=True):
     whole: Thinking | Opaque | None = None
     after: int = 0
     """The number of parts before it that the client has."""
-    fields: dict[str, Any] | None = None
+    fields: dict[str, Json] | None = None
     part: str = ""
     """The part that has these fields: the id of a call, or the number of a text or image."""
     start: int = 0
@@ -162,25 +185,36 @@ class SealedState:
             return [self._seal_thinking(part, before)]
         if isinstance(part, Opaque):
             return self._seal_opaque(part, before)
+        return self._seal_fields(part, before)
+
+    def _seal_fields(
+        self,
+        part: Text | Image | Audio | Document | ToolCall | ToolResult | Refusal,
+        before: Before,
+    ) -> list[Part]:
+        """The part, and the state that the upstream added to its fields."""
         fields = dict(extra_of(part, self._upstream.name)) if part.extra else {}
         if not fields.get(self._upstream.history.signature_field):
             return [part]
         if self._field.on_parts:
             return [self._with_seal(part, fields)]
-        if isinstance(part, ToolCall):
-            return [*self._carrier(_State(fields=fields, part=f"call {part.id}")), part]
-        if isinstance(part, Text):
-            state = _State(
-                fields=fields,
-                part=f"text {before.texts}",
-                start=before.characters,
-                length=len(part.text),
-                checksum=_checksum(part.text),
-            )
-            return [part, *self._carrier(state)]
-        if isinstance(part, Image):
-            return [part, *self._carrier(_State(fields=fields, part=f"image {before.images}"))]
-        return [part]
+        match part:
+            case ToolCall():
+                return [*self._carrier(_State(fields=fields, part=f"call {part.id}")), part]
+            case Text():
+                state = _State(
+                    fields=fields,
+                    part=f"text {before.texts}",
+                    start=before.characters,
+                    length=len(part.text),
+                    checksum=_checksum(part.text),
+                )
+                return [part, *self._carrier(state)]
+            case Image():
+                return [part, *self._carrier(_State(fields=fields, part=f"image {before.images}"))]
+            case Audio() | Document() | ToolResult() | Refusal():
+                return [part]
+        assert_never(part)
 
     def _seal_thinking(self, part: Thinking, before: Before) -> Thinking:
         """The thinking part for the client; the same one if it has no state."""
@@ -203,7 +237,7 @@ class SealedState:
         text = self._seal(state)
         return [] if text is None else [self._field.make("", text)]
 
-    def _with_seal(self, part: Part, fields: dict[str, Any]) -> Part:
+    def _with_seal(self, part: Part, fields: dict[str, Json]) -> Part:
         text = self._seal(_State(fields=fields))
         if text is None:
             return part
@@ -319,7 +353,7 @@ class SealedState:
         self,
         rest: list[Part],
         whole: list[tuple[int, _State]],
-        fields: dict[str, dict[str, Any] | None],
+        fields: dict[str, dict[str, Json] | None],
     ) -> tuple[Part, ...]:
         """The parts in their order, with their fields."""
         parts: list[Part] = []
@@ -341,7 +375,7 @@ class SealedState:
                 parts.append(part)
         return tuple(parts)
 
-    def _with_fields(self, part: Part, fields: dict[str, Any] | None) -> Part:
+    def _with_fields(self, part: Part, fields: dict[str, Json] | None) -> Part:
         if fields is None:
             return part
         return replace(part, extra={**part.extra, self._upstream.name: fields})
@@ -417,20 +451,27 @@ class _SealingEncoder(RewritingEncoder):
         self._places: dict[str, Before] = {}  # what came before each open segment
 
     def _events(self, event: StreamEvent) -> list[StreamEvent]:
-        action = RULES[type(event)].action
-        if action is Action.DELTA:
-            return [replace(event, index=self._sent[event.index])]  # type: ignore[union-attr, index]
-        if action is Action.START:
-            return self._start(event)
-        if action is Action.END:
-            return self._end(event)
-        if isinstance(event, ProviderEvent) and event.part is not None:
-            return self._whole(event, event.part)
-        if isinstance(event, Finish):
-            event = self._finish(event)
-        if isinstance(event, (Finish, ErrorEvent)) and event.response is not None:
-            return [replace(event, response=self._state.seal_response(event.response))]
-        return [event]
+        match event:
+            case TextDelta() | ReasoningDelta() | ToolCallDelta():
+                return [replace(event, index=self._sent[event.index])]
+            case TextStart() | ReasoningStart() | ToolCallStart():
+                return self._start(event)
+            case TextEnd() | ReasoningEnd() | ToolCallEnd():
+                return self._end(event)
+            case ProviderEvent():
+                return [event] if event.part is None else self._whole(event, event.part)
+            case Finish():
+                return [self._with_sealed_response(self._finish(event))]
+            case ErrorEvent():
+                return [self._with_sealed_response(event)]
+            case StreamStart() | StreamRestart() | ToolResultEvent() | StepFinish():
+                return [event]
+        assert_never(event)
+
+    def _with_sealed_response(self, event: _Last) -> _Last:
+        if event.response is None:
+            return event
+        return replace(event, response=self._state.seal_response(event.response))
 
     def _finish(self, event: Finish) -> Finish:
         """The end, with what belongs to earlier parts by the indexes that they were sent with."""
@@ -440,7 +481,7 @@ class _SealingEncoder(RewritingEncoder):
             logprobs={self._sent.get(i, i): each for i, each in event.logprobs.items()},
         )
 
-    def _start(self, event: Any) -> list[StreamEvent]:
+    def _start(self, event: TextStart | ReasoningStart | ToolCallStart) -> list[StreamEvent]:
         """A start, after the state of a call."""
         added: list[StreamEvent] = []
         self._places[event.id] = self._before
@@ -453,7 +494,7 @@ class _SealingEncoder(RewritingEncoder):
         self._sent[event.index] = event.index + self._added
         return [*added, replace(event, index=self._sent[event.index])]
 
-    def _end(self, event: Any) -> list[StreamEvent]:
+    def _end(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> list[StreamEvent]:
         """An end, before the state of a text."""
         index, before = self._sent[event.index], self._places.pop(event.id)
         if isinstance(event, ToolCallEnd):

@@ -12,14 +12,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
 from interlingua import dialects
 from interlingua.serving.application import as_error, serve_of
 from interlingua.simulator.dsl import ANY_DIALECT, Turn
-from interlingua.spec.content import Json, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -154,14 +166,17 @@ def count_usage(
 
 
 def _part_text(part: Part) -> str:
-    if isinstance(part, (Text, Thinking, Refusal)):
-        return part.text
-    if isinstance(part, ToolCall):
-        raw = part.raw_arguments
-        return f"{part.name}({dump_text(part.arguments) if raw is None else raw})"
-    fields = msgspec.to_builtins(part)
-    fields.pop("extra", None)  # cache marks move from turn to turn, but the prompt is the same
-    return dump_text(fields)
+    match part:
+        case Text() | Thinking() | Refusal():
+            return part.text
+        case ToolCall():
+            raw = part.raw_arguments
+            return f"{part.name}({dump_text(part.arguments) if raw is None else raw})"
+        case Image() | Audio() | Document() | ToolResult() | Opaque():
+            fields = msgspec.to_builtins(part)
+            fields.pop("extra", None)  # cache marks move from turn to turn; the prompt stays
+            return dump_text(fields)
+    assert_never(part)
 
 
 def _prefixes(prompt: str) -> Iterator[int]:

@@ -52,7 +52,7 @@ from interlingua.simulator.operations import SimulatedOperations
 from interlingua.simulator.operations.files import POLLS
 from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import Answer, Exchange, Script, ScriptError
-from interlingua.spec.content import UncheckedJson
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
 from interlingua.spec.modalities.batch import BatchReply
@@ -268,7 +268,7 @@ class Simulator(Application):
             exchange.error = error.cause or error
             return fail(ServerError(error.message, cause=error))
 
-    def _describe(self, incoming: Incoming) -> UncheckedJson:
+    def _describe(self, incoming: Incoming) -> Json:
         """The reply to a request for models or token counts."""
         route, serve = incoming.route, serve_of(incoming.dialect)
         if route.kind == "models":
@@ -295,7 +295,7 @@ def check_body(incoming: Incoming, request: Request) -> None:
     prompts = {f"messages[{i}]" for i, role in enumerate(roles) if role == "system"}
     version = call.headers.get(facts.version_header)
     # A client's profile asks the vendor not to store; a vendor stores unless it is asked.
-    overrides: dict[str, UncheckedJson] = {"stateless": False}
+    overrides: dict[str, bool | str] = {"stateless": False}
     if version is not None:
         overrides["api_version"] = version
     profile = profile_for(incoming.dialect, request.model, overrides=overrides)

@@ -13,7 +13,7 @@ Parts, faults and headers are joined; for everything else the last value wins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -146,11 +146,11 @@ def refusal(text: str) -> Turn:
 
 def tool_call(
     name: str,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Json] | None = None,
     /,
     *,
     id: str = "",  # noqa: A002 -- the name of the field in ToolCall
-    **more: Any,
+    **more: Json,
 ) -> Turn:
     """
     Call a tool; the sum of several turns is a response with parallel tool calls.
@@ -172,7 +172,7 @@ def custom_call(name: str, text: str, /, *, id: str = "") -> Turn:  # noqa: A002
     return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=text, type="custom"),))
 
 
-def hosted_call(tool: str, input: Mapping[str, Any], output: Json = None) -> Turn:  # noqa: A002
+def hosted_call(tool: str, input: Mapping[str, Json], output: Json = None) -> Turn:  # noqa: A002
     """
     Run a tool of the provider, such as `web_search`, with this result.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from interlingua.simulator.answer import CHARACTERS
 from interlingua.simulator.dsl import Turn, fail, text, tool_call
 from interlingua.simulator.operations.modalities import draw, say, wanted_image, wanted_speech
-from interlingua.spec.content import Text, ToolResult, UncheckedJson
+from interlingua.spec.content import Json, Text, ToolResult, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import Request, ToolDefinition
@@ -145,7 +145,7 @@ class Script:
 
 def as_turn(plain: Plain) -> Turn:
     """The turn that a string or an error stands for; a turn as it is."""
-    unchecked: Any = plain  # a caller without a type checker may pass a list
+    unchecked: object = plain  # a caller without a type checker may pass a list
     if isinstance(unchecked, Turn):
         return unchecked
     if isinstance(unchecked, str):
@@ -260,13 +260,13 @@ def results(request: Request) -> tuple[ToolResult, ...]:
     return tuple(last_results)
 
 
-def example(schema: UncheckedJson) -> dict[str, Any]:
+def example(schema: UncheckedJson) -> dict[str, Json]:
     """Make arguments that match a simple schema: the required properties, with fitting values."""
     value = _example(schema)
     return value if isinstance(value, dict) else {}
 
 
-_EXAMPLES: dict[str, UncheckedJson] = {
+_EXAMPLES: dict[str, Json] = {
     "string": "simulated",
     "integer": 1,
     "number": 1.5,
@@ -276,14 +276,14 @@ _EXAMPLES: dict[str, UncheckedJson] = {
 }
 
 
-def _example(schema: UncheckedJson) -> UncheckedJson:
+def _example(schema: UncheckedJson) -> Json:
     if not isinstance(schema, dict):
         return "simulated"
-    for keyword in ("const", "default"):
-        if keyword in schema:
-            return schema[keyword]
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return schema["enum"][0]
+    allowed: list[Json] = [schema[keyword] for keyword in ("const", "default") if keyword in schema]
+    if isinstance(schema.get("enum"), list):
+        allowed += schema["enum"]
+    if allowed:
+        return allowed[0]
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = kind[0] if isinstance(kind, list) and kind else kind
     kind = kind.lower() if isinstance(kind, str) else "string"

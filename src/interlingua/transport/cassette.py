@@ -33,7 +33,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec import errors
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import (
     ConfigurationError,
@@ -159,7 +159,7 @@ def encode_data(data: bytes) -> dict[str, Json]:
     return {"text": text}
 
 
-def decode_data(item: dict[str, Any]) -> bytes:
+def decode_data(item: Mapping[str, UncheckedJson]) -> bytes:
     """Read the bytes that `encode_data` stored."""
     if "json" in item:
         return dumps(item["json"])

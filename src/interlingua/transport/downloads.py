@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from uuid import uuid4
 
 from interlingua.spec.check import refuse
@@ -66,7 +66,7 @@ async def save(
 
 def as_path(path: str | os.PathLike[str]) -> Path:
     """The path of a file as a `Path`; `ConfigurationError` if it is another type."""
-    given: Any = path  # a caller without a type checker may pass anything
+    given: object = path  # a caller without a type checker may pass anything
     if not isinstance(given, (str, os.PathLike)) or not isinstance(os.fspath(given), str):
         refuse("The path of a file", "a string or a Path", given)
     return Path(given)

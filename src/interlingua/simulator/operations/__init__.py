@@ -46,7 +46,7 @@ class SimulatedOperations:
         self.videos: SimulatedVideos = SimulatedVideos(self.files, videos)
         self.batches: SimulatedBatches = SimulatedBatches(self.files, answer, batch_polls)
 
-    def perform(self, name: str, value: Any) -> Any:
+    def perform(self, name: str, value: object) -> object:
         """The result of an operation; the model is checked as that of an answer is."""
         if isinstance(value, OperationInput) and value.model:
             self._check_model(value.model)
