@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 
 _KINDS = ("auto", "request", "response", "stream")
+LOST, CHANGED = "lost", "changed"
+_LONGEST = 60  # characters of a value that are shown
+_NOT_COMPARED = frozenset(("extra", "raw_arguments"))
+"""Fields of parts that are compared in another way; arguments are compared parsed."""
+_NOT_COUNTS = frozenset(("raw", "estimated", "extra"))
 
 
 class _Translation(NamedTuple):
@@ -71,8 +76,6 @@ def command(
 
 def show_losses(out: Output, losses: list[dict[str, Any]]) -> None:
     """Say what was lost or changed, in a line for each thing."""
-    from interlingua.cli.translate import CHANGED, LOST
-
     for loss in losses:
         path = f"{loss['path']}: " if loss["path"] else ""
         code = "" if loss["code"] in (LOST, CHANGED) else f" [{loss['code']}]"
@@ -116,8 +119,6 @@ def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
 
 
 def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.cli.translate import response_losses
-
     response = source.decode_response(body)
     translated = target.encode_response(response)
     losses = response_losses(response, target.decode_response(translated), target.NAME)
@@ -125,7 +126,6 @@ def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
 
 
 def _stream(data: bytes, source: Dialect, target: Dialect) -> _Translation:
-    from interlingua.cli.translate import event_losses, response_losses
     from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
     from interlingua.dialects import encode_sse
 
@@ -134,13 +134,6 @@ def _stream(data: bytes, source: Dialect, target: Dialect) -> _Translation:
     again = fold(decode_frames(target, cut_frames([translated])))
     losses = response_losses(fold(events), again, target.NAME)
     return _Translation("stream", translated.decode(), losses + event_losses(events, target.NAME))
-
-
-LOST, CHANGED = "lost", "changed"
-_LONGEST = 60  # characters of a value that are shown
-_NOT_COMPARED = frozenset(("extra", "raw_arguments"))
-"""Fields of parts that are compared in another way; arguments are compared parsed."""
-_NOT_COUNTS = frozenset(("raw", "estimated", "extra"))
 
 
 def response_losses(before: Response, after: Response, target: str) -> list[dict[str, str]]:

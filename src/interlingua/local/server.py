@@ -15,13 +15,13 @@ from pathlib import Path
 from threading import Event, Lock, Thread, Timer
 from typing import IO, Self
 
-from interlingua.local import host
 from interlingua.local.model import SMOLLM2, find_model
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError
 
 _LOG = logging.getLogger(__name__)
 _ERROR_LINE = re.compile(r"^[\d.]+ E (.*)$")
 _STOP_TIMEOUT = 5.0
+_HOST = Path(__file__).with_name("host.py")  # runs in a process of its own
 
 
 class LocalServer:
@@ -92,7 +92,7 @@ class LocalServer:
             )
         gguf = find_model(self.gguf)
         process = subprocess.Popen(  # noqa: S603 # our own program
-            [sys.executable, "-P", host.__file__],
+            [sys.executable, "-P", str(_HOST)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

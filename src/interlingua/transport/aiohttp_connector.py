@@ -20,8 +20,7 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from interlingua.transport.per_loop import abort_without_loop
-from interlingua.transport.sockets import SocketProbe
+from interlingua.transport.per_loop import SocketProbe, abort_without_loop
 
 KEEP_ALIVE = 60.0
 """Seconds an idle connection is kept. Tools may run between two requests of a conversation."""

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import httpcore2
 
-from interlingua.transport.sockets import SocketProbe
+from interlingua.transport.per_loop import SocketProbe
 
 _HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
 _HAPPY_EYEBALLS_DELAY = 0.25  # seconds until the next address is tried in parallel (RFC 8305)

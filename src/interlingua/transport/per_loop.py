@@ -4,12 +4,15 @@ One value per event loop, such as a connection pool.
 A connection belongs to the event loop in which it was opened. A value is closed on `close`, when
 its loop shuts down its async generators (as `asyncio.run` does), or when its `PerLoop` is garbage
 collected. After a fork, the child does not touch the parent's values and opens its own.
+
+`abort_without_loop` and `SocketProbe` look below an event loop, at the socket of a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
@@ -128,6 +131,30 @@ def abort_without_loop(transport: Any) -> None:
     if finish is not None:
         with suppress(Exception):
             finish(None)
+
+
+class SocketProbe:
+    """Looks at the socket of a connection."""
+
+    __slots__ = ("_peer", "_poll")
+
+    def __init__(self, transport: asyncio.BaseTransport) -> None:
+        self._peer = transport.get_extra_info("socket")
+        self._poll = None
+        if self._peer is not None and hasattr(select, "poll"):  # Windows has only `select`
+            self._poll = select.poll()
+            self._poll.register(self._peer, select.POLLIN)
+
+    def has_input(self) -> bool:
+        """Whether bytes, or the end of the connection, wait in the socket."""
+        if self._peer is None:
+            return False
+        try:
+            if self._poll is None:
+                return bool(select.select([self._peer], [], [], 0)[0])
+            return bool(self._poll.poll(0))
+        except (OSError, ValueError):  # the socket is closed
+            return True
 
 
 _alive: weakref.WeakSet[PerLoop[Any]] = weakref.WeakSet()

@@ -15,7 +15,6 @@ from hashlib import sha1
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from interlingua.client.stores import redis_scripts
 from interlingua.client.stores.buckets import MICROSECONDS, microseconds, slot_width
 from interlingua.client.stores.contract import (
     Limit,
@@ -26,6 +25,15 @@ from interlingua.client.stores.contract import (
     check_lease,
     check_limits,
     check_ttl,
+)
+from interlingua.client.stores.redis_scripts import (
+    ADD,
+    APPEND,
+    GIVE_BACK,
+    RENEW,
+    RESERVE,
+    SETTLE,
+    USED,
 )
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.transport.per_loop import PerLoop, abort_without_loop
@@ -314,7 +322,7 @@ class RedisStore:
         id_ = uuid4().hex
         keys = self._limit_keys(id_, checked)
         arguments = [self._now(), id_, microseconds(lease), *_arguments(checked)]
-        call = self._call(redis_scripts.RESERVE, keys, arguments)
+        call = self._call(RESERVE, keys, arguments)
         try:
             reply = await self._wait(call)
         except (asyncio.CancelledError, StoreError):
@@ -337,7 +345,7 @@ class RedisStore:
         check_amounts(amounts)
         real = [float(amounts.get(limit.key, limit.amount)) for limit in reservation.limits]
         keys, arguments = self._settlement(reservation.id, reservation.limits, real)
-        return bool(await self._run(redis_scripts.SETTLE, keys, arguments))
+        return bool(await self._run(SETTLE, keys, arguments))
 
     def _settlement(
         self, id_: str, limits: Sequence[Limit], real: Sequence[float]
@@ -348,7 +356,7 @@ class RedisStore:
         """Send it until the server has answered; nobody waits for that."""
         keys, arguments = self._settlement(id_, limits, [0.0] * len(limits))
         # Each time a server that hangs is waited for as long as `PATIENCE`, a second.
-        self._call(redis_scripts.GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
+        self._call(GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
@@ -356,13 +364,13 @@ class RedisStore:
         limits = reservation.limits
         arguments = [self._now(), reservation.id, microseconds(lease), *_arguments(limits)]
         keys = self._limit_keys(reservation.id, limits)
-        return bool(await self._run(redis_scripts.RENEW, keys, arguments))
+        return bool(await self._run(RENEW, keys, arguments))
 
     async def used(self, key: str, period: float | None = None) -> float:
         """Return what counts now for a key with this period, reservations included."""
         keys = self._bucket_keys(key, period)
         width = 0 if period is None else slot_width(period)
-        return float(await self._run(redis_scripts.USED, keys, [self._now(), width]))
+        return float(await self._run(USED, keys, [self._now(), width]))
 
     # Values, counters, lists.
 
@@ -371,7 +379,7 @@ class RedisStore:
         check_added(amount)
         arguments = [repr(float(amount)), _milliseconds(ttl)]
         keys = [f"{self._prefix}c:{key}"]
-        return float(await self._run(redis_scripts.ADD, keys, arguments, repeats=0))
+        return float(await self._run(ADD, keys, arguments, repeats=0))
 
     async def get(self, key: str) -> bytes | None:
         """Return the value; None if there is none or its time has ended."""
@@ -398,7 +406,7 @@ class RedisStore:
         """Add to the end of a list; the new length."""
         keys = [f"{self._prefix}l:{key}"]
         arguments = [value, _milliseconds(ttl)]
-        return int(await self._run(redis_scripts.APPEND, keys, arguments, repeats=0))
+        return int(await self._run(APPEND, keys, arguments, repeats=0))
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
         """Return the values of a list, from an index on."""
