@@ -21,7 +21,7 @@ from interlingua.spec.errors import ConfigurationError, RequestTimeoutError
 _LOG = logging.getLogger(__name__)
 _ERROR_LINE = re.compile(r"^[\d.]+ E (.*)$")
 _STOP_TIMEOUT = 5.0
-_HOST = Path(__file__).with_name("host.py")  # runs in a process of its own
+_HOST = Path(__file__).with_name("host.py")  # the program of the child process
 
 
 class LocalServer:
