@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, ov
 
 from msgspec.structs import replace
 
+from interlingua.api.execute import execution
 from interlingua.api.execute.execution import ExecuteOptions, ExecuteResult
-from interlingua.api.execute.execution import execute as async_execute
 from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run import clients, many
@@ -18,9 +18,9 @@ from interlingua.api.run import generate as run
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import NOT_ENDED, Run
-from interlingua.api.tools.mcp.tools import mcp_tools as async_mcp_tools
+from interlingua.api.tools.mcp import tools as mcp
+from interlingua.client import retry_policy
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
-from interlingua.client.retry_policy import retry as async_retry
 from interlingua.runtime.cancel import AbortSignal
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 generate: Final = blocking(run.generate, __name__)
 generate_many: Final = blocking_iterator(many.generate_many, __name__)
-mcp_tools: Final = blocking_context(async_mcp_tools, __name__)
+mcp_tools: Final = blocking_context(mcp.mcp_tools, __name__)
 
 
 @documented_by(run.stream)
@@ -51,7 +51,7 @@ def stream(
     return StreamResult(Run(model, prompt, options))
 
 
-@documented_by(async_retry)
+@documented_by(retry_policy.retry)
 def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
     for attempt in count():
         try:
@@ -277,7 +277,7 @@ def execute(
     """
 
     async def work() -> ExecuteResult:
-        return await async_execute(model, messages, **options)
+        return await execution.execute(model, messages, **options)
 
     return background.run(work())
 
