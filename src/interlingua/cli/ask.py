@@ -107,7 +107,9 @@ def _open_session(
     return Session(model, store=open_store() if is_logged else None, client=client, **given)
 
 
-def describe_result(result: GenerateResult[Any], session: Session, seconds: float) -> Any:
+def describe_result(
+    result: GenerateResult[Any], session: Session, seconds: float
+) -> dict[str, object]:
     """What `--json` prints of an answer."""
     from interlingua.cli.conversation import model_name
 

@@ -301,7 +301,7 @@ def _print_results(
     from interlingua.wire.json_text import dump_text
 
     count = failed = 0
-    rows: list[Any] = []
+    rows: list[dict[str, object]] = []
     file = None if output is None else output.open("w", encoding="utf-8")
     try:
         with batch.results(reference, requests=items, client=client) as found:
@@ -328,11 +328,11 @@ def _print_results(
     return FAILED if failed else 0
 
 
-def _result(result: BatchResult, *, full: bool) -> dict[str, Any]:
+def _result(result: BatchResult, *, full: bool) -> dict[str, object]:
     from interlingua.spec.json_form import to_document
 
     response, error = result.response, result.error
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "id": result.id,
         "text": None if response is None else response.text,
         "error": None if error is None else str(error),
@@ -363,7 +363,7 @@ def _show(out: Output, job: Batch) -> None:
         sys.stderr.write(f"error: {place}{fault.message or fault.code}\n")
 
 
-def _row(job: Batch) -> dict[str, Any]:
+def _row(job: Batch) -> dict[str, object]:
     import time
 
     created = job.created_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def start_log(out: Output, *, wanted: bool) -> bool:
     return os.access(path, os.W_OK)
 
 
-def add_call(out: Output, values: dict[str, Any]) -> None:
+def add_call(out: Output, values: Mapping[str, object]) -> None:
     """Keep a call. A failure is noted, because the answer is more important than the log."""
     row = {name: _storable(value) for name, value in {"at": time.time(), **values}.items()}
     names = ", ".join(row)
@@ -65,14 +65,14 @@ def add_call(out: Output, values: dict[str, Any]) -> None:
 
 
 def find_calls(
-    where: str = "1", values: Sequence[Any] = (), limit: int = -1
+    where: str = "1", values: Sequence[object] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
     """The calls that fulfil a condition, the newest first."""
     query = f"SELECT * FROM calls WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608 -- ours
     return read(query, (*values, limit))
 
 
-def read(query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+def read(query: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
     """The rows of a query; none if there is no log yet."""
     if not log_path().exists():
         return []
@@ -83,7 +83,7 @@ def read(query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         raise OSError(None, f"the log cannot be read: {error}", str(log_path())) from error
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: object) -> object:
     """A value as SQLite takes it: an argument that is not UTF-8 has lone surrogates."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 

@@ -7,8 +7,9 @@ import difflib
 import platform
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec.structs import replace
@@ -90,11 +91,11 @@ def command(
     return _examine(out, history, source, target)
 
 
-def _row(check: str, state: str, detail: str = "") -> dict[str, Any]:
+def _row(check: str, state: str, detail: str = "") -> dict[str, str]:
     return {"check": check, "state": state, "detail": detail}
 
 
-def _versions() -> list[dict[str, Any]]:
+def _versions() -> list[dict[str, str]]:
     from importlib.metadata import PackageNotFoundError, version
 
     system = f"{platform.system()} {platform.machine()}"
@@ -110,7 +111,7 @@ def _versions() -> list[dict[str, Any]]:
     return rows
 
 
-def _places() -> list[dict[str, Any]]:
+def _places() -> list[dict[str, str]]:
     import os
 
     from interlingua.cli.files import config_folder, data_folder
@@ -127,7 +128,7 @@ def _places() -> list[dict[str, Any]]:
     return [*rows, _row("local model", state, str(path) if path else "`interlingua local pull`")]
 
 
-def _keys() -> list[dict[str, Any]]:
+def _keys() -> list[dict[str, str]]:
     """The providers with a key: the names of the variables, never the keys."""
     from interlingua.cli.clients import environment
     from interlingua.client.config import adapters_from_env
@@ -141,19 +142,19 @@ def _keys() -> list[dict[str, Any]]:
     return rows or [_row("providers", "no key is set", "`interlingua keys set NAME` stores one")]
 
 
-def _reach(out: Output, rows: list[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
+def _reach(out: Output, rows: list[dict[str, str]], timeout: float) -> list[dict[str, str]]:
     prefix = "provider: "
     names = [row["check"].removeprefix(prefix) for row in rows if row["check"].startswith(prefix)]
     with out.progress("Asking the providers"):
         return asyncio.run(_reach_all(names, timeout))
 
 
-async def _reach_all(names: list[str], timeout: float) -> list[dict[str, Any]]:  # noqa: ASYNC109
+async def _reach_all(names: list[str], timeout: float) -> list[dict[str, str]]:  # noqa: ASYNC109
     from interlingua import Client
     from interlingua.cli.clients import environment
     from interlingua.errors import SDKError, UnsupportedError
 
-    async def ask(client: Client, name: str) -> dict[str, Any]:
+    async def ask(client: Client, name: str) -> dict[str, str]:
         began = time.perf_counter()
         try:
             models = await asyncio.wait_for(client.list_models(name), timeout)
@@ -204,7 +205,9 @@ def _examine(out: Output, file: BinaryIO, source: str | None, target: str) -> in
     return 1 if rows else 0
 
 
-def _show_changes(out: Output, target: str, rows: list[dict[str, Any]], diff: list[str]) -> None:
+def _show_changes(
+    out: Output, target: str, rows: Sequence[Mapping[str, object]], diff: list[str]
+) -> None:
     for row in rows:
         state = "would be refused" if row["refused"] else "would be changed"
         out.warn(f"{state}: {row['path'] or 'history'}: {row['message']} [{row['code']}]")

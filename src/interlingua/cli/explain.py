@@ -95,7 +95,7 @@ def _request(question: Question, model: str, **chosen: Any) -> Request:
         raise click.UsageError(f"-o: {error}") from None
 
 
-def _fields(explanation: Explanation) -> dict[str, Any]:
+def _fields(explanation: Explanation) -> dict[str, object]:
     names = (
         *("provider", "model", "dialect", "method", "url", "headers", "body", "fetches"),
         *("warnings", "refused", "cache_marks", "estimated_input_tokens", "estimated_cost"),

@@ -8,7 +8,7 @@ import threading
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -82,7 +82,7 @@ def list_models(out: Output) -> None:
     out.table(_COLUMNS, rows)
 
 
-def _row(name: str, path: Path | None, size: int) -> dict[str, Any]:
+def _row(name: str, path: Path | None, size: int) -> dict[str, object]:
     return {
         "name": name,
         "state": "not downloaded" if path is None else "here",

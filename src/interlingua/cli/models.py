@@ -82,7 +82,7 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     """
     rows = _served(out, filters["provider"]) if live else _listed(**filters)
     wanted = [word.lower() for word in words]
-    found = [row for row in rows if all(word in row["name"].lower() for word in wanted)]
+    found = [row for row in rows if all(word in str(row["name"]).lower() for word in wanted)]
     columns = _SERVED if live else _COLUMNS
     if out.table(columns, found, empty="No model is known that fits; try fewer conditions."):
         out.note(_LEGEND)
@@ -95,7 +95,7 @@ def _listed(
     kind: str,
     everything: bool,
     **conditions: Any,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     from interlingua.catalog import list_models
     from interlingua.providers.rows import find_provider
 
@@ -118,7 +118,7 @@ def _check_kind(kind: str, known: set[str]) -> None:
         raise click.BadParameter(f"no kind {kind!r}; there are {names}, all", param_hint="--kind")
 
 
-def _row(model: ModelInfo) -> dict[str, Any]:
+def _row(model: ModelInfo) -> dict[str, object]:
     can = [name for name in _SHOWN if getattr(model, f"supports_{name}")]
     return {
         "name": f"{model.provider}:{model.id}",
@@ -133,7 +133,7 @@ def _row(model: ModelInfo) -> dict[str, Any]:
     }
 
 
-def _served(out: Output, provider: str | None) -> list[dict[str, Any]]:
+def _served(out: Output, provider: str | None) -> list[dict[str, object]]:
     from interlingua.cli.clients import collected_logs, open_client
 
     failures: list[str] = []

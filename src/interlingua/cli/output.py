@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TextIO, TypeVar
 
 import click
 
@@ -122,7 +122,7 @@ class Output:
         """Write a piece of text on stderr, dimmed on a terminal."""
         write_dim(sys.stderr, text)
 
-    def data(self, value: Any) -> None:
+    def data(self, value: object) -> None:
         """Print a value as JSON, in ASCII where the stream is not in UTF-8."""
         text = json_text(value)
         if not text.isascii() and not _is_unicode(sys.stdout):
@@ -132,7 +132,7 @@ class Output:
         self.line(text)
 
     def table(
-        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], *, empty: str = ""
+        self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], *, empty: str = ""
     ) -> bool:
         """
         Print rows: as JSON, as a table on a terminal, or as lines with tabs.
@@ -261,7 +261,7 @@ def missing_extra(extra: str, package: str) -> NoReturn:
     raise click.ClickException(f"This needs {package}. Run `pip install 'interlingua[{extra}]'`.")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """A value as indented JSON; records and dates are written too."""
     import msgspec
 

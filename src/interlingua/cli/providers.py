@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -49,7 +49,7 @@ def command(out: Output, words: tuple[str, ...], *, only_configured: bool) -> No
     out.table(_COLUMNS, rows, empty=hint if only_configured else "There is no such provider.")
 
 
-def _row(row: Provider, environ: Mapping[str, str]) -> dict[str, Any]:
+def _row(row: Provider, environ: Mapping[str, str]) -> dict[str, object]:
     configured, how = _state(row, environ)
     return {
         "name": row.name,

@@ -44,7 +44,7 @@ class Drawing(NamedTuple):
 
 def draw(
     columns: Sequence[Column],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     width: int,
     paint: Callable[[str, str], str],
 ) -> Drawing:
@@ -63,13 +63,13 @@ def draw(
     return Drawing([*head, rule, *body], is_short)
 
 
-def room_beside(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], width: int) -> int:
+def room_beside(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], width: int) -> int:
     """How much of the width these columns leave for another one."""
     cells = _cells(columns, rows, is_short=False)
     return width - _width(columns, cells) - len(_GAP)
 
 
-def plain_cell(value: Any) -> str:
+def plain_cell(value: object) -> str:
     """A value as text on one line."""
     if value is None:
         return ""
@@ -144,7 +144,7 @@ def _chop(word: str, width: int) -> list[str]:
 
 
 def _cells(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], *, is_short: bool
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], *, is_short: bool
 ) -> list[list[str]]:
     forms = [_form(column, rows, is_short=is_short) for column in columns]
     return [
@@ -154,13 +154,14 @@ def _cells(
 
 
 def _form(
-    column: Column, rows: Sequence[Mapping[str, Any]], *, is_short: bool
+    column: Column, rows: Sequence[Mapping[str, object]], *, is_short: bool
 ) -> Callable[[Any], str]:
     form = (column.short if is_short else None) or column.form
     if form is not None:
         return lambda value: "" if value is None else form(value)
     if column.is_money:
-        amounts = [row[column.key] for row in rows if row.get(column.key) is not None]
+        values = [row.get(column.key) for row in rows]
+        amounts = [value for value in values if isinstance(value, (int, float))]
         decimals = max(map(_decimals, amounts), default=2)
         return lambda value: "" if value is None else f"{value:,.{decimals}f}"
     return lambda value: (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
@@ -10,8 +10,8 @@ from msgspec.structs import fields
 
 from interlingua.cli.output import BadInput, Output, json_text, with_output
 from interlingua.events import ProviderEvent, StreamEvent
-from interlingua.spec.content import Part
-from interlingua.spec.response import Response
+from interlingua.spec.content import Json, Part, UncheckedJson
+from interlingua.spec.response import Response, Usage
 
 if TYPE_CHECKING:
     from interlingua.dialects import Dialect
@@ -27,9 +27,9 @@ _NOT_COUNTS = frozenset(("raw", "estimated", "extra"))
 
 class _Translation(NamedTuple):
     kind: str
-    body: Any
+    body: Json
     """A JSON value, or the text of a stream."""
-    losses: list[dict[str, Any]]
+    losses: Sequence[Mapping[str, str | None]]
 
 
 @click.command("translate")
@@ -69,12 +69,12 @@ def command(
     if out.json:
         out.data({"kind": made.kind, "body": made.body, "losses": made.losses})
     else:
-        out.line(made.body.rstrip() if made.kind == "stream" else json_text(made.body))
+        out.line(made.body.rstrip() if isinstance(made.body, str) else json_text(made.body))
         show_losses(out, made.losses)
     return 1 if strict and made.losses else 0
 
 
-def show_losses(out: Output, losses: list[dict[str, Any]]) -> None:
+def show_losses(out: Output, losses: Sequence[Mapping[str, str | None]]) -> None:
     """Say what was lost or changed, in a line for each thing."""
     for loss in losses:
         path = f"{loss['path']}: " if loss["path"] else ""
@@ -94,7 +94,7 @@ def _translate(data: bytes, source: Dialect, target: Dialect, kind: str) -> _Tra
     return _response(body, source, target) if kind == "response" else _request(body, source, target)
 
 
-def _is_response(body: Any, source: Dialect) -> bool:
+def _is_response(body: UncheckedJson, source: Dialect) -> bool:
     """Whether the dialect finds an answer in it; a request has none."""
     from interlingua.errors import SDKError
 
@@ -106,7 +106,7 @@ def _is_response(body: Any, source: Dialect) -> bool:
     return bool(reason.raw) or (bool(response.message.content) and reason.reason != "other")
 
 
-def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
+def _request(body: UncheckedJson, source: Dialect, target: Dialect) -> _Translation:
     from interlingua.dialects import WireCall
 
     is_stream = bool(isinstance(body, dict) and body.get("stream"))
@@ -118,7 +118,7 @@ def _request(body: Any, source: Dialect, target: Dialect) -> _Translation:
     return _Translation("request", call.body, losses)
 
 
-def _response(body: Any, source: Dialect, target: Dialect) -> _Translation:
+def _response(body: UncheckedJson, source: Dialect, target: Dialect) -> _Translation:
     response = source.decode_response(body)
     translated = target.encode_response(response)
     losses = response_losses(response, target.decode_response(translated), target.NAME)
@@ -164,7 +164,7 @@ def _loss(code: str, path: str, message: str) -> dict[str, str]:
     return {"path": path, "code": code, "message": message}
 
 
-def _values(before: Mapping[str, Any], after: Any, prefix: str) -> Iterator[dict[str, str]]:
+def _values(before: Mapping[str, object], after: object, prefix: str) -> Iterator[dict[str, str]]:
     for name, value in before.items():
         other = getattr(after, name)
         if value != other and value:
@@ -173,7 +173,7 @@ def _values(before: Mapping[str, Any], after: Any, prefix: str) -> Iterator[dict
             yield _loss(CHANGED, f"{prefix}{name}", f"is {_short(other)}, which was not given")
 
 
-def _difference(path: str, value: Any, other: Any) -> dict[str, str]:
+def _difference(path: str, value: object, other: object) -> dict[str, str]:
     if other in (None, "", (), {}, 0):
         return _loss(LOST, path, f"{_short(value)} is lost")
     return _loss(CHANGED, path, f"{_short(value)} becomes {_short(other)}")
@@ -187,7 +187,7 @@ def _finish(before: Response, after: Response) -> Iterator[dict[str, str]]:
         yield _loss(CHANGED, "finish_reason", f"{reason!r} becomes {other!r}{note}")
 
 
-def _counts(usage: Any) -> dict[str, Any]:
+def _counts(usage: Usage) -> dict[str, object]:
     names = (field.name for field in fields(usage) if field.name not in _NOT_COUNTS)
     return {name: getattr(usage, name) for name in names}
 
@@ -242,7 +242,7 @@ def _extra_of(after: Response, kind: str) -> dict[str, Any]:
 
 
 def _unknown(
-    before: Mapping[str, Any], after: Mapping[str, Any], prefix: str, target: str
+    before: Mapping[str, object], after: Mapping[str, object], prefix: str, target: str
 ) -> Iterator[dict[str, str]]:
     for dialect, values in before.items():
         rest = _mapping(after.get(dialect))
@@ -252,10 +252,10 @@ def _unknown(
                 yield _loss(LOST, f"{prefix}{name}", text)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

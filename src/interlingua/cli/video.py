@@ -332,7 +332,7 @@ def _show(out: Output, job: VideoJob) -> None:
         out.table(_COLUMNS, [_row(job)])
 
 
-def _row(job: VideoJob) -> dict[str, Any]:
+def _row(job: VideoJob) -> dict[str, object]:
     return {
         "job": job.reference,
         "state": job.state,

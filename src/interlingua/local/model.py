@@ -282,7 +282,7 @@ def find_model(
 
 
 def installed(bundle: Bundle = SMOLLM2) -> Path | None:
-    """The file in an installed package, or None. The package is not imported: it may fail to."""
+    """The file in an installed package, or None. The package is not imported: that may fail."""
     spec = importlib.util.find_spec(bundle.package)
     for location in (spec and spec.submodule_search_locations) or ():
         path = Path(location) / bundle.file

@@ -182,7 +182,7 @@ def local_server(gguf: str | Path | None = None, *, embeddings: bool = False) ->
 
 def server_for(model: str, server: LocalServer, *, embeddings: bool = False) -> LocalServer:
     """
-    The server of the model with this name: `server`, or for a path of a GGUF file its own.
+    The server of the model with this name: `server`; the path of a GGUF file has its own.
 
     With `embeddings`, it is the server that has them.
 

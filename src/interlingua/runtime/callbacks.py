@@ -12,7 +12,7 @@ if sys.version_info >= (3, 14):
 
 
 async def settle(outcome: Any) -> Any:
-    """What a callback returned; awaited if it is awaitable."""
+    """The value that a callback returned, which is awaited if it is awaitable."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 

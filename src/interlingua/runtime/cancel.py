@@ -203,7 +203,7 @@ class CancelScope:
         return self._end(cause, reason)
 
     def finish(self) -> bool:
-        """The work is done, and can no longer be cancelled; False if it was cancelled before."""
+        """Mark the work as done: it cannot be cancelled any more. False if it was before."""
         with _ending:
             self.is_finished = not self.is_cancelled
         return self.is_finished or self.cause == "timeout"
@@ -355,7 +355,7 @@ class Scopes:
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None
     ) -> Value:
-        """The result of a call that `cancel` can end; closes its scope, made unless it is given."""
+        """Wait for a call that `cancel` can end; closes its scope, which is new unless given."""
         scope = scope or CancelScope()
         self.add(request_id, scope)
         try:
@@ -429,7 +429,7 @@ class _Clock:
 
 
 def start_task(work: Coroutine[Any, Any, Value]) -> asyncio.Task[Value]:
-    """A task of the running event loop that is not garbage collected before its end."""
+    """Start a task that is not garbage collected before its end."""
     task = asyncio.get_running_loop().create_task(work)
     _running.add(task)
     task.add_done_callback(_running.discard)
@@ -437,5 +437,5 @@ def start_task(work: Coroutine[Any, Any, Value]) -> asyncio.Task[Value]:
 
 
 async def finish(work: Coroutine[Any, Any, Value]) -> Value:
-    """Wait for work that goes on to its end if the task that waits is cancelled."""
+    """Wait for work that goes on to its end even if the waiting task is cancelled."""
     return await asyncio.shield(start_task(work))

@@ -191,7 +191,7 @@ class _Fold:
         return (*missing, *ends, replace(event, response=response))
 
     def stop(self, error: SDKError) -> None:
-        """The events have ended; that is this error unless `Finish` was seen."""
+        """Note that the events have ended: with this error, unless `Finish` was seen."""
         if not self._is_finished:
             self.error = error
 

@@ -27,7 +27,7 @@ class ItemsEnd(NamedTuple):
 
 class WatchedItems(AsyncGenerator[Any, None]):
     """
-    The items of a streamed operation; `at_end` is told how they ended.
+    The items of a streamed operation; `at_end` is called with how they ended.
 
     It is called once, also if the items are closed before the first one is read; a generator
     would not notice that. With a `scope`, each item is awaited in it.

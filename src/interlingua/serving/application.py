@@ -239,12 +239,12 @@ class Incoming(NamedTuple):
 
     @property
     def dialect(self) -> str:
-        """The name of its dialect."""
+        """The name of the dialect of the request."""
         return self.route.dialect
 
     @property
     def wants_array(self) -> bool:
-        """Whether it asks for a stream as one JSON array and not as SSE."""
+        """Whether the request asks for a stream as one JSON array and not as SSE."""
         sse = serve_of(self.dialect).SERVER.sse_query
         return bool(sse) and self.call.stream and sse not in self.call.path.partition("?")[2]
 

@@ -100,7 +100,7 @@ class Before(NamedTuple):
     """Of all texts together."""
 
     def after(self, kind: type, text: str = "") -> Before:
-        """What comes before the part that follows one of this kind, with this text."""
+        """What comes before the part that follows a part of this kind with this text."""
         return Before(
             self.texts + (kind is Text),
             self.images + (kind is Image),
@@ -110,7 +110,7 @@ class Before(NamedTuple):
         ).with_text(text)
 
     def with_text(self, text: str) -> Before:
-        """The same after the end of a text."""
+        """What comes before the part that follows this text."""
         characters, checksum = self.characters + len(text), _checksum(text, self.checksum)
         return self._replace(characters=characters, checksum=checksum)
 
@@ -300,7 +300,7 @@ class SealedState:
         self, parts: list[Part], states: list[_State], places: Iterable[int]
     ) -> tuple[list[Part], list[_State]]:
         """
-        The parts, with texts apart that the client joined, and the states not found in them.
+        The parts, with joined texts separated again, and the states that belong to no text.
 
         At the places, which count the characters of all texts, texts are cut too.
         """
@@ -430,7 +430,7 @@ class _Spots:
                 beside += 1
 
     def find(self, state: _State) -> int:
-        """The place of a part: by the texts and others before it, else by their number."""
+        """The place of a part: by the characters and parts before it, else by the parts alone."""
         usual = min(state.after, self._last)
         spot = self._spots.get((state.start, state.beside))
         return usual if spot is None else min(max(usual, spot.start), spot.stop - 1)
@@ -474,7 +474,7 @@ class _SealingEncoder(RewritingEncoder):
         return replace(event, response=self._state.seal_response(event.response))
 
     def _finish(self, event: Finish) -> Finish:
-        """The end, with what belongs to earlier parts by the indexes that they were sent with."""
+        """The end, whose citations and logprobs have the indexes with which the parts were sent."""
         return replace(
             event,
             citations={self._sent.get(i, i): each for i, each in event.citations.items()},

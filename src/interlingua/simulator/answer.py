@@ -229,7 +229,7 @@ def simulated_model(model: str) -> ServedModel:
 def make_response(
     turn: Turn, request: Request, dialect: str, number: int, cache: PrefixCache
 ) -> Response:
-    """The turn as a response of this vendor; `number` is that of the request."""
+    """The turn as a response of this vendor; `number` is the number of the request."""
     facts = serve_of(dialect).SERVER
     turn = _with_definitions(turn, request)
     parts = tuple(
@@ -336,7 +336,7 @@ def _with_vendor_fields(
 
 
 def _with_signature(part: Part, dialect: str) -> Part:
-    """The part with its signature where this dialect has it; without it if there is no place."""
+    """The part with its signature in the field of this dialect; without it if there is no field."""
     fields = part.extra.get(ANY_DIALECT)
     if fields is None:
         return part

@@ -215,7 +215,7 @@ class Simulator(Application):
             return Turn(), error_reply(incoming, error)
 
     def _answer_item(self, item_id: str, call: WireCall) -> BatchReply:
-        """The reply to one request of a batch, which is recorded as any other."""
+        """The reply to one request of a batch; the request is recorded as any other request."""
         route = find_route(call.method, call.path, call.headers)
         exchange = self.script.record(route.dialect, call.method, call)
         incoming = Incoming(call=call, route=route, query={}, key=self._key)
@@ -323,7 +323,7 @@ def _spoiled(reply: Reply, turn: Turn) -> Reply:
 
 
 def reply_json(reply: Reply) -> UncheckedJson:
-    """The JSON of a reply; its text if it has none."""
+    """The JSON of a reply; its text if it is not JSON."""
     body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
     try:
         return loads(body)

@@ -144,7 +144,7 @@ class Script:
 
 
 def as_turn(plain: Plain) -> Turn:
-    """The turn that a string or an error stands for; a turn as it is."""
+    """The turn that a string or an error stands for; a turn is returned unchanged."""
     unchecked: object = plain  # a caller without a type checker may pass a list
     if isinstance(unchecked, Turn):
         return unchecked

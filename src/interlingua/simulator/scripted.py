@@ -91,7 +91,7 @@ class _ScriptedSimulator(Simulator):
 
 
 class _ScriptedTransport(AsgiTransport):
-    """Raises a `ScriptError` as it is: no caller should retry it."""
+    """Raises a `ScriptError` unchanged: no caller should retry it."""
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         return self._send(super().send(request))

@@ -145,7 +145,7 @@ class MemoryReply:
         return chunk
 
     def _was_woken(self, task: asyncio.Task[object] | None, before: int) -> bool:
-        """Whether `abort` requested a cancellation, which is then taken back; no other one is."""
+        """Whether `abort` has cancelled the task; if so, that cancellation is taken back."""
         return self._is_closed and task is not None and task.uncancel() <= before
 
 

@@ -90,7 +90,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def copy_mode(target: Path, successor: Path) -> None:
-    """Give the file that will replace a target its permissions, if there is a target."""
+    """Copy the permissions of the target, if it exists, to the file that will replace it."""
     with suppress(FileNotFoundError):
         successor.chmod(target.stat().st_mode & 0o777)
 
@@ -129,7 +129,7 @@ class _PartFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much was added that it should be written."""
+        """Whether enough bytes were added to write them."""
         return self._held >= _PIECE
 
     def add(self, chunk: bytes) -> None:

@@ -88,7 +88,7 @@ async def _keep(
     close: Callable[[Value], Awaitable[None]],
 ) -> AsyncGenerator[None, None]:
     """
-    A generator that closes the value when it is closed itself.
+    A generator that closes the value when the generator is closed.
 
     The event loop closes its async generators at shutdown, and when they are garbage collected.
     """

@@ -59,7 +59,7 @@ def next_deadline(
     timeouts: Timeouts, phase: TimeoutPhase, began: float, waiting_since: float
 ) -> tuple[float | None, TimeoutPhase]:
     """
-    The time at which the exchange has lasted too long, and the timeout that says so.
+    When the next timeout of an exchange ends, and which timeout that is.
 
     `phase` is `first_byte` until the headers arrive, then `request` for a whole body and
     `stream_read` for a stream.
@@ -81,7 +81,7 @@ def next_deadline(
 
 
 class Watched(Protocol):
-    """What has a deadline that may move."""
+    """An object with a deadline that may move."""
 
     def check(self, now: float) -> float | None:
         """The time of the next deadline; None if there is none, or after one has passed."""

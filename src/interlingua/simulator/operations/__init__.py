@@ -47,7 +47,7 @@ class SimulatedOperations:
         self.batches: SimulatedBatches = SimulatedBatches(self.files, answer, batch_polls)
 
     def perform(self, name: str, value: object) -> object:
-        """The result of an operation; the model is checked as that of an answer is."""
+        """The result of an operation; an unknown model is refused, as for an answer."""
         if isinstance(value, OperationInput) and value.model:
             self._check_model(value.model)
         owners = (self.batches, self.files, self.videos)

@@ -101,7 +101,7 @@ class SimulatedFiles:
         return file
 
     def upload_chunk(self, value: UploadChunk) -> StoredFile | UploadProgress:
-        """The beginning of an upload, or its state after this piece; the file after the last."""
+        """The state of an upload after this piece; the file after the last piece."""
         if value.upload_id is None:
             upload_id = f"upload-{next(self._numbers):012d}"
             self._uploads[upload_id] = (value.file, bytearray())
@@ -119,7 +119,7 @@ class SimulatedFiles:
         return self.upload_file(replace(announced, content=bytes(received)))
 
     def retrieve_file(self, value: FileInput) -> StoredFile:
-        """The file; one that was being processed is ready the next time."""
+        """The file; a file that is being processed is ready at the next request."""
         file, data = self._find(value)
         self._files[file.id] = (replace(file, state="ready"), data)
         return file
@@ -181,7 +181,7 @@ class SimulatedBatches:
         self._numbers: Iterator[int] = count(1)
 
     def submit_batch(self, value: BatchSubmission) -> ServedBatch:
-        """The batch, which is queued; one with requests that cannot be read fails."""
+        """The batch, which is queued; it fails if its requests cannot be read."""
         job = _Job(f"{value.id_prefix}{next(self._numbers):012d}", value, float(int(self._clock())))
         if value.file_id is None:
             job.take(value.calls)
@@ -220,7 +220,7 @@ class SimulatedBatches:
         return [job.served() for job in jobs if job.value.owner == value.owner]
 
     def cancel_batch(self, value: BatchQuery) -> ServedBatch:
-        """The batch; what was not answered is cancelled when it is asked for again."""
+        """The batch; at the next request for it, its unanswered requests are cancelled."""
         job = self._find(value)
         if job.state not in ENDED:
             job.state = "cancelling"

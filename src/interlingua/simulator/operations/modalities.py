@@ -74,7 +74,7 @@ _SILENCE = b"\xff\xfb\x90\x00" + bytes(413)  # one silent frame of MP3
 
 
 def rerank(value: RerankInput) -> RerankResult:
-    """The score is the share of the words of the query that a document has."""
+    """Rank documents by the share of the words of the query that each has."""
     query = set(_find_words(value.query.lower()))
     ranked = [
         RankedDocument(index=index, score=_share_of_words(query, text), text=text)
@@ -94,7 +94,7 @@ def _share_of_words(query: set[str], document: str) -> float:
 
 
 def moderate(value: ModerateInput) -> ModerationResult:
-    """A text is harmful if it has one of a few words; images never are."""
+    """Judge texts: a text with one of a few words is harmful, and images never are."""
     return ModerationResult(model=value.model, results=tuple(map(_judge, value.inputs)))
 
 
@@ -111,7 +111,7 @@ def _judge(content: ModeratedContent) -> Moderation:
 
 
 def embed(value: EmbedInput) -> EmbedResult:
-    """One vector of length 1 for each text."""
+    """Make one vector of length 1 for each text."""
     texts = [_text(content) for content in value.inputs]
     size = value.dimensions or DIMENSIONS
     tokens = sum(map(count_text, texts))
@@ -154,7 +154,7 @@ def _word_vector(word: str, size: int) -> tuple[float, ...]:
 
 
 def make_image(value: ImageInput) -> ImageResult | list[PartialImage | ImageResult]:
-    """The images; for a stream, the unfinished ones before the result."""
+    """The result with the images; for a stream, the unfinished images before it."""
     if REFUSED in value.prompt:
         raise ContentFilterError(
             "Your request was rejected by the safety system.",
@@ -241,7 +241,7 @@ def _image(seed: str, size: ImageSize) -> Image:
 
 
 def speak(value: SpeakInput) -> Speech:
-    """Real samples for `wav` and `pcm`; silent frames for the other formats."""
+    """Make real samples for `wav` and `pcm`, and silent frames for the other formats."""
     words = value.text.split()[:_MAX_WORDS]
     audio_format = value.format or "mp3"
     if audio_format in ("wav", "pcm"):
@@ -276,7 +276,7 @@ def say(value: SpeakInput) -> Turn:
 
 
 def transcribe(value: TranscribeInput) -> Transcript:
-    """One segment for each speaker, or one in all; each word takes a third of a second."""
+    """Make one segment for each speaker, or one for the whole audio."""
     data = value.audio.data or b""
     seconds = wav_seconds(data)
     seconds = 1.0 if seconds is None else seconds

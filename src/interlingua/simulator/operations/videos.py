@@ -101,7 +101,7 @@ class SimulatedVideos:
         return entry.job
 
     def retrieve_video(self, value: VideoQuery) -> VideoJob:
-        """The job, one step further than at the last question."""
+        """The job, one step further than at the last request for it."""
         entry = self._find(value.id)
         if not entry.job.is_ended:
             entry.asked += 1
