@@ -149,7 +149,7 @@ def test_results_only_from_the_own_host():
     client, transport = faulty("anthropic", reply(known))
 
     async def main():
-        with pytest.raises(DecodeError, match="nothing was sent"):
+        with pytest.raises(DecodeError, match="Nothing was sent"):
             await collect("anthropic:msgbatch_1", client)
 
     asyncio.run(main())
