@@ -129,7 +129,7 @@ def without_tags(said, quirks):
 def differences(record):
     """Where the canonical answer of a record is not what the record has."""
     profile = hosts.profile_of("openai_chat", record)
-    said = hosts.values_in(record)
+    said = hosts.said(record)
     if said is None:
         return {}
     try:
@@ -238,7 +238,7 @@ def test_usage_of_streams_is_asked_for_where_it_must_be(host):
         is_stream = record["response_text"] and isinstance(body, dict)
         if is_stream and not quirks_of(hosts.profile_of("openai_chat", record)).stream_usage:
             assert not body.get("stream_options")
-            assert hosts.values_in(record).usage is not None
+            assert hosts.said(record).usage is not None
 
 
 def test_the_recordings_show_these_quirks():

@@ -34,7 +34,7 @@ class Chat:
         answer = self.client.chat.completions.create(
             model="m", messages=self.messages, tools=self.tools
         )
-        return self.values_in(answer)
+        return self.said(answer)
 
     def stream(self):
         with self.client.chat.completions.stream(
@@ -45,7 +45,7 @@ class Chat:
         ) as stream:
             for _ in stream:
                 pass
-            return self.values_in(stream.get_final_completion())
+            return self.said(stream.get_final_completion())
 
     def said(self, answer):
         self.last = message = answer.choices[0].message
@@ -72,7 +72,7 @@ class Responses:
         self.tools = [{"type": "function", "name": "get_weather", "parameters": SCHEMA}]
 
     def complete(self):
-        return self.values_in(
+        return self.said(
             self.client.responses.create(model="m", input=self.input, tools=self.tools)
         )
 
@@ -80,7 +80,7 @@ class Responses:
         with self.client.responses.stream(model="m", input=self.input, tools=self.tools) as stream:
             for _ in stream:
                 pass
-            return self.values_in(stream.get_final_response())
+            return self.said(stream.get_final_response())
 
     def said(self, answer):
         self.last = answer.output
@@ -114,7 +114,7 @@ class Claude:
         answer = self.client.messages.create(
             model="m", max_tokens=100, messages=self.messages, tools=self.tools
         )
-        return self.values_in(answer)
+        return self.said(answer)
 
     def stream(self):
         with self.client.messages.stream(
@@ -122,7 +122,7 @@ class Claude:
         ) as stream:
             for _ in stream:
                 pass
-            return self.values_in(stream.get_final_message())
+            return self.said(stream.get_final_message())
 
     def said(self, answer):
         self.last = answer.content
@@ -161,7 +161,7 @@ class Gemini:
         answer = self.client.models.generate_content(
             model="m", contents=self.contents, config=self.config
         )
-        return self.values_in(answer.candidates[0].content.parts, answer)
+        return self.said(answer.candidates[0].content.parts, answer)
 
     def stream(self):
         parts = []
@@ -169,7 +169,7 @@ class Gemini:
             model="m", contents=self.contents, config=self.config
         ):
             parts += answer.candidates[0].content.parts
-        return self.values_in(parts, answer)
+        return self.said(parts, answer)
 
     def said(self, parts, answer):
         self.last = parts
