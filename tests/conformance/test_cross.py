@@ -15,7 +15,7 @@ from interlingua.conformance.laws import Case, check
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
 from support.run_profile import examples
 
 NAMES = dialects.names()
@@ -172,3 +172,13 @@ def test_comparing_changes_nothing():
 
     assert compare(REQUEST, CHAT.decode_request(call), call.warnings) == []
     assert msgspec.json.encode(REQUEST) == before
+
+
+def test_an_instruction_takes_the_place_of_a_blank_prompt():
+    """A format without a field becomes an instruction; blank text before it is not missed."""
+    request = Request(
+        messages=(Message.system("\r"), Message.user("Hi.")),
+        response_format=ResponseFormat(type="json_schema", json_schema={"type": "object"}),
+    )
+
+    assert crosses(dialects.get("anthropic_messages"), request) == []

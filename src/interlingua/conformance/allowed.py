@@ -538,12 +538,21 @@ def _instruct_schema(expected: Expected, _: Warning) -> None:
 
 
 def _instruct(expected: Expected, text: str) -> None:
-    """The system prompt ends with an instruction."""
+    """The system prompt ends with an instruction, in place of blank text at its end."""
     items = expected.items
     place = 0
     while place < len(items) and items[place].role in ("system", "developer"):
         place += 1
+    last = _message(items[place - 1].path) if place and items[place - 1].path else None
+    blank = [
+        item
+        for item in items[:place]
+        if item.path and _message(item.path) == last
+        if item.kind in _TEXT_KINDS and not (item.text or "").strip()
+    ]
     items.insert(place, HistoryItem(path="", kind="text", role="system", text=text))
+    for item in blank:
+        expected.drop(item.path)
 
 
 _CHANGES: dict[str, _Change] = {
