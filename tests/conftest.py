@@ -16,9 +16,8 @@ pytest_plugins = ["interlingua.conformance.plugin"]  # the pages of the docs use
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A slow machine is no failure. Where a run decides over a change, it is the same run each time.
-# The same examples in every fast run: whether it is green depends on the source alone. A full run
-# looks for new ones.
+# A slow machine is no failure. Every fast run tries the same examples, so that whether it is green
+# depends on the source alone; a full run looks for new ones.
 _COMMON = settings(deadline=None, derandomize=not FULL)
 settings.register_profile("fast", _COMMON, max_examples=25)
 settings.register_profile("full", _COMMON, max_examples=100)

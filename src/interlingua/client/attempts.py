@@ -542,12 +542,9 @@ class OperationAttempts:
 
     def _send(self, number: int, value: Any) -> Awaitable[Any]:
         """The result of one attempt."""
-        adapter, is_pending = (
-            self._adapter,
-            self._call.provider in self._calls.initialization.pending,
-        )
-        if isinstance(adapter, HttpAdapter) and not is_pending:
-            return self._perform_at(value, adapter)
+        is_pending = self._call.provider in self._calls.initialization.pending
+        if isinstance(self._adapter, HttpAdapter) and not is_pending:
+            return self._perform_at(value, self._adapter)
         return self._prepare_and_send(number, value)
 
     async def _prepare_and_send(self, number: int, value: Any) -> Any:
