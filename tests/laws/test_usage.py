@@ -282,3 +282,20 @@ def test_other_usage_fields_stay():
     usage = gemini_stream(first, gemini_usage(10, 5, total=15)).usage
 
     assert usage.raw == {**gemini_usage(10, 5, total=15), "trafficType": "ON_DEMAND"}
+
+
+@needs_corpus
+def test_recorded_totals_are_the_sum_of_the_answering_passes():
+    """Other passes, such as a compaction, are not in the totals of the API, and count in ours."""
+    seen = set()
+    for case, response in answers("anthropic_messages"):
+        entries = (response.usage.raw or {}).get("iterations") or ()
+        seen |= {entry["type"] for entry in entries}
+        for side, total in (
+            ("input_tokens", response.usage.input_tokens),
+            ("output_tokens", response.usage.output_tokens),
+        ):
+            attempts = [each[side] for each in entries if each["type"] == "message"]
+            assert not entries or sum(attempts) == response.usage.raw[side], case.name
+            assert total >= sum(each[side] for each in entries)
+    assert seen == {"message", "compaction", "advisor_message"}

@@ -6,11 +6,12 @@ from math import isclose
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import Tariff, price_usage
-from interlingua.spec.response import Cost, Usage
+from interlingua.spec.response import Cost, Usage, UsagePass
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC).timestamp()
 
@@ -664,3 +665,43 @@ def test_what_is_paid_for_without_tokens(unit, rate, amount, expected):
 
     assert isclose(cost_of(usage, Price(rates=Rates(**{rate: 0.04}))).total, expected)
     assert cost_of(usage, Price(rates=Rates(input=1, output=1))) is None
+
+
+def test_each_pass_of_an_answer_has_the_price_of_its_model():
+    """A pass of another model has its rates, and no pass is long because all are together."""
+    others = {
+        "other": Tariff((Price(rates=Rates(input=100, output=1000)),), "2026-03-01", "catalog")
+    }
+    tariff = Tariff((CLAUDE,), "2026-03-01", "catalog", find=others.get)
+    usage = Usage(
+        input_tokens=450_010,
+        output_tokens=12,
+        cache_read_tokens=150_000,
+        web_searches=2,
+        passes=(
+            UsagePass(usage=Usage(input_tokens=150_000, output_tokens=10)),
+            UsagePass(model="other", usage=Usage(input_tokens=10, output_tokens=1)),
+            UsagePass(usage=Usage(input_tokens=150_000, cache_read_tokens=150_000)),
+            UsagePass(usage=Usage(input_tokens=150_000, output_tokens=1)),
+        ),
+    )
+
+    assert price_usage(usage, tariff, NOON) is None  # a web search has no rate
+    cost = price_usage(replace(usage, web_searches=None), tariff, NOON)
+    assert isclose(cost.total * 1e6, 300_000 * 3 + 150_000 * 0.3 + 11 * 15 + 10 * 100 + 1000)
+    assert cost.pricing_version == "2026-03-01"
+
+
+def test_a_pass_of_a_model_without_a_price_makes_the_cost_unknown():
+    """The rest alone would be too small."""
+    tariff = Tariff((CLAUDE,), "2026-03-01", "catalog", find=lambda _: None)
+    usage = Usage(
+        input_tokens=20,
+        passes=(
+            UsagePass(usage=Usage(input_tokens=10)),
+            UsagePass(model="other", usage=Usage(input_tokens=10)),
+        ),
+    )
+
+    assert price_usage(usage, tariff, NOON) is None
+    assert tariff.unknown_model(usage) == "other"

@@ -104,6 +104,8 @@ def test_the_same_amounts_from_recorded_bodies(dialect, provider, flavor, least)
         ours = price_usage(usage, tariffs[Seller(provider), response.model, ""], NOON.timestamp())
         if ours is None or usage.input_audio_tokens or usage.output_audio_tokens:
             continue
+        if usage.passes:  # they price the totals, which leave passes out
+            continue
         assert isclose(ours.total, float(theirs.total_price), rel_tol=1e-9), record["id"]
         compared += 1
 

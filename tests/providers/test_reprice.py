@@ -9,7 +9,15 @@ from interlingua import GenerateResult, StepResult, from_json, to_json
 from interlingua.catalog import Price, Rates, reprice
 from interlingua.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.response import Attempt, Cost, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import (
+    Attempt,
+    Cost,
+    FinishReason,
+    Response,
+    Usage,
+    UsagePass,
+    label_message,
+)
 
 OLD, NEW = {"m": {"input": 1, "output": 2}}, {"m": {"input": 3, "output": 4}}
 USAGE = Usage(input_tokens=1000, output_tokens=100)
@@ -146,3 +154,21 @@ def test_messages_of_others_stay():
     message = Message.user("?")
 
     assert reprice([message], NEW) == [message]
+
+
+def test_passes_of_other_models_after_json():
+    """A stored message still knows which model made which pass."""
+    passes = (
+        UsagePass(usage=Usage(input_tokens=10)),
+        UsagePass(model="other", usage=Usage(input_tokens=5)),
+    )
+    bare = Response(
+        model="m",
+        message=Message.assistant("Hi."),
+        finish_reason=FinishReason(reason="stop"),
+        usage=Usage(input_tokens=15, passes=passes),
+    )
+    stored = from_json(to_json(label_message(bare, "id", "own", "m")), Message)
+    (priced,) = reprice([stored], {"m": Rates(input=1, output=1), "other": Rates(input=100)})
+
+    assert isclose(priced.metadata["cost"]["total"] * 1e6, 510)

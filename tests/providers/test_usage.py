@@ -71,8 +71,8 @@ def without_usage(value):
     return [without_usage(item) for item in value] if isinstance(value, list) else value
 
 
-def body_of(dialect, *, stream):
-    """A vendor's reply without usage: the content type and the bytes."""
+def body_of(dialect, *, stream, edit=without_usage):
+    """A vendor's reply whose usage is edited: the content type and the bytes."""
     codec = dialects.get(dialect)
     response = Response(
         id="r",
@@ -82,7 +82,7 @@ def body_of(dialect, *, stream):
         usage=Usage(input_tokens=1, output_tokens=1),
     )
     if not stream:
-        body = without_usage(codec.encode_response(response))
+        body = edit(codec.encode_response(response))
         return "application/json", json.dumps(body).encode()
     encoder = codec.stream_encoder()
     frames = [frame for event in events_from_response(response) for frame in encoder.feed(event)]
@@ -90,7 +90,7 @@ def body_of(dialect, *, stream):
     chunks = []
     for frame in frames:
         if frame.data != "[DONE]":
-            data = json.dumps(without_usage(json.loads(frame.data)))
+            data = json.dumps(edit(json.loads(frame.data)))
             frame = type(frame)(event=frame.event, data=data)  # noqa: PLW2901
         chunks.append(encode_sse(frame))
     return "text/event-stream", b"".join(chunks)
@@ -144,3 +144,43 @@ def test_reported_usage_is_not_an_estimate(stream):
 
     assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 0)
     assert (response.usage.estimated, codes(response)) == (False, [])
+
+
+def zeros(value):
+    """The JSON value with every count in it 0."""
+    if isinstance(value, dict):
+        return {name: zeros(item) for name, item in value.items()}
+    return 0 if type(value) is int else value
+
+
+def with_zero_usage(value):
+    """The JSON value, in which every reported usage is 0."""
+    if isinstance(value, dict):
+        return {
+            name: zeros(item) if "usage" in name.lower() else with_zero_usage(item)
+            for name, item in value.items()
+        }
+    return [with_zero_usage(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("provider", VENDORS)
+def test_a_reported_usage_of_zero_is_not_replaced(provider, stream):
+    """A provider that reports 0 tokens bills none."""
+    body = body_of(VENDORS[provider], stream=stream, edit=with_zero_usage)
+    response = answer(provider, stream=stream, body=body)
+
+    assert response.usage.total_tokens == 0
+    assert (response.usage.estimated, codes(response)) == (False, [])
+
+
+@pytest.mark.parametrize("usage", [b"{}", b'{"prompt_tokens": null}', b'{"cost": "unknown"}'])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_usage_without_any_count_is_an_estimate(stream, usage):
+    """An object without a figure reports nothing."""
+    content_type, data = body_of("openai_chat", stream=stream)
+    data = data.replace(b'"choices"', b'"usage": ' + usage + b', "choices"')
+    response = answer("openai_compatible", stream=stream, body=(content_type, data))
+
+    assert response.usage.estimated
+    assert codes(response) == ["usage_estimated"]

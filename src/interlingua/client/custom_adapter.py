@@ -27,7 +27,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.response import Response, Warning
 
 if TYPE_CHECKING:
     from interlingua.client.calls import CallIds, Calls
@@ -128,7 +128,7 @@ class CustomCall:
         response = await self._adapter.complete(self._sent, **self._settings)
         warnings = (*self._warnings, *response.warnings)
         response = replace(response, provider=self._key, warnings=warnings)
-        if response.cost is None and not _has_tokens(response.usage):
+        if response.cost is None and not response.usage.is_known:
             response = estimate_response(response, self._sent, self._key)
         return self._price(response, response.model)
 
@@ -161,10 +161,10 @@ class CustomCall:
         response = finish.response
         if response is not None:
             response, served = replace(response, provider=self._key), response.model or served
-            usage = finish.usage if _has_tokens(finish.usage) else response.usage
+            usage = finish.usage if finish.usage.is_known else response.usage
             cost = response.cost if finish.cost is None else finish.cost
             finish = replace(finish, response=response, usage=usage, cost=cost)
-        if finish.cost is None and not _has_tokens(finish.usage):
+        if finish.cost is None and not finish.usage.is_known:
             finish = estimate_finish(finish, parts, self._sent, self._key)
         return self._price(finish, served)
 
@@ -185,8 +185,3 @@ class CustomCall:
             return request
         self._warnings = behaved.warnings
         return behaved.request
-
-
-def _has_tokens(usage: Usage) -> bool:
-    """Whether the adapter has reported the usage; if not, it is estimated."""
-    return bool(usage.input_tokens or usage.output_tokens)

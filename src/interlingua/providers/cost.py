@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from interlingua.providers.catalog.prices import MediaVariant, Price, Rates
 from interlingua.spec.modalities.images import resolution_of
-from interlingua.spec.response import Cost, CostSource, Usage
+from interlingua.spec.response import Cost, CostSource, Usage, sum_costs
 from interlingua.tokens.estimate import ESTIMATE_ERROR
 
 STANDARD = "standard"
@@ -93,7 +93,7 @@ def _flat_rates(row: _Row) -> _Flat:
 class Tariff:
     """The rates of one model, and the version of the table that they are from."""
 
-    __slots__ = ("_flat", "_rows", "only", "prices", "source", "variants", "version")
+    __slots__ = ("_find", "_flat", "_rows", "only", "prices", "source", "variants", "version")
 
     def __init__(
         self,
@@ -101,7 +101,9 @@ class Tariff:
         version: str,
         source: CostSource,
         variants: Iterable[MediaVariant] = (),
+        find: Callable[[str], Tariff | None] | None = None,
     ) -> None:
+        self._find = find
         self.prices: tuple[Price, ...] = tuple(prices)
         self.variants: tuple[MediaVariant, ...] = tuple(variants)
         """The sizes of images or video that have a price of their own."""
@@ -114,6 +116,16 @@ class Tariff:
         self.only: _Row | None = standard[0] if is_constant else None
         """The row of the standard tier, if it is the same at all times."""
         self._flat = _NO_FLAT if self.only is None else _flat_rates(self.only)
+
+    def of(self, model: str) -> Tariff | None:
+        """The rates of another model of the same seller; None if they are unknown."""
+        if not model:
+            return self
+        return None if self._find is None else self._find(model)
+
+    def unknown_model(self, usage: Usage) -> str | None:
+        """The first model among the passes of a usage that has no rates."""
+        return next((each.model for each in usage.passes if self.of(each.model) is None), None)
 
     @property
     def tiers(self) -> tuple[str, ...]:
@@ -169,12 +181,14 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     `cache_write`, reasoning to `output`, audio and images to text, cached audio to `cache_read`,
     and rates of long context to those of short context. If there is still none for tokens that
     were used, the cost is None. Tokens that a host counts as read and as written are priced as
-    read, so that no part is negative.
+    read, so that no part is negative. Each of the `passes` has the rates of its own model.
     """
     if usage.reported_cost is not None:
         return Cost(total=usage.reported_cost, source="provider")
     if tariff is None:
         return None
+    if usage.passes:
+        return _price_passes(usage, tariff, at)
     row = tariff.only if usage.service_tier is None else None
     row = row or tariff.row(usage.service_tier or STANDARD, at)
     if row is None:
@@ -214,6 +228,21 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
         pricing_version=tariff.version,
         source=tariff.source,
     )
+
+
+def _price_passes(usage: Usage, tariff: Tariff, at: float) -> Cost | None:
+    """Each pass at the rates of its model; what was thought is part of the answering model's."""
+    thought = usage.reasoning_tokens or 0
+    costs = []
+    for each in usage.passes:
+        own = 0 if each.model else min(thought, each.usage.output_tokens)
+        thought -= own
+        part = replace(each.usage, reasoning_tokens=own, service_tier=usage.service_tier)
+        costs.append(price_usage(part, tariff.of(each.model), at))
+    if usage.web_searches:
+        searches = Usage(web_searches=usage.web_searches, service_tier=usage.service_tier)
+        costs.append(price_usage(searches, tariff, at))
+    return sum_costs(costs)
 
 
 def _parts_of(usage: Usage) -> tuple[int, int, int, int]:

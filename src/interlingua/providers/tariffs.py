@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from time import time as now
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -106,26 +107,30 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
 
     def _find(self, seller: Seller, served: str, requested: str) -> Tariff | None:
         tariff = None if self.is_whole else self._find_known(seller, served, requested)
+        find = partial(self._find_other, seller)
         for prices in self.given:
             given = _match(prices, seller, served, requested)
             if given is not None:
                 variants = () if tariff is None or _sets_media(given) else tariff.variants
                 rows = _overlay(given, tariff)
-                tariff = Tariff(rows, self.version, "prices", variants)
+                tariff = Tariff(rows, self.version, "prices", variants, find)
         return tariff
 
-    @staticmethod
-    def _find_known(seller: Seller, served: str, requested: str) -> Tariff | None:
+    def _find_other(self, seller: Seller, model: str) -> Tariff | None:
+        return self[seller, model, model]
+
+    def _find_known(self, seller: Seller, served: str, requested: str) -> Tariff | None:
         """The rates without `prices=`."""
         if seller.is_local:
-            return Tariff((Price(rates=_FREE),), "", "local")
+            return Tariff((Price(rates=_FREE),), "", "local", (), partial(self._find_other, seller))
         for model in (served, requested):
             for name in _spellings(model):
                 prices, version = catalog_prices(seller.provider, name)
                 if prices:
                     info = table().find(name, seller.provider)
                     variants = () if info is None else info.variants
-                    return Tariff(prices, version, "catalog", variants)
+                    find = partial(self._find_other, seller)
+                    return Tariff(prices, version, "catalog", variants, find)
         return None
 
 
@@ -144,7 +149,7 @@ def price_answer(
     cost = price_usage(answer.usage, tariff, tariffs.clock())
     if cost is not None:
         return replace(answer, cost=cost)
-    warning = unknown_price(seller, served or requested, answer.usage)
+    warning = unknown_price(seller, served or requested, answer.usage, tariff)
     return replace(answer, warnings=(*answer.warnings, warning))
 
 
@@ -155,8 +160,9 @@ def price_finish(
     return price_answer(finish, tariffs, seller, served, request.model)
 
 
-def unknown_price(seller: Seller, model: str, usage: Usage) -> Warning:
-    """The warning that a call has no price."""
+def unknown_price(seller: Seller, model: str, usage: Usage, tariff: Tariff | None) -> Warning:
+    """The warning that a call has no price, or a pass of another model within it."""
+    model = (tariff and tariff.unknown_model(usage)) or model
     target = ":".join(filter(None, (seller.name or seller.provider, model)))
     tier = f" in the tier {usage.service_tier!r}" if usage.service_tier else ""
     return make_warning("price_unknown", target=target or "the model", tier=tier)
@@ -341,7 +347,9 @@ class _Pricer:
         cost = self.cost(response.provider, response.model, requested, response.usage)
         warnings = tuple(each for each in response.warnings if each.code != _UNKNOWN)
         if cost is None:
-            unknown = unknown_price(_seller(response.provider), response.model, response.usage)
+            unknown = unknown_price(
+                _seller(response.provider), response.model, response.usage, None
+            )
             warnings = (*warnings, unknown)
         return replace(
             response,

@@ -80,6 +80,13 @@ class Usage(Record, frozen=True, kw_only=True):
     """The tier that served the call: `batch`, `flex`, `priority`, …; None is the standard tier."""
     reported_cost: float | None = None
     """The cost in dollars, if the provider reports it."""
+    passes: tuple[UsagePass, ...] = ()
+    """
+    The passes that the counts are the sum of, if the provider lists them and bills each alone.
+
+    Such as the summary of a long conversation, or the advice of another model. The sum of two
+    usages has none.
+    """
     estimated: bool = False
     """Whether the counts are estimates, because the provider reported none."""
     raw: UncheckedJson = None
@@ -90,10 +97,18 @@ class Usage(Record, frozen=True, kw_only=True):
         """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there are counts; 0 counts if the provider reported it."""
+        if self.input_tokens or self.output_tokens:
+            return True
+        raw = self.raw
+        return isinstance(raw, Mapping) and any(type(value) is int for value in raw.values())
+
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        parts = {}
+        parts: dict[str, Any] = {}
         for name in _COUNTS:
             mine, others = getattr(self, name), getattr(other, name)
             if mine is not None or others is not None:
@@ -108,6 +123,15 @@ class Usage(Record, frozen=True, kw_only=True):
             estimated=self.estimated or other.estimated,
             **parts,
         )
+
+
+class UsagePass(Record, frozen=True, kw_only=True):
+    """One pass of a model over an answer that took several."""
+
+    model: str = ""
+    """The model that made it; empty if it is the one that answered."""
+    usage: Usage = Usage()
+    """The tokens of this pass."""
 
 
 class Cost(Record, frozen=True, kw_only=True):
@@ -395,7 +419,7 @@ class Response(Record, frozen=True, kw_only=True):
 _PARTS = tuple(
     name
     for name in Usage.__struct_fields__
-    if name not in ("input_tokens", "output_tokens", "estimated", "raw")
+    if name not in ("input_tokens", "output_tokens", "passes", "estimated", "raw")
 )
 """The fields that are None if the provider did not report them."""
 _read_parts = attrgetter(*_PARTS)
@@ -434,6 +458,8 @@ def label_message(
     if parts != _NO_PARTS:
         pairs = zip(_PARTS, parts, strict=True)
         metadata["usage"] |= {name: part for name, part in pairs if part is not None}
+    if usage.passes:
+        metadata["usage"]["passes"] = msgspec.to_builtins(usage.passes)
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if response.cost is not None:

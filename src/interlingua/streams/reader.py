@@ -166,7 +166,7 @@ class StreamReader:
             raw = None if self._recorder is None else self._recorder.raw()
             event = replace(event, latency_ms=self._elapsed(), raw=raw)
             usage = event.usage
-            if self._estimate is not None and not (usage.input_tokens or usage.output_tokens):
+            if self._estimate is not None and not usage.is_known:
                 event = self._estimate(event, tuple(self._parts))
             if self._price is not None:
                 answer = event.response

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import add
+
+from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages.content import (
     encode_part,
@@ -15,7 +19,7 @@ from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking, Un
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, UsagePass, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
@@ -25,6 +29,7 @@ from interlingua.wire.fields import (
     count,
     counts,
     restore,
+    text_of,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -50,6 +55,8 @@ _CACHE_READ = "cache_read_input_tokens"
 _CACHE_WRITE = "cache_creation_input_tokens"
 _CREATION = "cache_creation"
 _HOUR = "ephemeral_1h_input_tokens"
+_ATTEMPTS = frozenset(("message", "fallback_message"))
+"""Entries of `iterations` that are attempts at the answer; others are made beside it."""
 _SERVED = {"batch": "batch"}
 """
 Served tiers with rates of their own. The priority tier is paid by a commitment in advance.
@@ -139,7 +146,9 @@ def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
 
 def decode_usage(wire: UncheckedJson) -> Usage:
     """
-    Return the usage; the API's `input_tokens` excludes cached tokens, ours includes them.
+    Return the usage: the sum of the passes that are billed, if the API lists them.
+
+    The API's `input_tokens` excludes cached tokens, ours includes them.
 
     «Total input tokens in a request is the summation of `input_tokens`,
     `cache_creation_input_tokens`, and `cache_read_input_tokens`» (`Message.usage`).
@@ -161,7 +170,7 @@ def decode_usage(wire: UncheckedJson) -> Usage:
     if isinstance(tier, str):
         # https://platform.claude.com/docs/en/build-with-claude/fast-mode has prices of its own
         tier = "fast" if wire.get("speed") == "fast" else _SERVED.get(tier)
-    return Usage(
+    usage = Usage(
         input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
         output_tokens=output or 0,
         reasoning_tokens=thinking,
@@ -173,6 +182,52 @@ def decode_usage(wire: UncheckedJson) -> Usage:
         reported_cost=own_cost(wire) if "cost" in wire else None,
         raw=wire,
     )
+    return _add_passes(usage, wire["iterations"]) if wire.get("iterations") else usage
+
+
+def _add_passes(usage: Usage, iterations: UncheckedJson) -> Usage:
+    """
+    Return the usage with the sum of the passes that are billed.
+
+    «A `compaction` entry's tokens are not included in the top-level `usage` fields»
+    (`BetaUsage.iterations`). Seen in recordings: nor are those of an advisor.
+    """
+    passes = _billed_passes(iterations)
+    if not passes:
+        return usage
+    total = reduce(add, [each.usage for each in passes])
+    return replace(
+        usage,
+        input_tokens=total.input_tokens,
+        output_tokens=max(total.output_tokens, usage.reasoning_tokens or 0),
+        cache_read_tokens=total.cache_read_tokens,
+        cache_write_tokens=total.cache_write_tokens,
+        cache_write_1h_tokens=total.cache_write_1h_tokens,
+        passes=passes if len(passes) > 1 or passes[0].model else (),
+    )
+
+
+def _billed_passes(iterations: UncheckedJson) -> tuple[UsagePass, ...]:
+    """
+    Return the passes that are billed; none if no entry has counts.
+
+    An attempt that generated output is billed at the rates of its model, also if it declined in
+    the middle; one that declined before any output is not:
+    https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
+    """
+    entries = iterations if isinstance(iterations, list) else []
+    entries = [each for each in entries if isinstance(each, dict) and "output_tokens" in each]
+    passes: list[UsagePass] = []
+    later: set[str] = set()  # models of the attempts that follow
+    for entry in reversed(entries):
+        figures = {name: value for name, value in entry.items() if name != "iterations"}
+        usage, kind = replace(decode_usage(figures), raw=None), entry.get("type")
+        model = text_of(entry.get("model"))
+        if usage.output_tokens or kind != "message" or later <= {model}:
+            passes.append(UsagePass(model=model, usage=usage))
+        if kind in _ATTEMPTS:
+            later.add(model)
+    return tuple(reversed(passes))
 
 
 def usage_notes(wire: UncheckedJson) -> tuple[Warning, ...]:

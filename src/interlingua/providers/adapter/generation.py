@@ -286,7 +286,7 @@ class Generation:
         tariff = ready.tariffs[own.seller, response.model, request.model]
         cost = price_usage(usage, tariff, ready.tariffs.clock())
         if cost is None:
-            unknown = unknown_price(own.seller, response.model or request.model, usage)
+            unknown = unknown_price(own.seller, response.model or request.model, usage, tariff)
             warnings = (*warnings, unknown)
         return replace(
             response,
@@ -363,7 +363,7 @@ class Generation:
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, request, dialect)
         usage = response.usage
-        if not (usage.input_tokens or usage.output_tokens):
+        if not (usage.input_tokens or usage.output_tokens or usage.is_known):
             response = estimate_response(response, request, dialect.FACTS.token_family)
         return restore_arguments(response, request) if request.tools else response
 
