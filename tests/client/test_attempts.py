@@ -1,6 +1,8 @@
 """Attempts: how often, in which order, what is told of them, and what stays the same."""
 
 import asyncio
+import time
+from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
@@ -573,3 +575,53 @@ def test_a_code_is_logged_once_per_run(caplog, changes):
     assert [warning.code for warning in result.warnings].count("seed_dropped") == 2
     records = [record for record in caplog.records if record.name == "interlingua"]
     assert [(r.reason, r.request_id, r.model) for r in records] == [("seed_dropped", "run", "m")]
+
+
+@pytest.mark.parametrize("way", [by_generate, by_stream])
+def test_latencies_are_the_milliseconds_of_each_attempt(way):
+    """`latency_ms` of attempts, events and response is between the server's delay and our clock."""
+    delay = 0.05
+    events = []
+
+    async def main():
+        async def answer_late(request):
+            await asyncio.sleep(delay)
+            if len(transport.requests) == 1:
+                return CannedReply(status=500, body=b"{}")
+            return STREAMED if b'"stream":true' in request.body else WHOLE
+
+        transport = Late(answer_late)
+        async with Client(
+            {"anthropic": HttpAdapter("anthropic", "k", transport=transport)}
+        ) as client:
+            client.subscribe(events.append)
+            began = time.perf_counter()
+            response = await way(client, retry_policy=FAST)
+            return response, (time.perf_counter() - began) * 1000
+
+    response, passed = asyncio.run(main())
+    shown = [each.latency_ms for each in events if not isinstance(each, CallStarted)]
+    counted = [each.latency_ms for each in response.attempts]
+
+    assert shown == counted
+    assert len(counted) == 2
+    assert all(each >= delay * 1000 for each in counted)
+    assert sum(counted) <= passed + 1
+    assert delay * 1000 <= response.latency_ms <= passed + 1
+
+
+class Late:
+    """A transport whose replies are made by a coroutine."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.requests = []
+
+    @asynccontextmanager
+    async def send(self, request):
+        self.requests.append(request)
+        async with CannedTransport([await self.answer(request)]).send(request) as reply:
+            yield reply
+
+    async def close(self):
+        """Nothing to close."""

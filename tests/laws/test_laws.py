@@ -7,7 +7,15 @@ from interlingua import dialects
 from interlingua.conformance import strategies
 from interlingua.conformance.canonical import request_survives, response_survives
 from interlingua.conformance.equality import same_response
-from interlingua.conformance.laws import LAWS, check, decode_frames, encode_events, fold, read_cases
+from interlingua.conformance.laws import (
+    LAWS,
+    check,
+    cut_frames,
+    decode_frames,
+    encode_events,
+    fold,
+    read_cases,
+)
 from interlingua.spec.contracts import Dialect
 from interlingua.streams.accumulate import events_from_response
 from support import corpus
@@ -59,6 +67,37 @@ def test_a_made_up_response_is_the_same_whole_and_streamed(dialect, response):
     streamed = fold(decode_frames(spoken, encode_events(spoken, events_from_response(whole))))
 
     assert same_response(whole, streamed) == []
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@MANY
+@given(response=strategies.responses())
+def test_the_parts_of_a_stream_are_numbered_from_zero_without_gaps(dialect, response):
+    """The indexes of the parts of a made-up stream are 0, 1, 2, … in the order of their starts."""
+    spoken = dialects.get(dialect)
+    events = decode_frames(spoken, encode_events(spoken, events_from_response(response)))
+
+    assert list(starts(events)) == list(range(len(list(starts(events)))))
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_the_parts_of_a_fixture_are_numbered_from_zero_without_gaps(dialect):
+    """The indexes of the parts of a vendor's stream are 0, 1, 2, … in the order of their starts."""
+    cases = [case for case in read_cases(corpus.FIXTURES / dialect) if case.stream]
+
+    assert cases
+    for case in cases:
+        frames = cut_frames([case.stream], case.framing)
+        numbers = list(starts(decode_frames(dialects.get(dialect), frames)))
+        assert numbers == list(range(len(numbers)))
+
+
+def starts(events):
+    """The index of each part, where it begins."""
+    for event in events:
+        is_whole = event.type == "provider_event" and event.part is not None
+        if is_whole or event.type in ("text_start", "reasoning_start", "tool_call_start"):
+            yield event.index
 
 
 @pytest.mark.parametrize("dialect", dialects.names())

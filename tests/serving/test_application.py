@@ -17,13 +17,14 @@ from interlingua.serving.application import (
     count_body,
     error_reply,
     failure_reply,
+    frames_reply,
     json_reply,
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Reply
 from interlingua.serving.server import serve_in_thread
 from interlingua.simulator import Simulator, text
-from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.contracts import Frame, HttpRequest
 from interlingua.spec.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -247,3 +248,36 @@ def test_a_dialect_without_a_server_side(monkeypatch):
     with pytest.raises(ConfigurationError, match="no module `serve`"):
         serve_of("openai_chat")
     assert call(Simulator(), "/v1/chat/completions", {"messages": []}).status == 404
+
+
+@pytest.mark.parametrize("query", ["", "?alt=sse"], ids=["array", "sse"])
+def test_an_object_of_a_stream_is_sent_before_the_next_one_exists(query):
+    """Each object leaves as soon as it exists, in an array as in SSE."""
+    path = f"/v1beta/models/m:streamGenerateContent{query}"
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]}
+
+    async def work():
+        sent, received = asyncio.Event(), []
+
+        async def frames():
+            yield Frame(data='{"number": 1}')
+            await asyncio.wait_for(sent.wait(), PATIENCE)
+            yield Frame(data='{"number": 2}')
+
+        class Server(Application):
+            async def handle(self, incoming, receive, send):
+                async def note(message):
+                    received.append(message.get("body", b""))
+                    if b'"number": 1' in received[-1]:
+                        sent.set()
+                    await send(message)
+
+                await Delivery(receive, note).send(frames_reply(incoming, frames()))
+
+        reply = await call_async(Server(), path, body)
+        return reply, received
+
+    reply, received = asyncio.run(work())
+    assert sum(b"number" in chunk for chunk in received) == 2
+    if not query:
+        assert reply.json == [{"number": 1}, {"number": 2}]

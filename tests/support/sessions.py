@@ -2,7 +2,7 @@
 
 from interlingua.api.session.session import Session
 from interlingua.api.tools.tool import tool
-from interlingua.spec.content import ToolCall, ToolResult
+from interlingua.spec.content import Document, Image, ToolCall, ToolResult
 from support.runs import named
 
 
@@ -43,6 +43,8 @@ def in_words(messages):
                 parts.append(("call", number, part.name, part.arguments))
             elif isinstance(part, ToolResult):
                 parts.append(("result", names.get(part.tool_call_id), part.content, part.is_error))
+            elif isinstance(part, Image | Document):
+                parts.append((part.kind, part.media_type, part.data))
             else:
                 parts.append((part.kind, part.text))
         words.append((message.role, parts))

@@ -288,6 +288,52 @@ def test_status(status, cls):
     assert type(decode(status, b'{"error": {"message": "something"}}')) is cls
 
 
+# Each code alone: (500 and 418 have no row of their own, None is a stream) -> class
+CODES_ALONE = {
+    AuthenticationError: "authentication authentication_error invalid_api_key",
+    AccessDeniedError: "permission_denied permission_error",
+    NotFoundError: """model_not_found not_found not_found_error invalid_model model_decommissioned
+        model_not_available DeploymentNotFound""",
+    ContextLengthError: "context_length_exceeded max_tokens_exceeded exceed_context_size_error",
+    QuotaExceededError: """insufficient_quota billing_error billing_hard_limit_reached
+        enforced_spend_limit_reached payment_required""",
+    ContentFilterError: """content_filter content_policy_violation ResponsibleAIPolicyViolation
+        invalid_prompt moderation_blocked data_inspection_failed bio_policy
+        misalignment_policy_violation""",
+    RateLimitError: "rate_limit_error rate_limit_exceeded",
+    ServerError: "overloaded_error provider_overloaded",
+}
+CODES_IN_STREAMS = {
+    InvalidRequestError: "invalid_request_error invalid_request INVALID_ARGUMENT payload_too_large",
+    ContextLengthError: "request_too_large",
+    AuthenticationError: "UNAUTHENTICATED",
+    RateLimitError: "RESOURCE_EXHAUSTED",
+    ProviderTimeoutError: "DEADLINE_EXCEEDED timeout_error timeout",
+    ServerError: "api_error server_error something_else",
+}
+
+
+def in_rows(table):
+    return [(code, cls) for cls, codes in table.items() for code in codes.split()]
+
+
+@pytest.mark.parametrize(("code", "cls"), in_rows(CODES_ALONE))
+def test_a_specific_code_decides_whatever_the_status(code, cls):
+    """A specific code decides, as code or as type, with a vague status and without one."""
+    for status in (None, 418, 500):
+        assert classify(status, Fault("something", None, code)) is cls
+        assert classify(status, Fault("something", code, "vague")) is cls
+
+
+@pytest.mark.parametrize(("code", "cls"), in_rows(CODES_IN_STREAMS))
+def test_a_vague_code_decides_only_without_a_status(code, cls):
+    """A vague code decides in a stream, where there is no status; else the status decides."""
+    assert classify(None, Fault("something", code)) is cls
+    assert classify(None, Fault("something", None, code)) is cls
+    for status in (418, 500):
+        assert classify(status, Fault("something", code)) is classify(status, Fault("something"))
+
+
 @pytest.mark.parametrize(("status", "kind", "code", "cls"), CODES)
 def test_code(status, kind, code, cls):
     """A code or type that says more than the status wins over it."""

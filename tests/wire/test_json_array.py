@@ -204,3 +204,35 @@ def test_hostile_repetition_takes_linear_time(start, piece):
             decoder.feed(body[at : at + 1000])
 
     assert growth(feed, lambda size: start + piece * size) < LINEAR
+
+
+@pytest.mark.parametrize("start", [b"[", b""], ids=["array", "bare"])
+def test_objects_are_limited(start):
+    """The allowed objects are delivered, then there is an error; chunks do not show."""
+    body = start + b'{"a":1},\n{"a":2},\n{"a":3}'
+
+    for chunks in ([body], single_bytes(body), cut(body, [3, 9, 20])):
+        frames, message = read(chunks, max_events=2)
+        assert [frame.data for frame in frames] == ['{"a":1}', '{"a":2}']
+        assert "more than 2 events" in message
+        assert "limits=Limits(events=" in message
+    assert len(read([body], max_events=3)[0]) == 3
+
+
+def test_an_object_at_the_limit_of_bytes_passes():
+    """An object of exactly the allowed bytes is delivered; one byte more is an error."""
+    body = b'[{"a":"12345"}]'
+
+    for chunks in ([body], single_bytes(body)):
+        assert read(chunks, max_event_bytes=13) == ([Frame(data='{"a":"12345"}')], None)
+        assert "larger than 12 bytes" in read(chunks, max_event_bytes=12)[1]
+
+
+def test_what_is_limited_stays_an_error():
+    """After an error the decoder repeats it, whatever it is fed."""
+    decoder = JSONArrayDecoder(max_events=1)
+    assert len(decoder.feed(b"[{},{}")) == 1
+
+    for step in (lambda: decoder.feed(b"{}"), decoder.finish):
+        with pytest.raises(StreamError, match="more than 1 events"):
+            step()

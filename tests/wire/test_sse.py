@@ -186,11 +186,20 @@ def test_encoding_splits_lines():
     assert encode_sse(frame) == b"event: e\ndata: a\ndata: b\ndata: c\n\n"
 
 
-@pytest.mark.parametrize("frame", [Frame(data="", event="a\nb"), Frame(data="", id="a\rb")])
-def test_encoding_refuses_a_line_break_in_a_name(frame):
-    """An event name or id cannot smuggle in fields."""
-    with pytest.raises(ConfigurationError, match="line break"):
-        encode_sse(frame)
+@pytest.mark.parametrize("text", ["a\nb", "a\rb", "a\0b", "\0"])
+@pytest.mark.parametrize("field", ["event", "id"])
+def test_encoding_refuses_a_line_break_or_nul_in_a_name(field, text):
+    """An event name or id cannot smuggle in fields, and NUL would make clients ignore the id."""
+    with pytest.raises(ConfigurationError, match=f"SSE {field}.*line break or NUL"):
+        encode_sse(Frame(data="", **{field: text}))
+
+
+def test_an_id_with_nul_is_ignored():
+    """The standard says so; the event is read, and a name with NUL is a name."""
+    body = b"id: 1\0\nevent: a\0b\ndata: x\n\n"
+
+    for chunks in ([body], single_bytes(body)):
+        assert shown(chunks) == ([Frame(data="x", event="a\0b")], None)
 
 
 def test_encoding_writes_a_lone_surrogate_as_its_escape():

@@ -289,3 +289,30 @@ def test_out_of_rounds():
         assert not loop.is_out_of_rounds
         play(loop, [answer(CALL), answer(Text(text="done"))])
         assert loop.is_out_of_rounds is was_run
+
+
+CHOICES = [
+    (ToolChoice(), ToolChoice()),
+    (ToolChoice(allowed="look"), ToolChoice(allowed="look")),
+    (ToolChoice(mode="required"), None),
+    (ToolChoice(mode="required", allowed="look"), ToolChoice(allowed="look")),
+    (ToolChoice(mode="named", tool_name="look"), None),
+]
+
+
+@pytest.mark.parametrize(("choice", "later"), CHOICES)
+def test_a_resumed_run_asks_with_the_results_and_requires_no_tool_again(choice, later):
+    """The request after a resume has the results of the open calls, and the caller's settings."""
+    history = (*REQUEST.messages, Message.assistant([CALL]))
+    request = replace(REQUEST, messages=history, tool_choice=choice, temperature=0.5, max_tokens=77)
+    loop = ToolLoop(request, TOOLS, max_tool_rounds=2)
+
+    loop.resume([result()])
+
+    assert loop.request.messages[: len(history)] == history
+    (message,) = loop.request.messages[len(history) :]
+    assert message.role == "tool"
+    assert message.content == (result(),)
+    assert loop.messages == loop.request.messages
+    assert (loop.request.temperature, loop.request.max_tokens) == (0.5, 77)
+    assert loop.request.tool_choice == later

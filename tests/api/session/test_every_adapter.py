@@ -13,6 +13,7 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import ROWS
 from interlingua.simulator import (
+    Simulator,
     error,
     latency,
     pieces,
@@ -23,14 +24,17 @@ from interlingua.simulator import (
     tool_call,
     usage,
 )
-from interlingua.spec.content import Image, ToolCall
+from interlingua.spec.content import Document, Image, ToolCall
 from interlingua.spec.errors import ErrorClass, RateLimitError, SDKError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.streams.grammar import Grammar
+from interlingua.transport import AsgiTransport
+from interlingua.wire.json_text import dump_text, dumps
+from support import virtual_time
 from support.rows import answers_chats
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
-from support.simulated import DIALECTS, MODELS, adapters, run, settled, simulated
+from support.simulated import DIALECTS, MODELS, adapters, in_virtual_time, run, settled, simulated
 from support.warning_codes import codes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -64,33 +68,116 @@ def anything(name, parameters=None):
 
 # Each adapter alone.
 
-FIXED = (
-    Message.user("Weather in Oslo?"),
-    Message.assistant(
-        ["Let me look.", ToolCall(id="tu_01ARZ3NDEKTSV4RRFFQ69G5FAV", name="look",
-                                  arguments={"city": "Oslo"})]
+IDS = [f"tu_01ARZ3NDEKTSV4RRFFQ69G5FA{letter}" for letter in "VWX"]
+
+
+def look_in(number, city):
+    return ToolCall(id=IDS[number], name="look", arguments={"city": city})
+
+
+def seen_in(number, content, **fields):
+    return Message.tool_result(IDS[number], content, name="look", **fields)
+
+
+HISTORIES = {
+    "one_call": (
+        Message.user("Weather in Oslo?"),
+        Message.assistant(["Let me look.", look_in(0, "Oslo")]),
+        seen_in(0, "Oslo: 4 C, rain"),
+        Message.assistant("It rains."),
     ),
-    Message.tool_result("tu_01ARZ3NDEKTSV4RRFFQ69G5FAV", "Oslo: 4 C, rain", name="look"),
-    Message.assistant("It rains."),
-)  # fmt: skip
+    "texts": (
+        Message.user(["One.", "Two."]),
+        Message.assistant('A "quote", a \\, a \n, Æøå — 雨 🌧.'),
+        Message.user("Go on."),
+        Message.assistant(["Three.", "Four."]),
+    ),
+    "media": (
+        Message.user([
+            "What are these?",
+            Image(data=PNG, media_type="image/png"),
+            Document(data=b"%PDF-1.7", media_type="application/pdf", file_name="a.pdf"),
+        ]),
+        Message.assistant("A cat and a letter."),
+    ),
+    "calls_at_once": (
+        Message.system("Be kind."),
+        Message.user("Oslo, Rome, Bonn?"),
+        Message.assistant([look_in(0, "Oslo"), look_in(1, "Rome"), look_in(2, "Bonn")]),
+        seen_in(0, {"degrees": 4, "sky": ["rain", None]}),
+        seen_in(1, "no such city", is_error=True),
+        seen_in(2, ""),
+        Message.assistant("4 C in Oslo."),
+    ),
+}  # fmt: skip
+
+
+class Recorder:
+    """A transport that notes the bytes of each body."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.bodies = []
+
+    def send(self, request):
+        self.bodies.append(request.body)
+        return self.transport.send(request)
+
+    async def close(self):
+        await self.transport.close()
+
+
+WITHOUT_ERROR_FLAG = ("openai", "openai_compatible")
+
+
+def parts_in(messages):
+    """The parts with their roles: some dialects have no messages of several parts."""
+    parts = [
+        (role, part)
+        for role, parts in in_words(messages)
+        if role != "system"  # the session has its own apart from the messages
+        for part in parts
+    ]
+    return [
+        (role, (*part[:2], dump_text(part[2]), part[3]))
+        if part[0] == "result" and not isinstance(part[2], str)
+        else (role, part)
+        for role, part in parts
+    ]
+
+
+def as_text_only(part):
+    """A part where the text of a result says that the tool failed."""
+    role, words = part
+    if words[0] != "result" or not words[3]:
+        return part
+    return role, (*words[:2], f"Error: {words[2]}", False)
 
 
 @every_provider
-def test_a_fixed_history_is_these_bytes_and_reads_back_equal(provider):
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_fixed_history_is_these_bytes_and_reads_back_equal(provider, name):
     """A fixed history is these bytes on the wire, and the same history when it is read again."""
-    with simulated(text("Yes.")) as peer:
+    app = Simulator(text("Yes."), strict=True)
+    recorder = Recorder(AsgiTransport(app))
 
-        async def work(client):
-            session = session_of(client, provider, messages=FIXED, max_tokens=100)
+    async def work():
+        async with Client(adapters("http://simulator.invalid", transport=recorder)) as client:
+            session = session_of(
+                client, provider, system="Be brief.", messages=HISTORIES[name], max_tokens=100
+            )
             await session.send("Still?")
             return session
 
-        session = run(peer, work)
-        (exchange,) = peer.app.script.received
-    golden = json.loads((GOLDEN / f"{provider}.json").read_text(encoding="utf-8"))
+    session = asyncio.run(work())
+    golden = json.loads((GOLDEN / provider / f"{name}.json").read_text(encoding="utf-8"))
 
-    assert exchange.call.body == golden
-    assert in_words(exchange.request.messages) == in_words(session.messages[:-1])
+    assert recorder.bodies == [dumps(golden)]
+    (exchange,) = app.script.received
+    assert parts_in(exchange.request.messages) == [
+        as_text_only(part) if provider in WITHOUT_ERROR_FLAG else part
+        for part in parts_in(session.messages[:-1])
+    ]
 
 
 SHAPES = [
@@ -347,6 +434,28 @@ def test_an_interrupted_turn_has_the_class_cancelled(provider):
         assert run(peer, work).error_class is ErrorClass.CANCELLED
 
 
+@every_provider
+def test_an_answer_without_the_object_that_was_asked_for_has_the_class_other(provider):
+    """An answer that is not the object that was asked for ends with the class `other`."""
+    with simulated(text("I cannot say."), text("I cannot say.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, tools=())
+            schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+            with pytest.raises(SDKError) as caught:
+                await session.send_object("Where?", schema=schema, max_retries=0)
+            return caught.value
+
+        assert run(peer, work).error_class is ErrorClass.OTHER
+
+
+def test_every_class_of_errors_is_tested_here():
+    """The tests above show a failure of every class of errors."""
+    apart = {ErrorClass.CANCELLED, ErrorClass.OTHER}
+
+    assert {kind for _, kind in CLASSES} | apart == set(ErrorClass)
+
+
 BODIES = [None, {}, {"error": "no"}, {"error": {"message": "no"}}, {"message": "no"}, "no", []]
 STATUSES = {
     413: ErrorClass.CONTEXT_OVERFLOW,
@@ -412,28 +521,50 @@ def test_two_failures_are_retried_and_a_third_ends_the_turn(provider, whole, fai
 
 @every_provider
 @both_ways
-def test_the_wait_that_a_429_asks_for_is_kept(provider, whole):
-    """The wait that a 429 asks for is kept; one beyond the limit is an error at once."""
-    with simulated(error(429, retry_after=0.1), text("Yes."), error(429, retry_after=90)) as peer:
+@pytest.mark.parametrize("wait", [0.25, 20, 60], ids=["short", "long", "longest"])
+def test_the_wait_that_a_429_asks_for_is_kept(provider, whole, wait):
+    """The next attempt begins after the wait that a 429 asks for: not earlier, and not later."""
+    peer = in_virtual_time(error(429, retry_after=wait), text("Yes."))
+    delays = []
 
-        async def work(client):
-            session = session_of(client, provider)
+    async def work(client):
+        policy = RetryPolicy(base_delay=3.0, on_retry=lambda *about: delays.append(about[2]))
+        session = session_of(client, provider, retry_policy=policy)
+        start = virtual_time.now()
+        await turn(session, "Hello?", whole)
+        return virtual_time.now() - start
+
+    passed = run(peer, work)
+
+    assert delays == [wait]
+    assert wait <= passed < wait + 1  # the answer itself takes no time here; the backoff is 3 s
+    assert len(peer.app.script.received) == 2
+
+
+@every_provider
+@both_ways
+def test_a_429_that_asks_for_more_than_the_longest_wait_is_an_error_at_once(provider, whole):
+    """A 429 that asks for more than `max_delay` is an error at once, which says the wait."""
+    peer = in_virtual_time(error(429, retry_after=61), text("Yes."))
+
+    async def work(client):
+        session = session_of(client, provider)
+        start = virtual_time.now()
+        with pytest.raises(RateLimitError) as caught:
             await turn(session, "Hello?", whole)
-            with pytest.raises(RateLimitError) as caught:
-                await turn(session, "And?", whole)
-            return caught.value
+        return caught.value, virtual_time.now() - start
 
-        caught = run(peer, work)
-        first, second, third = peer.app.script.received
+    caught, passed = run(peer, work)
 
-    assert second.started - first.started >= 0.1
-    assert caught.retry_after == 90
-    assert third.number == 3
+    assert caught.retry_after == 61
+    assert "61 s" in str(caught)
+    assert passed < 1
+    assert len(peer.app.script.received) == 1
 
 
 @every_provider
 def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
-    """The open call ends with what parses, the stream with `cancelled`, the history is valid."""
+    """The open call ends invalid, stream and call end with `cancelled`, the history is valid."""
     half = text("Let me look. ") + raw_tool_call("look", '{"city": "Os' + "l" * 400) + pieces(6)
     with simulated(half + latency(between=0.005), text("Yes.")) as peer:
 
@@ -453,10 +584,14 @@ def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
     for event in events:
         grammar.feed(event)
     grammar.finish()
+    ends = [event.tool_call for event in events if event.type == "tool_call_end"]
 
     assert events[-1].finish_reason.reason == "cancelled"
-    for end in (event for event in events if event.type == "tool_call_end"):
-        assert end.tool_call.arguments in ({}, {"city": "Os"}, {"city": ""})
+    # Gemini's calls come whole, so that none is open when the text is interrupted.
+    assert len(ends) == (0 if provider == "gemini" else 1)
+    for call in ends:
+        assert call.arguments in ({}, {"city": "Os"}, {"city": ""})
+        assert not call.is_valid
     assert again.status == 200
     roles = ["user", "assistant", "user", "assistant"]
     assert [message.role for message in session.messages] == roles
@@ -464,47 +599,52 @@ def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
     assert session.messages[1].text.startswith("Let me")
 
 
+COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
+          "reasoning_tokens", "estimated")  # fmt: skip
+REPORTED = usage(1_532, 42, cache_read=1_000, cache_write=200, reasoning=30)
+
+
+def expected_counts(provider):
+    """What a provider says of `REPORTED`: Gemini does not report what it writes to its cache."""
+    return (1_532, 42, 1_000, None if provider == "gemini" else 200, 30, False)
+
+
+def counts_of(used):
+    return tuple(getattr(used, name) for name in COUNTS)
+
+
 @every_provider
 @both_ways
 def test_reported_tokens_have_the_same_meaning_at_every_provider(provider, whole):
     """The tokens that the provider reports, with the same meaning for all."""
-    reported = usage(1_532, 42, cache_read=1_000, cache_write=200)
-    with simulated(text("Yes.") + reported) as peer:
+    with simulated(text("Yes.") + REPORTED) as peer:
 
         async def work(client):
             session = session_of(client, provider)
             result = await turn(session, "Hello?", whole)
-            return session, result.usage
+            return session, result
 
-        session, counts = run(peer, work)
+        session, result = run(peer, work)
 
-    assert (counts.input_tokens, counts.output_tokens) == (1_532, 42)
-    assert counts.cache_read_tokens == 1_000
-    if provider == "anthropic":
-        assert counts.cache_write_tokens == 200
-    assert session.usage.input_tokens == 1_532
-    assert session.usage.output_tokens == 42
+    assert counts_of(result.usage) == expected_counts(provider)
+    assert counts_of(session.usage) == expected_counts(provider)
+    assert result.usage.total_tokens == 1_574
 
 
 @every_provider
 def test_a_stream_reports_the_usage_of_the_whole_answer(provider):
-    """A stream reports the usage that the whole answer has."""
-    seen = []
-    for whole in (True, False):
-        with simulated(text("Yes.") + usage(90, 7, cache_read=30, reasoning=3)) as peer:
+    """The last event of a stream and its result have each count that the whole answer has."""
+    with simulated(text("Yes.") + REPORTED, text("Yes.") + REPORTED) as peer:
 
-            async def work(client, whole=whole):
-                session = session_of(client, provider)
-                result = await turn(session, "Hello?", whole)
-                return session.usage, result.usage
+        async def work(client):
+            whole = await session_of(client, provider).send("Hello?")
+            stream = session_of(client, provider).stream("Hello?")
+            events = [event async for event in stream]
+            return whole.usage, events[-1].usage, stream.result().usage
 
-            seen.append([
-                (each.input_tokens, each.output_tokens, each.cache_read_tokens, each.estimated)
-                for each in run(peer, work)
-            ])  # fmt: skip
+        whole, last, streamed = run(peer, work)
 
-    assert seen[0] == seen[1]
-    assert seen[0][0][:2] == (90, 7)
+    assert counts_of(whole) == counts_of(last) == counts_of(streamed) == expected_counts(provider)
 
 
 # Several adapters in one conversation.

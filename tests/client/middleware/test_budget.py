@@ -203,6 +203,33 @@ def test_a_function_that_returns_none_does_not_limit(way):
     asyncio.run(main())
 
 
+RENEWALS = [
+    ("day", "2026-12-31 23:59:59", "2027-01-01 00:00:00"),
+    ("day", "2028-02-28 00:00:00", "2028-02-29 00:00:00"),
+    ("month", "2026-01-31 12:00:00", "2026-02-01 00:00:00"),
+    ("month", "2026-03-01 00:00:00", "2026-04-01 00:00:00"),
+    ("month", "2026-12-01 08:30:00", "2027-01-01 00:00:00"),
+]
+
+
+@pytest.mark.parametrize(("period", "at", "end"), RENEWALS)
+def test_the_renewal_is_the_next_midnight_or_the_first_of_the_next_month(period, at, end):
+    """A refusal says the start of the next day or month, which is always still to come."""
+    now, renewal = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in (at, end))
+
+    async def main():
+        limit = budget(usd=0.4, period=period, clock=now.timestamp)
+        client = client_of(Metered(), limit)
+        await call(client, "complete")
+        with pytest.raises(BudgetExceededError) as caught:
+            await call(client, "complete")
+        assert caught.value.renews_at == renewal
+        assert caught.value.retry_after == (renewal - now).total_seconds() > 0
+        assert f"{end} UTC" in str(caught.value)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(("period", "seconds"), [("day", 86_400), ("month", 28 * 86_400), (60, 62)])
 def test_periods(period, seconds):
     """A new day, month or window has the whole budget again."""
@@ -217,7 +244,8 @@ def test_periods(period, seconds):
         with pytest.raises(BudgetExceededError) as caught:
             await call(client, "complete")
         assert caught.value.retry_after == pytest.approx(seconds, abs=6)
-        assert caught.value.renews_at is not None
+        renewal = now + caught.value.retry_after
+        assert caught.value.renews_at.timestamp() == pytest.approx(renewal)
         now += caught.value.retry_after
         await call(client, "complete")
         assert await limit.used() == pytest.approx(SPENT)

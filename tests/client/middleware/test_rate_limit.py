@@ -217,6 +217,35 @@ def test_max_wait_is_a_typed_error_before_sending(way):
     virtual_time.run(main())
 
 
+@both_ways
+@pytest.mark.parametrize("form", ["retry_after", "reset_after"])
+def test_a_pause_that_the_provider_asked_for_counts_against_max_wait(way, form):
+    """During a pause longer than `max_wait` a call is refused at once, with what is left."""
+    if form == "retry_after":
+        busy = RateLimitError("slow down", retry_after=300)
+    else:
+        busy = RateLimitError(
+            "slow down", rate_limit=RateLimitInfo(requests_remaining=0, reset_after=300)
+        )
+
+    async def main():
+        adapter = Metered(busy)
+        client = client_of(adapter, RateLimit(requests_per_minute=100, max_wait=250))
+        began = time.monotonic()
+        with pytest.raises(RateLimitError, match="slow down"):
+            await call(client, way)
+        before = virtual_time.now()
+        with pytest.raises(RateLimitError, match="not sent: it would wait") as caught:
+            await call(client, way)
+        passed = time.monotonic() - began
+        assert virtual_time.now() == before  # it did not wait for `max_wait` either
+        assert 300 - passed <= caught.value.retry_after <= 300
+        assert caught.value.error_code == "local_rate_limit"
+        assert len(adapter.sent) == 1
+
+    virtual_time.run(main())
+
+
 def test_max_wait_in_the_queue():
     """Who waits behind others is refused after `max_wait`, and the queue goes on."""
 

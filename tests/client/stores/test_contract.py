@@ -439,6 +439,24 @@ def test_lists(store):
     assert store.items("l") == []
 
 
+def test_what_has_ended_is_gone_before_any_cleaning(store):
+    """What ended a moment ago is gone: a list, counter or value of that key begins anew."""
+    store.append("l", b"a", ttl=1)
+    store.append("l", b"b", ttl=1)
+    store.add("n", 5, ttl=1)
+    store.put("v", b"a", ttl=1)
+    store.pass_ttl(2)
+
+    assert store.append("l", b"c", ttl=50) == 1
+    assert store.items("l") == [b"c"]
+    assert store.append("l", b"d") == 2
+    assert store.items("l") == [b"c", b"d"]
+    assert store.add("n", 1, ttl=50) == 1
+    assert store.put("v", b"b", only_new=True)
+    store.pass_ttl(10)
+    assert store.items("l") == [b"c", b"d"]  # the new ones have times of their own
+
+
 def test_kinds_are_apart(store):
     """A value, a counter, a list and a limit may have one key."""
     store.put("k", b"v")

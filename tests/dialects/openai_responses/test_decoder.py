@@ -628,3 +628,14 @@ def test_an_unknown_item_that_is_only_done_is_no_call():
 
     assert [ProviderEvent] == [type(event) for event in events[1:-1]]
     assert events[1].part.data == item
+
+
+def test_texts_that_come_only_whole_are_numbered_without_gaps():
+    """Items of several texts without deltas have the next index each; so has what follows them."""
+    two = message("a") | {"content": [*message("a")["content"], *message("b")["content"]]}
+    events = decode(
+        CREATED, done(0, two), done(1, call("{}")), done(2, message("c", "msg_2")), finish=False
+    )
+
+    starts = [event for event in events if isinstance(event, TextStart | ToolCallStart)]
+    assert [event.index for event in starts] == [0, 1, 2, 3]
