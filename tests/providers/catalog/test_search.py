@@ -10,6 +10,7 @@ from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.catalog.search import (
     CAPABILITIES,
     cheapest,
+    find_short_name,
     get_latest_model,
     get_model_info,
     is_available,
@@ -136,6 +137,23 @@ def test_names(name, expected):
     found = get_model_info(name)
 
     assert (None if found is None else f"{found.provider}:{found.id}") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "expected"),
+    [
+        ("sonnet", None, "claude-sonnet-5-5"),
+        (" Flash Lite ", "gemini", "gemini-3.5-flash-lite"),
+        ("claude-sonnet-5-5", None, None),
+        ("sonnet", "openai", None),
+        ("mistral-embed", "mistral", None),
+    ],
+)
+def test_a_short_name_is_told_from_an_id(name, provider, expected):
+    """The lookup of short names answers for short names alone, never for ids or aliases."""
+    found = find_short_name(name, provider)
+
+    assert (None if found is None else found.id) == expected
 
 
 def test_a_provider_limits_every_form():

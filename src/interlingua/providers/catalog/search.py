@@ -47,7 +47,20 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
         prefix, colon, rest = model_id.partition(":")
         if colon and _section(prefix) in table().models:
             return get_model_info(rest, prefix)
-    return found or _by_shorthand(model_id.strip().lower(), name)
+    return found or find_short_name(model_id, name)
+
+
+def find_short_name(name: str, provider: str | None = None) -> ModelInfo | None:
+    """
+    The model that a short name such as `sonnet` stands for; None if the name is no short name.
+
+    It is the first available chat model with these words in its id, of `provider` (the name of a
+    row) or of a maker. An id or an alias is no short name.
+    """
+    words = name.strip().lower()
+    if not _SHORTHAND.fullmatch(words) or find_model(words, provider) is not None:
+        return None
+    return _with_words(re.split("[- ]", words), provider)
 
 
 def list_models(
@@ -179,11 +192,8 @@ def _costs_at_most(model: ModelInfo, limit: float) -> bool:
     return price is not None and price <= limit
 
 
-def _by_shorthand(name: str, provider: str | None) -> ModelInfo | None:
+def _with_words(words: list[str], provider: str | None) -> ModelInfo | None:
     """The first available chat model with these words in its id; of makers before other hosts."""
-    if not _SHORTHAND.fullmatch(name):
-        return None
-    words = re.split("[- ]", name)
     makers = [provider] if provider is not None else _makers(words[0])
     for maker in makers:
         for model in list_models(maker, kind="chat", available=True):
