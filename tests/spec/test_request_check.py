@@ -402,3 +402,32 @@ def test_unknown_fields_are_refused_with_the_right_name(name, advice):
     assert advice in str(caught.value)
     with pytest.raises(ConfigurationError, match="positional"):
         Request("m")
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "is_right"),
+    [
+        ([look], "look", True),
+        ([look], "find", False),
+        ([], "look", False),
+        ([BuiltinTool.web_search()], "web_search", True),
+        ([BuiltinTool.web_search()], "look", False),
+        ([look, BuiltinTool.web_search()], "find", False),
+        ([BuiltinTool(dialect="openai_responses", data={"type": "mcp"})], "find", True),
+        ([look], ToolChoice(mode="required", allowed=["find"]), False),
+    ],
+)
+def test_a_choice_of_a_tool_that_is_not_among_the_tools_is_refused(tools, choice, is_right):
+    """The tools of a dialect may have any name; with no tools at all there is none to choose."""
+    request = Request(model="m", messages="?", tools=tools, tool_choice=choice)
+    if is_right:
+        assert check_request(request) is request
+    else:
+        with pytest.raises(ConfigurationError, match="neither a mode nor a tool"):
+            check_request(request)
+
+
+def test_any_tool_choice_means_required():
+    """Anthropic and Gemini say `any` for what OpenAI calls `required`."""
+    request = Request(model="m", messages="?", tools=[look], tool_choice="any")
+    assert request.tool_choice == ToolChoice(mode="required")

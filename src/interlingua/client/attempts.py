@@ -469,7 +469,7 @@ class OperationAttempts:
         retry: RetryPolicy | None = None,
     ) -> None:
         if isinstance(value, OperationInput):
-            check_input(value)
+            value = check_input(value)
         self._calls = calls
         self._operation = operation
         self._value = value

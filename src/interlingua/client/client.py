@@ -306,7 +306,7 @@ class Client:
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """Return the whole answer; retry only if `retry` or the adapter's `max_retries` says so."""
-        check_request(request)
+        request = check_request(request)
         if request.upload is None:
             return await self._complete(request, retry)
         async with closed(Uploads()) as uploads:
@@ -323,7 +323,7 @@ class Client:
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Return the events of the answer; the last one, `Finish`, has the whole response."""
-        check_request(request)
+        request = check_request(request)
         if request.upload is None:
             return Attempts(self.calls, request, retry).fold()
         uploads = Uploads()
@@ -355,8 +355,7 @@ class Client:
         The files that parts name by `path` are read. URLs that the call itself would fetch are
         not: `fetches` lists them.
         """
-        check_request(request)
-        request = self._routing.address(request)
+        request = self._routing.address(check_request(request))
         adapter = self._routing.find_http(request.provider or "")
         return explain(adapter, request, self.calls.tariffs, stream=stream)
 
@@ -368,16 +367,14 @@ class Client:
         and the answer is as long as `max_tokens` or the model allows. None if the price or that
         limit is unknown.
         """
-        check_request(request)
-        request = self._routing.address(request)
+        request = self._routing.address(check_request(request))
         key = request.provider or ""
         adapter = self._routing.adapters[key]
         return estimate_cost(adapter, request, self.calls.tariffs, seller_of(adapter, key))
 
     def estimate_input_tokens(self, request: Request) -> int:
         """Estimate the number of input tokens offline."""
-        check_request(request)
-        request = self._routing.address(request)
+        request = self._routing.address(check_request(request))
         return self._routing.find_http(request.provider or "").estimate_input_tokens(request)
 
     async def perform(
@@ -414,8 +411,7 @@ class Client:
 
     async def count_tokens(self, request: Request) -> int:
         """Count the input tokens as the provider counts them (a request is sent)."""
-        check_request(request)
-        request = self._routing.address(request)
+        request = self._routing.address(check_request(request))
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
         return tokens
 

@@ -32,6 +32,7 @@ from interlingua.spec.check import (
     check_fields,
     check_value,
     fits,
+    plain_strings,
     rows_of_options,
 )
 from interlingua.spec.contracts import Transport
@@ -110,7 +111,7 @@ def setting_rows() -> dict[str, Row | None]:
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
-    present = {name: value for name, value in settings.items() if value is not None}
+    present = {name: plain_strings(value) for name, value in settings.items() if value is not None}
     for name, value in present.items():
         if name not in setting_rows():
             advised = advice(name, setting_rows())
@@ -149,7 +150,7 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
             "key again.",
             setting="api_key",
         )
-    return key
+    return str.__str__(key)  # it may be of a subclass
 
 
 def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from operator import is_
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
     Annotated,
@@ -21,15 +22,16 @@ from typing import (
     NamedTuple,
     NoReturn,
     TypeAlias,
+    TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
-from interlingua.spec.content import FilePath
+from interlingua.spec.content import FilePath, Record
 from interlingua.spec.errors import ConfigurationError
 
 Place: TypeAlias = object
@@ -270,15 +272,72 @@ def check_value(row: Row, value: object, place: Place = None) -> None:
     refuse((place, name), expected, value)
 
 
-def check_fields(value: msgspec.Struct, place: Place) -> None:
-    """Raise `ConfigurationError`, with the path, for a field of a record that is not right."""
+def check_fields(value: msgspec.Struct, place: Place) -> bool:
+    """
+    Raise `ConfigurationError`, with the path, for a field of a record that is not right.
+
+    Returns whether none of its strings is of a subclass of `str`.
+    """
     types = (type(value), *map(type, astuple(value)))
     unsure = _RIGHT_TYPES.get(types)
     for row in rows_of(type(value)) if unsure is None else unsure:
         check_value(row, getattr(value, row.name), place)
-    if unsure is None and len(_RIGHT_TYPES) < MAX_CHECKED:
+    if unsure is not None:
+        return True
+    if any(map(is_subclass, types)):
+        return False
+    if len(_RIGHT_TYPES) < MAX_CHECKED:
         rows = rows_of(type(value))
         _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
+    return True
+
+
+# Strings of subclasses of `str`.
+
+_STRING = frozenset((str,))
+_ATOMS = frozenset((str, int, float, bool, NoneType, bytes))
+_NOT_CHANGED = frozenset(("context", "requests"))
+"""The caller's own value of a request, and the requests of a batch, which are checked apart."""
+_RecordT = TypeVar("_RecordT", bound=Record)
+
+
+def is_subclass(kind: type) -> bool:
+    """Return whether it is a subclass of `str` that a caller made."""
+    return issubclass(kind, str) and kind is not str and kind is not FilePath
+
+
+def plain_fields(record: _RecordT) -> _RecordT:
+    """Return the record with plain strings in its fields, and in what they hold."""
+    changes: dict[str, object] = {}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if type(value) in _ATOMS or not value or name in _NOT_CHANGED:
+            continue
+        try:
+            plain = plain_strings(value)
+        except RecursionError:
+            raise ConfigurationError(f"{name} is nested too deeply, or contains itself.") from None
+        if plain is not value:
+            changes[name] = plain
+    return replace(record, **changes) if changes else record
+
+
+def plain_strings(value: Any) -> Any:
+    """Return the value with plain strings; the same object if it has no others."""
+    kind = type(value)
+    if issubclass(kind, str):
+        # `str(value)` may be another text than that of the string.
+        return str.__str__(value) if is_subclass(kind) else value
+    if issubclass(kind, Record):
+        return plain_fields(value)
+    if kind is dict:
+        items = {plain_strings(key): plain_strings(item) for key, item in value.items()}
+        is_same = all(map(is_, items.values(), value.values()))
+        return value if is_same and _STRING.issuperset(map(type, value)) else items
+    if kind not in (list, tuple) or _STRING.issuperset(map(type, value)):
+        return value
+    plain = kind(map(plain_strings, value))
+    return value if all(map(is_, plain, value)) else plain
 
 
 def check_literal(name: str, value: object, kind: object) -> None:

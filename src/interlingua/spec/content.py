@@ -277,7 +277,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     def __post_init__(self) -> None:
         text: Any = self.arguments  # callers may pass JSON text
-        if type(text) is str:
+        if isinstance(text, str):
             arguments = parse_arguments(text)
             if arguments is None:
                 raise ConfigurationError(f"ToolCall: arguments are {argument_problem(text)}.")
@@ -311,7 +311,11 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     """The name of the tool, for providers that link results by it."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.content, PART_TYPES):
+        if type(self.content) is str:
+            return
+        if isinstance(self.content, str):
+            msgspec.structs.force_setattr(self, "content", str.__str__(self.content))
+        elif isinstance(self.content, PART_TYPES):
             msgspec.structs.force_setattr(self, "content", (self.content,))
         elif isinstance(self.content, (list, tuple)):
             parts = _as_parts(self.content)

@@ -171,8 +171,8 @@ def _tuples_to_lists(document: dict[str, Any]) -> None:
 
 
 def _encode_hook(value: object) -> object:
-    if isinstance(value, FilePath):
-        return str(value)
+    if isinstance(value, str):  # a path, or a string of another subclass
+        return str.__str__(value)
     if isinstance(value, array):
         return encode_vector(value) if value.typecode == "f" else value.tolist()
     if isinstance(value, Exception) and not isinstance(value, SDKError):  # raised by a tool

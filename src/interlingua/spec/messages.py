@@ -70,6 +70,8 @@ class Message(Record, frozen=True, kw_only=True):
             raise ConfigurationError(
                 f"Unknown role {self.role!r}. Use one of {', '.join(sorted(ROLES))}."
             )
+        if type(self.role) is not str:  # a subclass, such as an enumeration
+            msgspec.structs.force_setattr(self, "role", str.__str__(self.role))
 
     @staticmethod
     def system(content: Content, *more: Content) -> Message:

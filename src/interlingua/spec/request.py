@@ -188,7 +188,7 @@ class ToolChoice(Record, frozen=True, kw_only=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if self.allowed is not None and type(self.allowed) is not tuple:
+        if self.allowed is not None:
             msgspec.structs.force_setattr(self, "allowed", _texts(self.allowed))
 
 
@@ -258,7 +258,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     tools: tuple[ToolSpec, ...] = ()
     """The tools that the model may call: definitions and tools of the provider."""
     tool_choice: ToolChoice | None = None
-    """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
+    """`auto`, `none`, `required` (or `any`), the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None = None
     """Whether the model may call several tools in one answer."""
     response_format: ResponseFormat | None = None
@@ -354,13 +354,13 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))
         choice: object = self.tool_choice
-        if type(choice) is str:
+        if isinstance(choice, str):
             set_field(self, "tool_choice", to_tool_choice(choice))
-        if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
+        if self.stop_sequences is not None:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
-        if type(self.active_skills) is not tuple:
+        if self.active_skills != ():
             set_field(self, "active_skills", _texts(self.active_skills))
-        if type(self.active_connectors) is not tuple:
+        if self.active_connectors != ():
             set_field(self, "active_connectors", _texts(self.active_connectors))
 
 
@@ -399,17 +399,21 @@ _TOOLS = frozenset((ToolDefinition, BuiltinTool))
 HOSTED_NAMES = ("code_execution", "computer", "file_search", "url_context", "web_search")
 """The canonical names of tools that the provider runs."""
 
-_MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
+# Anthropic and Gemini say "any" for what OpenAI calls "required".
+_MODES: Mapping[str, ToolChoiceMode] = {
+    "auto": "auto",
+    "none": "none",
+    "required": "required",
+    "any": "required",
+}
 
 
 def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
     """Return a tool choice from its mode, or from the name of the tool that must be called."""
     if isinstance(choice, ToolChoice):
         return choice
-    for mode in _MODES:
-        if choice == mode:
-            return ToolChoice(mode=mode)
-    return ToolChoice(mode="named", tool_name=choice)
+    mode = _MODES.get(choice)
+    return ToolChoice(mode="named", tool_name=choice) if mode is None else ToolChoice(mode=mode)
 
 
 def to_tools(tools: object) -> tuple[ToolSpec, ...]:
@@ -474,4 +478,6 @@ def _convert(fields: dict[str, Any], kind: TypeForm[_Kind], path: str) -> _Kind:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    """A tuple of plain strings, from one or several of any class."""
+    values = (value,) if isinstance(value, str) else value
+    return tuple([str.__str__(each) if isinstance(each, str) else each for each in values])

@@ -2,18 +2,19 @@
 Checks a request before anything is sent; each error names the path of the wrong value.
 
 Constructors convert but do not check, because decoders build many parts. A client checks a request
-once per call, and the high-level functions once per run.
+once per call, and the high-level functions once per run. A checked request has only plain strings:
+a subclass of `str` may give other texts than its own when it is joined or formatted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import compress
 from math import inf
 from operator import is_not
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, assert_never, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, assert_never, get_args, get_origin
 
 import msgspec
 from msgspec.structs import astuple, fields
@@ -24,7 +25,9 @@ from interlingua.spec.check import (
     Row,
     check_fields,
     check_value,
+    is_subclass,
     path_of,
+    plain_fields,
     refuse,
     row_for,
 )
@@ -36,6 +39,7 @@ from interlingua.spec.content import (
     Json,
     Opaque,
     Part,
+    Record,
     Refusal,
     Text,
     Thinking,
@@ -59,8 +63,12 @@ _ANYTHING = Row("", True, (object,), None, "")
 _ROWS = tuple(row_for(field.name, field.type) or _ANYTHING for field in fields(Request))
 
 
-def check_request(request: Request) -> None:
-    """Raise `ConfigurationError`, with the path, for a value that cannot be right."""
+def check_request(request: Request) -> Request:
+    """
+    Raise `ConfigurationError`, with the path, for a value that cannot be right.
+
+    Returns the request; a copy with plain strings, if some are of a subclass of `str`.
+    """
     if type(request) is not Request:
         refuse("request", "a Request", request)
     values = astuple(request)
@@ -69,30 +77,55 @@ def check_request(request: Request) -> None:
         _, _, types, rule, _ = row
         if not isinstance(value, types) or (rule is not None and not rule(value)):
             check_value(row, value)  # None may be right
-    if not request.model.isascii():
-        _check_text(request.model, "model")
     if not request.messages and not request.provider_options:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    _check_messages(request.messages)
-    if request.tools or request.tool_choice:
-        _check_tools(request)
-    if request.response_format or request.provider_options or request.metadata:
-        _check_values(request)
+    try:
+        if not request.model.isascii():
+            _check_text(request.model, "model")
+        if not _USUAL_TYPES.issuperset(map(type, values)):
+            _find_subclass(values[:-1])  # without the context, which is the caller's own
+        _check_messages(request.messages)
+        if request.tools or request.tool_choice:
+            _check_tools(request)
+        if request.response_format or request.provider_options or request.metadata:
+            _check_values(request)
+    except _SubclassFoundError:
+        return check_request(plain_fields(request))
+    return request
 
 
-def check_input(value: OperationInput) -> None:
-    """Raise the same for the texts, numbers and choices in the value of an operation."""
+class _SubclassFoundError(Exception):
+    """A string of a subclass of `str` was found."""
+
+
+_USUAL_TYPES = frozenset((str, int, float, bool, NoneType, tuple, dict, ToolChoice, ResponseFormat))
+
+
+def _find_subclass(values: Iterable[object]) -> None:
+    if any(is_subclass(type(value)) for value in values):
+        raise _SubclassFoundError
+
+
+Input = TypeVar("Input", bound=OperationInput)
+
+
+def check_input(value: Input) -> Input:
+    """Check the texts, numbers and choices in the value of an operation; returns it likewise."""
     kind = type(value)
     rows = _INPUT_ROWS.get(kind)
     if rows is None:
         simple = (row_for(each.name, each.type) for each in fields(kind) if _is_simple(each.type))
         rows = _INPUT_ROWS[kind] = tuple(filter(None, simple))
     for row in rows:
-        field = getattr(value, row.name)
-        if field is not None or not row.is_optional:
+        name, is_optional, types, rule, _ = row
+        field = getattr(value, name)
+        if field is None and is_optional:
+            continue
+        if not isinstance(field, types) or (rule is not None and not rule(field)):
             check_value(row, field)
     if not value.model.isascii():
         _check_text(value.model, "model")
+    return plain_fields(value)
 
 
 _INPUT_ROWS: dict[type, tuple[Row, ...]] = {}
@@ -107,6 +140,11 @@ def _is_simple(annotation: object) -> bool:
     return len(kinds) == 1 and kinds[0] in (str, int, float, bool, Literal, Annotated)
 
 
+def _check_fields(value: Record, place: Place) -> None:
+    if not check_fields(value, place):
+        raise _SubclassFoundError
+
+
 def _check_messages(messages: tuple[Message, ...]) -> None:
     values: list[Json] = []
     for i, message in enumerate(messages):
@@ -116,7 +154,7 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
             or (message.metadata and type(message.metadata) is not dict)
             or (message.extra and type(message.extra) is not dict)
         ):
-            check_fields(message, ("messages", i))
+            _check_fields(message, ("messages", i))
         for part in message.content:
             if type(part) is Text:
                 has_more = part.extra or part.citations != () or part.logprobs != ()
@@ -208,7 +246,7 @@ def _check_json(value: Any, place: Place) -> None:
     """Raise for NaN, an infinity, what has no form in JSON, and what is nested too deeply."""
     waiting: list[tuple[Any, Place]] = [(value, place)]
     seen: set[int] = set()  # a value may contain itself, which never ends
-    may_be_deep = False
+    may_be_deep = has_subclass = False
     while waiting:
         item, here = waiting.pop()
         kind = type(item)
@@ -222,10 +260,14 @@ def _check_json(value: Any, place: Place) -> None:
             waiting += [(inner, (here, key)) for key, inner in item.items()]
         elif kind is list or kind is tuple:
             waiting += [(inner, (here, i)) for i, inner in enumerate(item)]
+        elif isinstance(item, str):
+            has_subclass = True
         elif not _is_json(item):
             refuse(here, "a JSON value", item)
     if (may_be_deep or len(seen) > _SURELY_FLAT) and _is_deep(value):
         raise ConfigurationError(f"{path_of(place)} is nested too deeply, or contains itself.")
+    if has_subclass:
+        raise _SubclassFoundError
 
 
 _SURELY_FLAT = 300
@@ -265,7 +307,7 @@ _SOURCES = ("url", "data", "file_id", "path", "text")
 
 
 def _check_part(part: Part, place: Place) -> None:
-    check_fields(part, place)
+    _check_fields(part, place)
     if isinstance(part, ToolCall):
         if not part.name:
             raise ConfigurationError(f"{path_of((place, 'name'))} is empty.")
@@ -312,11 +354,13 @@ _checked: dict[int, ToolDefinition] = {}
 
 def _check_tools(request: Request) -> None:
     names: dict[str, int] = {}
+    hosted: list[str] = []
     is_closed = not request.provider_options  # which may hold tools too
     for i, tool in enumerate(request.tools):
         if isinstance(tool, BuiltinTool):
-            is_closed = False
-            check_fields(tool, ("tools", i))
+            is_closed = is_closed and not tool.dialect  # a tool of a dialect may have any name
+            hosted.append(tool.name)
+            _check_fields(tool, ("tools", i))
             if not tool.dialect and tool.name not in HOSTED_NAMES:
                 refuse((("tools", i), "name"), f"one of {', '.join(HOSTED_NAMES)}", tool.name)
             continue
@@ -327,11 +371,11 @@ def _check_tools(request: Request) -> None:
                 f"tools[{names[tool.name]}] and tools[{i}] have the same name {tool.name!r}."
             )
     if request.tool_choice is not None:
-        _check_choice(request.tool_choice, tuple(names) if is_closed else None)
+        _check_choice(request.tool_choice, (*names, *hosted) if is_closed else None)
 
 
 def _check_definition(tool: ToolDefinition, place: Place) -> None:
-    check_fields(tool, place)
+    _check_fields(tool, place)
     if not TOOL_NAME.fullmatch(tool.name):
         refuse((place, "name"), "1 to 128 letters, digits, or any of _ . : / -", tool.name)
     schema = tool.parameters
@@ -346,20 +390,20 @@ def _check_definition(tool: ToolDefinition, place: Place) -> None:
 
 def _check_choice(choice: ToolChoice, names: tuple[str, ...] | None) -> None:
     """Raise for a choice that is not complete; `names` are the tools, if all are known."""
-    check_fields(choice, "tool_choice")
+    _check_fields(choice, "tool_choice")
     if choice.mode == "named" and not choice.tool_name:
         raise ConfigurationError("tool_choice.tool_name is missing: mode 'named' needs it.")
     chosen = [] if choice.tool_name is None else [choice.tool_name]
     for name in (*chosen, *(choice.allowed or ())):
-        if names and name not in names:
+        if names is not None and name not in names:
+            known = f"Tools: {', '.join(names)}." if names else "There are no tools: pass tools=."
             raise ConfigurationError(
-                f"tool_choice names {name!r}, which is neither a mode nor a tool. "
-                f"Tools: {', '.join(names)}."
+                f"tool_choice names {name!r}, which is neither a mode nor a tool. {known}"
             )
 
 
 def _check_format(form: ResponseFormat) -> None:
-    check_fields(form, "response_format")
+    _check_fields(form, "response_format")
     schema = form.json_schema
     if form.type == "json_schema" and schema is None:
         raise ConfigurationError(

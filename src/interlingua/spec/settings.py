@@ -19,7 +19,7 @@ class ModelSettings(TypedDict, total=False):
     provider: str | None
     """The provider, if the name of the model does not contain it."""
     tool_choice: ToolChoice | str | None
-    """`auto`, `none`, `required`, the name of a tool, or a `ToolChoice`."""
+    """`auto`, `none`, `required` (or `any`), the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None
     """Whether the model may call several tools in one answer."""
     temperature: Amount | None

@@ -16,7 +16,16 @@ _decode = msgspec.json.Decoder().decode
 decode_common: Callable[[str | bytes], UncheckedJson] = _decode
 """`loads` for text without lone surrogate escapes; raises one of `UNCOMMON` for any other."""
 UNCOMMON = (msgspec.DecodeError, UnicodeError, RecursionError)
-_encode = msgspec.json.Encoder().encode
+
+
+def _plain(value: object) -> str:
+    """For msgspec, which writes no subclass of `str` by itself."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise ValueError(f"a {type(value).__name__} has no JSON form")
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 def loads(text: str | bytes) -> UncheckedJson:
@@ -44,7 +53,7 @@ def dumps(value: object) -> bytes:
         try:
             return _encode(value)
         except UnicodeEncodeError:
-            plain = _null_for_nan(msgspec.to_builtins(value, str_keys=True))
+            plain = _null_for_nan(msgspec.to_builtins(value, str_keys=True, enc_hook=_plain))
             return json.dumps(plain, separators=(",", ":")).encode()
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply.") from error

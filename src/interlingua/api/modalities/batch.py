@@ -104,12 +104,12 @@ class ItemReader:
                     f"{', '.join(sorted(others))} cannot be set for a Request, which has its own "
                     "fields. Set it there, or pass prompts."
                 )
-            check_request(item)
-            provider = item.provider or self._defaults.get("provider")
-            model = item.model or self._model or ""
-            on_loss = item.on_loss or self._defaults.get("on_loss")
+            request = check_request(item)
+            provider = request.provider or self._defaults.get("provider")
+            model = request.model or self._model or ""
+            on_loss = request.on_loss or self._defaults.get("on_loss")
             return replace(
-                item, request_id=item_id, model=model, provider=provider, on_loss=on_loss
+                request, request_id=item_id, model=model, provider=provider, on_loss=on_loss
             )
         arguments = self._defaults
         prompt = item

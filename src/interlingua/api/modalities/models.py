@@ -55,7 +55,6 @@ async def count_tokens(
     """
     call = MediaCall(model, options)
     conversation = make_messages(prompt, messages, system)
-    request = Request(messages=conversation, tools=tools, **call.fields())
-    check_request(request)
+    request = check_request(Request(messages=conversation, tools=tools, **call.fields()))
     tokens: int = await call.run(call.perform("count_tokens", request))
     return tokens

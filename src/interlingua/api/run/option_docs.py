@@ -14,8 +14,8 @@ Options:
 - `tools` (Iterable[AnyTool] | None): `Tool` objects, functions with `@tool`, definitions,
   dicts, tools of the provider.
 - `provider` (str | None): The provider, if the name of the model does not contain it.
-- `tool_choice` (ToolChoice | str | None): `auto`, `none`, `required`, the name of a tool,
-  or a `ToolChoice`.
+- `tool_choice` (ToolChoice | str | None): `auto`, `none`, `required` (or `any`), the name
+  of a tool, or a `ToolChoice`.
 - `parallel_tool_calls` (bool | None): Whether the model may call several tools in one
   answer.
 - `temperature` (float | None): Sampling temperature: higher values give more varied

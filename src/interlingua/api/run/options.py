@@ -352,8 +352,9 @@ def make_request(
     if "request_id" not in fields:
         fields["request_id"] = new_ulid()
     # Without a model, the client uses its default.
-    request = Request(model=model or "", messages=conversation, tools=tools, **fields)
-    check_request(request)
+    request = check_request(
+        Request(model=model or "", messages=conversation, tools=tools, **fields)
+    )
     choice = request.tool_choice
     if choice is not None and choice.mode == "required" and not request.tools:
         raise ConfigurationError("tool_choice is 'required', but there are no tools.")

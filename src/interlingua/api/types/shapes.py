@@ -450,6 +450,8 @@ def to_json(value: object) -> UncheckedJson:
 
 def _dump_foreign(value: object) -> UncheckedJson:
     """The JSON form of a value that msgspec cannot encode."""
+    if isinstance(value, str):  # of a subclass
+        return str.__str__(value)
     if hasattr(value, "model_dump"):  # pydantic
         return value.model_dump(mode="json")
     if hasattr(value, "tolist"):  # numpy and similar
