@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Record, UncheckedJson
+from interlingua.spec.content import Record, ToolType, UncheckedJson
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
@@ -255,6 +255,12 @@ class Profile(Record, frozen=True, kw_only=True):
     tool_call_id_pattern: str | None = None
     """A regular expression that the whole id of a tool call must match."""
 
+    hosted_call_types: tuple[ToolType, ...] = ()
+    """
+    The types of tool calls that the provider has run itself, if the request declares no tool of
+    that name.
+    """
+
     quirks: Any = None
     """The dialect's own record of how this server differs, e.g. `ChatQuirks`."""
 
@@ -428,14 +434,24 @@ class Dialect(Protocol):
         headers: Mapping[str, str] = ...,
         new_id: NewId | None = ...,
         profile: Profile = ...,
+        request: Request | None = ...,
     ) -> Response:
-        """Return the response that a client received."""
+        """
+        Return the response that a client received.
+
+        `request` is the one that it answers, if it is known. A dialect that does not need it may
+        leave this argument out, here and in `stream_decoder`.
+        """
 
     def encode_response(self, response: Response, request: Request | None = None) -> UncheckedJson:
         """Return the body that a server sends."""
 
     def stream_decoder(
-        self, *, new_id: NewId | None = ..., profile: Profile = ...
+        self,
+        *,
+        new_id: NewId | None = ...,
+        profile: Profile = ...,
+        request: Request | None = ...,
     ) -> StreamDecoder:
         """Return a decoder for a stream that a client receives."""
 

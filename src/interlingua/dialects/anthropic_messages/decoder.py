@@ -22,6 +22,7 @@ from interlingua.spec.content import Json, Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
+from interlingua.spec.request import Request
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import text_of
@@ -265,6 +266,7 @@ def stream_decoder(
     *,
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    request: Request | None = None,  # noqa: ARG001
 ) -> StreamDecoder:
     """Return a decoder for the stream that a client receives."""
     return Decoder()

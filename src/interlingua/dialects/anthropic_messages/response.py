@@ -73,6 +73,7 @@ def decode_response(
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    request: Request | None = None,  # noqa: ARG001
 ) -> Response:
     """Return the response that a client received."""
     whole = whole_object(body)

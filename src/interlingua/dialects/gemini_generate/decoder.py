@@ -21,6 +21,7 @@ from interlingua.spec import events
 from interlingua.spec.content import Json, Text, Thinking, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
+from interlingua.spec.request import Request
 from interlingua.streams.frames import read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import carry_body
@@ -344,6 +345,7 @@ def stream_decoder(
     *,
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    request: Request | None = None,  # noqa: ARG001
 ) -> StreamDecoder:
     """Return a decoder for the stream that a client receives."""
     return Decoder(new_id)

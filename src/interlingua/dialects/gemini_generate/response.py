@@ -97,6 +97,7 @@ def decode_response(
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    request: Request | None = None,  # noqa: ARG001
 ) -> Response:
     """Return the response that a client received."""
     whole = to_camel(whole_object(body), RESPONSE)

@@ -41,6 +41,7 @@ from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, Unchec
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
+from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
@@ -522,7 +523,10 @@ def _join_detail(fragments: list[UncheckedJson]) -> Json:
 
 
 def stream_decoder(
-    *, new_id: NewId | None = None, profile: Profile = NEUTRAL_PROFILE
+    *,
+    new_id: NewId | None = None,
+    profile: Profile = NEUTRAL_PROFILE,
+    request: Request | None = None,  # noqa: ARG001
 ) -> StreamDecoder:
     """A decoder for a stream that a client receives."""
     return Decoder(new_id or counting_ids(), quirks_of(profile))

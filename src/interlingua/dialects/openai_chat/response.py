@@ -82,6 +82,7 @@ def decode_response(
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,
+    request: Request | None = None,  # noqa: ARG001
 ) -> Response:
     """The response that a client received: the first choice; `extra` keeps the other choices."""
     whole = whole_object(body)

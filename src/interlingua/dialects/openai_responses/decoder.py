@@ -23,6 +23,7 @@ from interlingua.dialects.openai_responses.facts import (
     SECTIONS,
     TOOL_TYPES,
 )
+from interlingua.dialects.openai_responses.hosted import OwnCalls
 from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
 from interlingua.dialects.openai_responses.tool_calls import tool_call_id_of
@@ -38,6 +39,7 @@ from interlingua.spec.events import (
     TextEnd,
     ToolCallEnd,
 )
+from interlingua.spec.request import Request
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import text_of, text_or_none
@@ -69,10 +71,10 @@ class _Item:
 
     __slots__ = ("keys", "kind", "section", "segment", "start", "texts")
 
-    def __init__(self, start: Data) -> None:
+    def __init__(self, start: Data, own_calls: OwnCalls) -> None:
         self.start = start
-        kind = start.get("type", "message")
-        self.kind: str | None = text_or_none(kind) if is_turn(start) else None
+        is_part = is_turn(start) and own_calls.read(start) is None
+        self.kind: str | None = text_or_none(start.get("type", "message")) if is_part else None
         self.segment: ReasoningSegment | ToolCallSegment | None = None
         self.texts: dict[int, TextSegment] = {}
         self.keys: list[tuple[Json, Json]] = []  # of `texts` in `Decoder._texts`
@@ -106,8 +108,10 @@ class _Item:
 class Decoder:
     """Follows one stream."""
 
-    def __init__(self, new_id: NewId) -> None:
+    def __init__(self, new_id: NewId, profile: Profile, request: Request | None) -> None:
         self._new_id = new_id
+        self._profile, self._request = profile, request
+        self._own_calls = OwnCalls(profile, request)
         self._new_ids: list[str] = []  # of tool calls that came without an id
         self._open: dict[Place, _Item] = {}
         self._texts: dict[tuple[Json, Json], TextSegment] = {}  # by output and content index
@@ -181,7 +185,12 @@ class Decoder:
             if value := getattr(self._start, name):
                 whole.setdefault(name, value)
         new_ids = iter(self._new_ids)
-        answer = decode_response(whole, new_id=lambda: next(new_ids, None) or self._new_id())
+        answer = decode_response(
+            whole,
+            new_id=lambda: next(new_ids, None) or self._new_id(),
+            profile=self._profile,
+            request=self._request,
+        )
         self._ended = True
         finish = Finish(finish_reason=answer.finish_reason, usage=answer.usage, response=answer)
         return [*events, finish]
@@ -220,7 +229,7 @@ class Decoder:
         place = _place(data, item)
         if place in self._open:  # a server that reuses a position: the item before has ended
             events += self._end(place, self._open[place].so_far())
-        state = self._open[place] = _Item(item)
+        state = self._open[place] = _Item(item, self._own_calls)
         if state.kind is None:
             return [*events, ProviderEvent(dialect=NAME, name=_ADDED, data=data)]
         return events + self._start_segment(state)
@@ -264,13 +273,13 @@ class Decoder:
         events: list[StreamEvent] = []
         state = self._open.pop(place, None)
         if state is None:
-            state = _Item(item)
+            state = _Item(item, self._own_calls)
             events += self._start_segment(state)
         item = state.complete(item)
         self._done.append((place, item))
         segment = state.segment
         call_id = segment.call_id if isinstance(segment, ToolCallSegment) else ""
-        parts = read_item(item, lambda: call_id)
+        parts = read_item(item, lambda: call_id, self._own_calls)
         if segment is not None:
             return [*events, *_end_segment(segment, parts[0])]
         if state.kind is None:
@@ -309,7 +318,7 @@ class Decoder:
         place = _place(data)
         if place in self._open:
             return self._open[place], self._begin()
-        state = self._open[place] = _Item(start)
+        state = self._open[place] = _Item(start, self._own_calls)
         return state, self._begin() + self._start_segment(state)
 
     def _text_delta(self, data: Data) -> list[StreamEvent]:
@@ -421,7 +430,8 @@ def _place(data: Data, item: Data | None = None) -> Place:
 def stream_decoder(
     *,
     new_id: NewId | None = None,
-    profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    profile: Profile = NEUTRAL_PROFILE,
+    request: Request | None = None,
 ) -> StreamDecoder:
     """A decoder for the stream that a client receives."""
-    return Decoder(new_id or counting_ids())
+    return Decoder(new_id or counting_ids(), profile, request)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.dialects.openai_responses.facts import NAME, SEARCH
+from interlingua.dialects.openai_responses.facts import NAME, SEARCH, TOOL_CALLS
 from interlingua.prepare.tool_forms import HostedForm, read_location, rename, take, take_location
 from interlingua.spec.content import Json, Opaque
-from interlingua.spec.request import BuiltinTool
+from interlingua.spec.contracts import Profile
+from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from interlingua.wire.fields import text_or_none
+from interlingua.wire.json_text import loads_object
+from interlingua.wire.tool_names import sent_names
 
 # The dated and the preview names of a tool stay valid; all of them are in the SDK's `ToolParam`.
 _KINDS = {
@@ -86,6 +89,50 @@ def decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
 
 
 # Calls and results.
+
+
+class OwnCalls:
+    """
+    Reads tool calls that the provider has run itself, although they look like the program's.
+
+    xAI sends a search of X as a `custom_tool_call` of a tool that no request declares. Its built-in
+    tools «run on xAI's servers»: https://docs.x.ai/developers/tools/overview
+    """
+
+    __slots__ = ("_kinds", "_names")
+
+    def __init__(self, profile: Profile, request: Request | None) -> None:
+        types = () if request is None else profile.hosted_call_types
+        self._kinds = [TOOL_CALLS[each] for each in types]
+        self._names = _declared_names(request) if types and request else frozenset()
+
+    def read(self, item: Json) -> Opaque | None:
+        """The part of such a call; None for any other item."""
+        if not self._kinds or not isinstance(item, dict) or item.get("type") not in self._kinds:
+            return None
+        name, text = item.get("name"), item.get("input", item.get("arguments"))
+        if not isinstance(name, str) or name in self._names:
+            return None
+        arguments = loads_object(text) if isinstance(text, str) else None
+        return Opaque(
+            dialect=NAME,
+            data=item,
+            tool=name,
+            tool_call_id=text_or_none(item.get("call_id")) or text_or_none(item.get("id")),
+            input=text if arguments is None else arguments,
+        )
+
+
+def _declared_names(request: Request) -> frozenset[str]:
+    """The names of the tools that the program runs, also of those among the options."""
+    tools = [tool for tool in request.tools if isinstance(tool, ToolDefinition)]
+    names = [*(tool.name for tool in tools), *sent_names(tools).values()]
+    for options in request.provider_options.values():
+        added = options.get("tools")
+        for tool in added if isinstance(added, (list, tuple)) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            names += [name] if isinstance(name, str) else []
+    return frozenset(names)
 
 
 def hosted_use(item: Json) -> Opaque:

@@ -38,7 +38,7 @@ from interlingua.dialects.openai_responses.facts import (
     TOOL_TYPES,
     extra_for,
 )
-from interlingua.dialects.openai_responses.hosted import hosted_use
+from interlingua.dialects.openai_responses.hosted import OwnCalls, hosted_use
 from interlingua.dialects.openai_responses.tool_calls import (
     decode_result,
     decode_tool_call,
@@ -427,8 +427,11 @@ def decode_turn(
     return parts
 
 
-def read_item(item: Json, new_id: NewId) -> list[Part]:
+def read_item(item: Json, new_id: NewId, own_calls: OwnCalls | None = None) -> list[Part]:
     """The parts of an item of a response; an item that does not fit its type stays verbatim."""
+    own = None if own_calls is None else own_calls.read(item)
+    if own is not None:
+        return [own]
     try:
         if isinstance(item, dict) and is_turn(item):
             return decode_turn(item, "", marked=True, new_id=new_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME
+from interlingua.dialects.openai_responses.hosted import OwnCalls
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
@@ -76,15 +77,17 @@ def decode_response(
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
-    profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
+    profile: Profile = NEUTRAL_PROFILE,
+    request: Request | None = None,
 ) -> Response:
     """The response that a client received."""
     whole = whole_object(body)
     if not isinstance(whole.get("output"), list):
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
-    make_id = call_ids(new_id or counting_ids())
-    content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
+    make_id, own_calls = call_ids(new_id or counting_ids()), OwnCalls(profile, request)
+    items = fields.take("output")
+    content = tuple([part for item in items for part in read_item(item, make_id, own_calls)])
     model = fields.text("model") or ""
     notes = WarningList(model or "the model")
     # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.

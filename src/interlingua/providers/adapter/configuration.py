@@ -31,6 +31,7 @@ from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Endpoint, Provider, check_base_url, find_dialect, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.tariffs import Seller
+from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile, Transport
@@ -78,6 +79,7 @@ class Configuration:
         self.has_own_server: bool = "server" in checked
         self.dialect_name: str = checked.get("dialect") or row.dialect
         self.dialect: Dialect = find_dialect(self.dialect_name)
+        self.gives_request: bool = _takes_request(self.dialect)
         self.api_version: str = checked.get("api_version", "")
         self.endpoint: Endpoint | None = find_endpoint(row, checked, self.dialect_name)
         self.places: Mapping[str, str] = checked.get("places", {})
@@ -251,6 +253,14 @@ class Configuration:
 
 
 _PROMPTS = ("system", "developer")
+
+
+def _takes_request(dialect: Dialect) -> bool:
+    """Whether the decoders of a dialect take `request`: those of third parties need not."""
+    return all(
+        "request" in signature_of(decode).parameters
+        for decode in (dialect.decode_response, dialect.stream_decoder)
+    )
 
 
 def under_request(

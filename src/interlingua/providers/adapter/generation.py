@@ -358,8 +358,11 @@ class Generation:
         self, body: UncheckedJson, request: Request, profile: Profile, headers: Mapping[str, str]
     ) -> Response:
         """The whole answer that the body of a reply holds, without its cost."""
-        dialect = self._configuration.dialect
-        response = dialect.decode_response(body, headers=headers, new_id=new_ulid, profile=profile)
+        own = self._configuration
+        dialect, given = own.dialect, {"request": request} if own.gives_request else {}
+        response = dialect.decode_response(
+            body, headers=headers, new_id=new_ulid, profile=profile, **given
+        )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, request, dialect)
         usage = response.usage
@@ -388,13 +391,14 @@ class Generation:
         decoder: StreamDecoder
         content_type = reply.headers.get("content-type", "")
         is_json = not ready.stream or "json" in content_type
+        given = {"request": request} if own.gives_request else {}
         if not is_json:
             if content_type.startswith(aws_event_stream.MEDIA_TYPE):
                 frames = aws_event_stream.ChunkDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile)
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile)
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
         else:  # the server does not stream: one JSON body
             frames = WholeBody()
             decoder = WholeDecoder(
