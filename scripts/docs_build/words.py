@@ -65,6 +65,7 @@ MEANINGS = {
     "store": "Where the state is kept, shared by all who use the store. Memory by default.",
     "clock": "A function that returns the time in seconds; for tests.",
     "chance": "A function that returns a random number from 0 to 1; for tests.",
+    "on_cancel": "What counts of a whole answer that was cancelled after it was sent.",
     "on_store_failure": "`open` lets calls through while the store fails, `closed` refuses them.",
     "ttl": "Seconds after which an entry is forgotten.",
     "timeouts": "The time limits of each phase of a call.",

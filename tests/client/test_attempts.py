@@ -433,9 +433,9 @@ def test_a_call_that_is_left_is_an_end_too(mode):
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return [(type(event), getattr(event, "error_class", None)) for event in events]
+        return [(type(event), getattr(event, "finish_reason", None)) for event in events]
 
-    assert virtual_time.run(work()) == [(CallStarted, None), (CallFailed, ErrorClass.CANCELLED)]
+    assert virtual_time.run(work()) == [(CallStarted, None), (CallCompleted, "cancelled")]
 
 
 # What each attempt sends and logs.

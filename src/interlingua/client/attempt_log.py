@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from interlingua.client.call_events import (
     CallCompleted,
@@ -19,10 +20,11 @@ from interlingua.client.call_events import (
 )
 from interlingua.client.calls import Calls
 from interlingua.client.custom_adapter import OnMember
-from interlingua.client.middleware.contract import GENERATE
+from interlingua.client.middleware.contract import GENERATE, Progress
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.runtime.cancel import CANCELLED
+from interlingua.providers.operations import NO_USAGE
+from interlingua.runtime.cancel import CANCELLED, CancelScope, is_cancelled
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import CircuitOpenError, ErrorClass, SDKError
 from interlingua.spec.response import Attempt, Cost, Usage
@@ -36,6 +38,30 @@ class Target(NamedTuple):
     provider: str
     model: str
     reason: str | None = None
+
+
+class Running(Struct, frozen=True, gc=False):
+    """An attempt that is under way."""
+
+    number: int
+    target: Target
+    began: float
+    """On the clock of `perf_counter`."""
+    progress: Progress
+
+
+class _Failure(NamedTuple):
+    """How an attempt has failed, for `CallFailed`."""
+
+    error_class: ErrorClass
+    message: str
+    retryable: bool = False
+
+
+def find_failure(error: BaseException, scope: CancelScope | None) -> BaseException:
+    """What ended an attempt: a task is cancelled when the time of its scope is over, too."""
+    is_late = scope is not None and scope.cause == "timeout"
+    return scope.error() if scope is not None and is_late and is_cancelled(error) else error
 
 
 class AttemptLog:
@@ -97,12 +123,14 @@ class AttemptLog:
         is_plain = not retries and behaviour is None
         return given if is_plain else adapter_policy(retries, behaviour, given)
 
-    def start(self, target: Target, *, stream: bool) -> int:
-        """The number of the attempt that begins now."""
+    def start(self, target: Target, *, stream: bool) -> Running:
+        """The attempt that begins now."""
         number, self.started = self.started, self.started + 1
+        progress = Progress(is_stream=stream, earlier=len(self.records))
+        running = Running(number, target, perf_counter(), progress)
         if self._subscribers:
-            self._notify(CallStarted(**self._event(number, target), stream=stream))
-        return number
+            self._notify(CallStarted(**self._event(running), stream=stream))
+        return running
 
     def on_member(self, number: int) -> OnMember:
         """A function that notes which of several keys or endpoints an attempt uses."""
@@ -111,80 +139,55 @@ class AttemptLog:
 
     def complete(
         self,
-        number: int,
-        began: float,
-        target: Target,
-        usage: Usage,
+        running: Running,
+        usage: Usage | None,
         cost: Cost | None,
         finish_reason: str = "stop",
+        failure: _Failure | None = None,
     ) -> None:
-        """An attempt has succeeded."""
-        self.failure = None
-        latency = round((perf_counter() - began) * 1000)
+        """An attempt has ended: well, or with a failure."""
+        number, target = running.number, running.target
+        latency = round((perf_counter() - running.began) * 1000)
         attempt = Attempt(
             number=number,
             provider=target.provider,
             model=target.model,
+            error_class=None if failure is None else failure.error_class,
             usage=usage,
             cost=cost,
             latency_ms=latency,
             member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
-        if self._subscribers:
-            self._notify(
-                CallCompleted(
-                    **self._event(number, target),
-                    usage=usage,
-                    cost=cost,
-                    finish_reason=finish_reason,
-                    latency_ms=latency,
-                    resent=number in self.resent,
-                )
-            )
+        if failure is None:
+            self.failure = None
+        if not self._subscribers:
+            return
+        facts = {**self._event(running), "latency_ms": latency, "resent": number in self.resent}
+        if failure is None or failure.error_class is ErrorClass.CANCELLED:
+            used = NO_USAGE if usage is None else usage
+            event = CallCompleted(**facts, usage=used, cost=cost, finish_reason=finish_reason)
+            self._notify(event)
+        else:
+            self._notify(CallFailed(**facts, **failure._asdict(), usage=usage, cost=cost))
 
     def fail(
         self,
-        number: int,
-        began: float,
-        target: Target,
+        running: Running,
         error: BaseException,
         usage: Usage | None = None,
         cost: Cost | None = None,
     ) -> None:
-        """An attempt has failed."""
-        latency, retryable = round((perf_counter() - began) * 1000), False
+        """An attempt has failed, or was cancelled."""
+        target = running.target
         if isinstance(error, SDKError):
             error.add_facts(provider=target.provider, model=target.model or None)
-            kind, message, retryable = error.error_class, error.message, error.retryable
-        elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
-            kind, message = ErrorClass.CANCELLED, CANCELLED
+            failure = _Failure(error.error_class, error.message, error.retryable)
+        elif is_cancelled(error):
+            failure = _Failure(ErrorClass.CANCELLED, CANCELLED)
         else:  # raised by a custom adapter or middleware
-            kind, message = ErrorClass.OTHER, type(error).__name__
-        attempt = Attempt(
-            number=number,
-            provider=target.provider,
-            model=target.model,
-            error_class=kind,
-            usage=usage,
-            cost=cost,
-            latency_ms=latency,
-            member=self._members.get(number),
-        )
-        self.records = (*self.records, attempt)
-        if self._subscribers:
-            self._notify(
-                CallFailed(
-                    **self._event(number, target),
-                    error_class=kind,
-                    message=message,
-                    retryable=retryable,
-                    latency_ms=latency,
-                    usage=usage,
-                    cost=cost,
-                    resent=number in self.resent,
-                )
-            )
+            failure = _Failure(ErrorClass.OTHER, type(error).__name__)
+        self.complete(running, usage, cost, failure.error_class.value, failure)
 
     async def delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int
@@ -212,9 +215,10 @@ class AttemptLog:
         outcomes, self.outcomes = self.outcomes, []
         await settle_outcomes(outcomes)
 
-    def _event(self, number: int, target: Target) -> dict[str, Any]:
+    def _event(self, running: Running) -> dict[str, Any]:
         """The fields that all events of an attempt have."""
         request_id, session_id, step, operation = self._facts
+        number, target = running.number, running.target
         return {
             "request_id": request_id,
             "operation": operation,

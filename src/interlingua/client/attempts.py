@@ -10,17 +10,17 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from functools import partial
 from itertools import count
-from time import perf_counter
 from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.attempt_log import AttemptLog, Target
+from interlingua.client.attempt_log import AttemptLog, Running, Target, find_failure
 from interlingua.client.calls import CallIds, Calls
 from interlingua.client.custom_adapter import CustomCall, as_member_adapter, perform_custom
 from interlingua.client.metering import add_metered, meter_failure
-from interlingua.client.middleware.contract import Call
+from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
+from interlingua.client.middleware.meter import hedged_usage, is_cut
 from interlingua.client.middleware.operation_meter import metered
 from interlingua.client.middleware.shown import Shown
 from interlingua.client.retry_policy import RetryPolicy
@@ -28,7 +28,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.operations import NO_USAGE, model_of
 from interlingua.providers.uploads import Uploads
-from interlingua.runtime.cancel import CancelScope
+from interlingua.runtime.cancel import CancelScope, is_cancelled
 from interlingua.runtime.fold import close_stream, fold_stream
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.runtime.ulid import new_ulid
@@ -157,18 +157,19 @@ class Attempts:
         shown = self._shown = Shown()
         return outer.stream(self.request, self.stream, self._call(), self._resolve, shown)
 
-    def _call(self, attempt: int | None = None) -> Call:
-        """What layers may know about the call."""
+    def _call(self, running: Running | None = None) -> Call:
+        """What layers may know about the call, or about an attempt."""
         request = self.request
         return Call(
             provider=request.provider or "",
             model=request.model,
             request_id=request.request_id or "",
             step=self._step,
-            attempt=attempt,
+            attempt=None if running is None else running.number,
             adapters=self._adapters,
             tariffs=self._calls.tariffs,
             attempts=self._log.list_attempts,
+            progress=Progress() if running is None else running.progress,
         )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
@@ -245,26 +246,25 @@ class Attempts:
         target = Target(request.provider or "", request.model, request.chosen_because)
         policy = log.policy_for(target.provider, self._retry, self._adapters)
         for retries in count():
-            number, began = log.start(target, stream=False), perf_counter()
+            running = log.start(target, stream=False)
             if request is not self.request:
-                self._reasons = {**self._reasons, number: request.chosen_because}
-            if log.outcomes:
-                await log.settle()
+                self._reasons = {**self._reasons, running.number: request.chosen_because}
             try:
+                if log.outcomes:
+                    await log.settle()
                 if inner.is_empty:
-                    response = await self._send(number, request)
+                    response = await self._send(running, request)
                 else:
-                    send = partial(self._send, number)
-                    call = self._call(number)
+                    call, send = self._call(running), partial(self._send, running)
                     response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
-                self._fail(number, began, target, request, error)
+                self._fail(running, request, error)
                 delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
                 reason = response.finish_reason.reason
-                log.complete(number, began, target, response.usage, response.cost, reason)
+                log.complete(running, response.usage, response.cost, reason)
                 if log.outcomes:
                     await log.settle()
                 message = self._message(response)
@@ -288,14 +288,14 @@ class Attempts:
         for retries in count():
             may_retry = policy is not None and retries < policy.max_retries
             withheld: list[StreamEvent] | None = [] if may_retry else None
-            number, began = log.start(target, stream=True), perf_counter()
+            running = log.start(target, stream=True)
             if request is not self.request:
-                self._reasons = {**self._reasons, number: request.chosen_because}
-            if log.outcomes:
-                await log.settle()
+                self._reasons = {**self._reasons, running.number: request.chosen_because}
             is_over, usage = False, None
-            events = self._open(request, number)
+            events = self._open(request, running)
             try:
+                if log.outcomes:
+                    await log.settle()
                 async for event in events:
                     kind = type(event)
                     if kind is StreamStart:
@@ -303,7 +303,7 @@ class Attempts:
                     elif type(event) is Finish and not is_over:
                         is_over = True
                         reason = event.finish_reason.reason
-                        log.complete(number, began, target, event.usage, event.cost, reason)
+                        log.complete(running, event.usage, event.cost, reason)
                         if log.outcomes:
                             await log.settle()
                     if withheld is not None:
@@ -319,7 +319,7 @@ class Attempts:
                 raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
             except BaseException as error:
                 if not is_over:  # an attempt is reported once, whatever happens after its end
-                    self._fail(number, began, target, request, error, usage)
+                    self._fail(running, request, error, usage)
                 delay = await log.delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
@@ -331,19 +331,24 @@ class Attempts:
 
     def _fail(
         self,
-        number: int,
-        began: float,
-        target: Target,
+        running: Running,
         request: Request,
         error: BaseException,
         usage: Usage | None = None,
     ) -> None:
+        log, progress = self._log, running.progress
         if isinstance(error, SDKError) and error.partial is not None:
             usage = error.partial.usage
-        adapter = self._adapters.get(target.provider) or self._calls.adapters[target.provider]
-        tariffs = self._calls.tariffs
-        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
-        self._log.fail(number, began, target, error, usage, cost)
+        elif is_cancelled(error) and progress.usage is None and usage is None:
+            usage = hedged_usage(request, progress, log.records, log.started)
+        provider = running.target.provider
+        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
+        tariffs, failure = self._calls.tariffs, find_failure(error, self._scope)
+        if progress.usage is None:
+            usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
+        else:
+            usage, cost = progress.usage, progress.cost
+        log.fail(running, failure, usage, cost)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -357,9 +362,9 @@ class Attempts:
     # One attempt.
 
     async def _send(
-        self, attempt: int, request: Request, member: Adapter | None = None
+        self, running: Running, request: Request, member: Adapter | None = None
     ) -> Response:
-        calls = self._calls
+        calls, progress = self._calls, running.progress
         if request is not self.request and not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
@@ -370,27 +375,32 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             members = as_member_adapter(adapter)
             if members is not None:
-                send = partial(self._send, attempt, request)
-                return await members.send_by_member(request, send, self._log.on_member(attempt))
-            response = await self._custom(adapter, request).complete()
+                send = partial(self._send, running, request)
+                on_member = self._log.on_member(running.number)
+                return await members.send_by_member(request, send, on_member)
+            call = self._custom(adapter, request)
+            progress.is_sent = True
+            response = await call.complete()
         else:
-            ready = await self._make_ready(adapter, request, attempt, stream=False)
+            ready = await self._make_ready(adapter, request, running, stream=False)
             response = await adapter.generation.answer(ready)
+        if not calls.inner.is_empty:
+            progress.answer(response.usage, response.cost)
         return response if ids is None else ids.read(response, key)
 
-    def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
+    def _open(self, request: Request, running: Running) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
-        inner, shown = self._calls.inner, self._shown
+        inner, shown, progress = self._calls.inner, self._shown, running.progress
         if shown is None:
-            return self._send_stream(attempt, request)
+            return self._send_stream(running, request)
 
         def send(request: Request) -> AsyncIterator[StreamEvent]:
-            return shown.attach(partial(self._send_stream, attempt, request), is_first=True)
+            return shown.attach(partial(self._send_stream, running, request), progress=progress)
 
-        return inner.stream(request, send, self._call(attempt), self._resolve, shown)
+        return inner.stream(request, send, self._call(running), self._resolve, shown)
 
     def _send_stream(
-        self, attempt: int, request: Request, member: Adapter | None = None
+        self, running: Running, request: Request, member: Adapter | None = None
     ) -> AsyncIterator[StreamEvent]:
         request, ids = self._resolve(request), self._call_ids
         key = request.provider or ""
@@ -399,11 +409,13 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             members = as_member_adapter(adapter)
             if members is not None:
-                send = partial(self._send_stream, attempt, request)
-                return members.stream_by_member(request, send, self._log.on_member(attempt))
+                send = partial(self._send_stream, running, request)
+                on_member = self._log.on_member(running.number)
+                return members.stream_by_member(request, send, on_member)
             events = self._custom(adapter, request).stream()
+            running.progress.is_sent = True
         else:
-            make_ready = partial(self._make_ready, adapter, request, attempt)
+            make_ready = partial(self._make_ready, adapter, request, running)
             scope = self._scope or CancelScope()
             events = adapter.generation.events(make_ready, scope)
         return events if ids is None else ids.read_events(events, key)
@@ -415,13 +427,15 @@ class Attempts:
         return call
 
     async def _make_ready(
-        self, adapter: HttpAdapter, request: Request, attempt: int, *, stream: bool = True
+        self, adapter: HttpAdapter, request: Request, running: Running, *, stream: bool = True
     ) -> Ready:
         """The encoded request, made once for all attempts that send the same one."""
+        attempt, progress = running.number, running.progress
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
         known = self._ready
         if known is not None and known[0] is request and known[1] is adapter:
+            progress.is_sent = True
             return known[2].for_attempt(self._step, attempt, partial(self._log.resent.add, attempt))
         ids = self._call_ids
         sent = request if ids is None else ids.write(request, adapter)
@@ -436,6 +450,7 @@ class Attempts:
             tariffs=self._calls.tariffs,
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out
+        progress.is_sent = True
         return ready
 
     def _resolve(self, request: Request) -> Request:
@@ -505,55 +520,59 @@ class OperationAttempts:
         target = Target(key, self._call.model if value is self._value else model_of(value))
         policy = log.policy_for(key, self._retry, self._call.adapters)
         for retries in count():
-            number, began = log.start(target, stream=False), perf_counter()
-            if log.outcomes:
-                await log.settle()
+            running = log.start(target, stream=False)
             try:
+                if log.outcomes:
+                    await log.settle()
                 if inner.passes_operations:
-                    result = await self._send(number, value)
+                    result = await self._send(running, value)
                 else:
-                    call, send = replace(self._call, attempt=number), partial(self._send, number)
-                    result = await inner.perform(call, value, send)
+                    call = replace(self._call, attempt=running.number, progress=running.progress)
+                    result = await inner.perform(call, value, partial(self._send, running))
             except BaseException as error:
-                log.fail(number, began, target, error)
+                if running.progress.is_sent and is_cut(error):
+                    self._call.progress.lost += 1
+                log.fail(running, find_failure(error, self._scope))
                 delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
                 if isinstance(result, AsyncGenerator):
-                    return WatchedItems(result, partial(self._end, number, began, target))
+                    return WatchedItems(result, partial(self._end, running))
                 usage, cost = metered(result)
-                log.complete(number, began, target, usage or NO_USAGE, cost)
+                log.complete(running, usage or NO_USAGE, cost)
                 if log.outcomes:
                     await log.settle()
                 return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
-    async def _end(self, number: int, began: float, target: Target, end: ItemsEnd) -> None:
+    async def _end(self, running: Running, end: ItemsEnd) -> None:
         """The items of a streamed operation have ended."""
         log = self._log
         if end.error is None:
-            log.complete(number, began, target, end.usage or NO_USAGE, end.cost)
+            log.complete(running, end.usage or NO_USAGE, end.cost)
         else:
-            log.fail(number, began, target, end.error, end.usage, end.cost)
+            log.fail(running, find_failure(end.error, self._scope), end.usage, end.cost)
         if log.outcomes:
             await log.settle()
 
-    def _send(self, number: int, value: Any) -> Awaitable[Any]:
+    def _send(self, running: Running, value: Any) -> Awaitable[Any]:
         """The result of one attempt."""
         is_pending = self._call.provider in self._calls.initialization.pending
         if isinstance(self._adapter, HttpAdapter) and not is_pending:
+            running.progress.is_sent = True
             return self._perform_at(value, self._adapter)
-        return self._prepare_and_send(number, value)
+        return self._prepare_and_send(running, value)
 
-    async def _prepare_and_send(self, number: int, value: Any) -> Any:
+    async def _prepare_and_send(self, running: Running, value: Any) -> Any:
         """The same for an adapter that is to be initialized, or that is not an `HttpAdapter`."""
         await self._calls.initialization.ensure(self._call.provider)
+        running.progress.is_sent = True
         members = as_member_adapter(self._adapter)
         if members is None:
             return await self._perform_at(value, self._adapter)
-        perform, on_member = partial(self._perform_at, value), self._log.on_member(number)
+        perform, on_member = partial(self._perform_at, value), self._log.on_member(running.number)
         return await members.perform_by_member(value, self.request_id, perform, on_member)
 
     def _perform_at(self, value: Any, adapter: Adapter) -> Awaitable[Any]:

@@ -54,23 +54,28 @@ class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
 
 
 class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
-    """An attempt succeeded."""
+    """
+    An attempt succeeded, or was cancelled: then `finish_reason` is `cancelled`.
+
+    It was cancelled by its id, with its task or its client, by an abort signal, because the reader
+    of its stream left, or because another request of a hedge was faster.
+    """
 
     type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
-    """The tokens of the attempt."""
+    """The tokens of the attempt; if it was cancelled, as far as they are known."""
     cost: Cost | None = None
     """What the attempt cost; None if the price is unknown."""
     finish_reason: str = "other"
     """Why generation ended."""
     latency_ms: int = 0
-    """Milliseconds until the answer was whole."""
+    """Milliseconds until the answer was whole, or the attempt was cancelled."""
     resent: bool = False
     """The request was sent twice: the server had closed the connection that was reused."""
 
 
 class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
-    """An attempt failed; a retry may follow."""
+    """An attempt failed; a retry may follow. One that was cancelled is a `CallCompleted`."""
 
     type: ClassVar[Literal["call_failed"]] = "call_failed"
     error_class: ErrorClass = ErrorClass.OTHER

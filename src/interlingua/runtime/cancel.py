@@ -2,7 +2,7 @@
 Cancellation: the signal of a caller, and the scope of each run or call.
 
 `AbortController` and `AbortSignal` are for callers. The library waits through a `CancelScope`;
-`Scopes` finds it by the request id. `finish` is for work that no cancellation ends.
+`Scopes` finds it by the request id. `finish` and `outlast` are for work that no cancellation ends.
 """
 
 from __future__ import annotations
@@ -428,12 +428,37 @@ class _Clock:
             self._on_end()
 
 
+def is_cancelled(error: BaseException | None) -> bool:
+    """Whether an error says that the caller, or a hedge, has ended the work, or has left it."""
+    return isinstance(error, (asyncio.CancelledError, GeneratorExit, AbortError))
+
+
 def start_task(work: Coroutine[Any, Any, Value]) -> asyncio.Task[Value]:
     """Start a task that is not garbage collected before its end."""
     task = asyncio.get_running_loop().create_task(work)
     _running.add(task)
     task.add_done_callback(_running.discard)
     return task
+
+
+async def outlast(*tasks: asyncio.Task[Any] | None) -> None:
+    """
+    Wait for tasks to their ends, and raise their errors.
+
+    A cancellation of the waiting task is raised after their ends: the event loop may be closed as
+    soon as that task has ended. A second cancellation is raised at once.
+    """
+    awaited = {task for task in tasks if task is not None}
+    if not awaited:
+        return
+    try:
+        await asyncio.wait(awaited)
+    except asyncio.CancelledError:
+        if not all(task.done() for task in awaited):
+            await asyncio.wait(awaited)
+        raise
+    for task in awaited:
+        task.result()
 
 
 async def finish(work: Coroutine[Any, Any, Value]) -> Value:

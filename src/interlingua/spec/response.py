@@ -286,7 +286,11 @@ class Attempt(Record, frozen=True, kw_only=True):
     error_class: ErrorClass | None = None
     """None if it succeeded."""
     usage: Usage | None = None
-    """What the provider reported; None if it reported nothing."""
+    """
+    What the provider reported; None if it reported nothing.
+
+    It is an estimate for a stream that was cut, and for a request that a hedge has cancelled.
+    """
     cost: Cost | None = None
     """What the attempt cost; None if the price is unknown."""
     latency_ms: float | None = None

@@ -15,6 +15,7 @@ from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
 from interlingua.client.middleware.contract import Call
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.middleware import RateLimit
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.search import get_model_info
 from interlingua.providers.tariffs import Tariffs
@@ -27,6 +28,7 @@ from interlingua.spec.errors import (
     StoreError,
 )
 from interlingua.spec.events import TextDelta
+from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.response import Cost, Usage
 from support import virtual_time
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
@@ -399,18 +401,114 @@ def test_a_stream_that_is_cut_short_is_settled_with_what_arrived(end):
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("error", [RequestTimeoutError("late", phase="request"), None])
-def test_a_whole_answer_that_never_came_costs_its_input(error):
-    """After a timeout or a cancellation the provider may have read the prompt."""
+RESERVED = 0.3  # dollars of the input of `ask` with its error, and of 20 output tokens
+LATE = RequestTimeoutError("late", phase="request")
+
+
+@pytest.mark.parametrize(("on_cancel", "spent"), [("reserved", RESERVED), ("input", 0.07)])
+@pytest.mark.parametrize("end", ["task", "id", LATE], ids=["task", "id", "timeout"])
+def test_a_whole_answer_that_never_came_counts_as_reserved_or_its_input(end, on_cancel, spent):
+    """The provider may go on after a timeout or a cancellation, and bill the whole answer."""
+
+    async def main():
+        limit = budget(usd=10.0, on_cancel=on_cancel)
+        client = client_of(Metered(ANSWER if end != LATE else LATE, delay=10), limit)
+        task = asyncio.create_task(call(client, "complete", ask(request_id="r")))
+        await asyncio.sleep(0.01)
+        if end == "task":
+            task.cancel()
+        elif end == "id":
+            assert await client.cancel("r")
+        await asyncio.wait([task])
+        assert await limit.used() == pytest.approx(spent)
+
+    virtual_time.run(main())
+
+
+def test_each_attempt_that_timed_out_counts_as_reserved():
+    """A retry after a timeout needs room of its own, and both count."""
+
+    async def main():
+        limit = budget(usd=0.7)
+        late = RequestTimeoutError("late", phase="request", retryable=True)
+        adapter = Metered(late, ANSWER)
+        await call(client_of(adapter, limit), "complete", retry=FAST)
+        assert await limit.used() == pytest.approx(RESERVED + SPENT)
+        with pytest.raises(BudgetExceededError):
+            await call(client_of(Metered(late), limit), "complete", retry=FAST)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RequestTimeoutError("late", phase="connect"),
+        ServerError("no", status_code=500),
+    ],
+    ids=["not connected", "refused"],
+)
+def test_what_was_not_answered_for_a_known_reason_costs_nothing(error):
+    """Nothing was sent, or the provider says that there is no answer."""
 
     async def main():
         limit = budget(usd=10.0)
-        client = client_of(Metered(error or ANSWER, delay=0 if error else 10), limit)
-        task = asyncio.create_task(call(client, "complete"))
+        with pytest.raises(type(error)):
+            await call(client_of(Metered(error), limit), "complete")
+        assert await limit.used() == 0.0
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_call_that_is_cancelled_before_it_is_sent_costs_nothing(way):
+    """It waits for a rate limit, inside of the budget or outside."""
+
+    async def main(*layers):
+        adapter, limit = Metered(delay=100), next(each for each in layers if type(each) is Budget)
+        client = client_of(adapter, *layers)
+        first = asyncio.create_task(call(client, way))
         await asyncio.sleep(0.01)
-        task.cancel()
+        second = asyncio.create_task(call(client, way))
+        await asyncio.sleep(0.01)
+        before = await limit.used()
+        second.cancel()
+        await asyncio.wait([second])
+        assert len(adapter.sent) == 1
+        assert await limit.used() == pytest.approx(RESERVED)
+        assert before >= RESERVED
+        first.cancel()
+        await asyncio.wait([first])
+
+    for order in (1, -1):
+        layers = [budget(usd=10.0), RateLimit(concurrency=1)]
+        virtual_time.run(main(*layers[::order]))
+
+
+@pytest.mark.parametrize(("on_cancel", "spent"), [("reserved", 0.25), ("input", 0.05)])
+@pytest.mark.parametrize("end", ["task", LATE], ids=["task", "timeout"])
+def test_an_operation_that_never_ended_counts_as_reserved_or_its_input(end, on_cancel, spent):
+    """As a whole answer does."""
+
+    class Drawing(Metered):
+        async def perform(self, operation, value, *, request_id=None):
+            self.sent.append((operation, value, request_id))
+            await asyncio.sleep(10)
+            raise LATE
+
+    def price(_, usage):
+        return 0.25 if usage.images else usage.input_tokens / 100
+
+    async def main():
+        limit = Budget(usd=1.0, cost=price, on_cancel=on_cancel)
+        client = client_of(Drawing(), limit)
+        drawing = ImageInput(model="metered:m", prompt="a cat on a mat")
+        task = asyncio.create_task(client.perform("metered", "generate_image", drawing))
+        await asyncio.sleep(0.01)
+        if end == "task":
+            task.cancel()
         await asyncio.wait([task])
-        assert await limit.used() == pytest.approx(0.07)
+        assert await limit.used() == pytest.approx(spent, abs=0.02)
 
     virtual_time.run(main())
 

@@ -213,8 +213,8 @@ def test_a_stream_that_is_left_is_told_as_cancelled(observer, caplog):
     virtual_time.run(work())
 
     if observer == "events":
-        assert [(event.type, event.error_class.value) for event in ended] == [
-            ("call_failed", "cancelled")
+        assert [(event.type, event.finish_reason) for event in ended] == [
+            ("call_completed", "cancelled")
         ]
     elif observer == "logging":
         (record,) = [each for each in caplog.records if each.name == CALLS]

@@ -7,9 +7,10 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -21,8 +22,9 @@ from interlingua.client.metering import options_of, seller_of
 from interlingua.client.middleware.contract import NO_CALL, Call, PerformNext
 from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import estimate_input
+from interlingua.client.middleware.meter import estimate_input, is_lost
 from interlingua.client.middleware.operation_meter import (
+    estimate_operation,
     possible_usages,
     request_of,
     result_usage,
@@ -33,7 +35,7 @@ from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Tariffs
-from interlingua.runtime.callbacks import settle
+from interlingua.runtime.cancel import outlast, start_task
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.runtime.log import logger
 from interlingua.spec.contracts import Adapter
@@ -55,6 +57,8 @@ from interlingua.wire.classify import was_refused
 
 Period: TypeAlias = Literal["day", "month"] | float | None
 """A calendar day or month (UTC), a number of seconds that ends now, or None: for ever."""
+OnCancel: TypeAlias = Literal["reserved", "input"]
+"""What counts of a whole answer that was cancelled or timed out after its request was sent."""
 PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
 """What a usage of the model of a request costs, in dollars; None if that is unknown."""
 
@@ -86,8 +90,10 @@ class Budget(Counting["_Tally"]):
     `key` says who has a budget: see `ScopeKey`. `cost` prices a usage; where it returns None, the
     prices of the client and the catalog count. Without a price, `unknown="refuse"` raises
     `ConfigurationError`; `unknown="allow"` sends the call and does not count it. `max_tokens` is
-    what is reserved for the output of a request that sets none. A reservation of a process that
-    has crashed is given back after `lease` seconds.
+    what is reserved for the output of a request that sets none. A whole answer that is cancelled or
+    times out after it was sent counts as reserved, because the provider may go on and bill it;
+    with `on_cancel="input"` only its input counts. A reservation of a process that has crashed is
+    given back after `lease` seconds.
     """
 
     guard: ClassVar[bool] = True
@@ -102,12 +108,15 @@ class Budget(Counting["_Tally"]):
         cost: PriceFunction | None = None,
         unknown: Literal["refuse", "allow"] = "refuse",
         max_tokens: int = ASSUMED_OUTPUT,
+        on_cancel: OnCancel = "reserved",
         lease: float = 60.0,
         on_store_failure: OnStoreFailure = "closed",
         name: str = "budget",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        _check(usd, period, unknown, max_tokens)
+        _check(usd, period, max_tokens)
+        _check_word("unknown", unknown, ("refuse", "allow"))
+        _check_word("on_cancel", on_cancel, ("reserved", "input"))
         self._usd = usd
         self._period = period
         self._is_calendar = isinstance(period, str)
@@ -116,6 +125,7 @@ class Budget(Counting["_Tally"]):
         self._cost = cost
         self._allows_unknown = unknown == "allow"
         self._max_tokens = max_tokens
+        self._counts_reserved = on_cancel == "reserved"
         self._name = name
         self._clock = clock
         self._leases = Leases(
@@ -130,7 +140,7 @@ class Budget(Counting["_Tally"]):
         self._groups: dict[str, LimitGroup] = {}  # by scope, of one day
         self._day = 0.0
         self._last_asked: _Asked = ({}, _CATALOG, -1, None, "", None)
-        self.attempt_layer: _Meter = _Meter(self)
+        self.attempt_layer: _Meter = _Meter(self, counts_reserved=self._counts_reserved)
         """Adds up the cost of the attempts."""
 
     @property
@@ -176,9 +186,7 @@ class Budget(Counting["_Tally"]):
         del self.tallies[tally.id]
         settlements = [self._settle(tally.hold, tally.spent)]
         settlements += [self._settle(hold, 0.0) for hold in tally.others]
-        for settlement in settlements:  # all of them have begun
-            if settlement is not None:
-                await settlement
+        await outlast(*settlements)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """Reserve what an operation may cost, if it costs anything, and settle by its result."""
@@ -200,18 +208,26 @@ class Budget(Counting["_Tally"]):
             if is_stream:
 
                 async def settle_by(end: ItemsEnd) -> None:
-                    await settle(
-                        self._settle(
-                            hold, self._settled_cost(request, end.result, reserved, operation)
-                        )
-                    )
+                    cost = self._settled_cost(request, end.result, reserved, operation)
+                    await outlast(self._settle(hold, cost))
 
                 return WatchedItems(result, settle_by)
             spent = self._settled_cost(request, result, reserved, operation)
             return result
         finally:
             if not is_stream:
-                await settle(self._settle(hold, spent))
+                lost = operation.progress.lost * self._lost_cost(
+                    request, reserved, operation, value
+                )
+                await outlast(self._settle(hold, spent + lost))
+
+    def _lost_cost(self, request: Request, reserved: float, operation: Call, value: Any) -> float:
+        """What counts of an operation that was cancelled or timed out after it was sent."""
+        if self._counts_reserved:
+            return reserved
+        tokens = estimate_operation(operation, value)
+        usage = Usage(input_tokens=tokens, estimated=True)
+        return self._price(request, usage, operation) or 0.0
 
     async def _submit_batch(
         self, operation: Call, value: BatchInput, call_next: PerformNext
@@ -247,12 +263,13 @@ class Budget(Counting["_Tally"]):
             is_counted = True
             raise
         finally:
-            for hold, amount in holds:
-                await settle(self._settle(hold, amount if is_counted else 0.0))
+            await outlast(
+                *(self._settle(hold, amount if is_counted else 0.0) for hold, amount in holds)
+            )
 
     # Reserving.
 
-    def _settle(self, hold: Hold | None, spent: float) -> Awaitable[None] | None:
+    def _settle(self, hold: Hold | None, spent: float) -> asyncio.Task[None] | None:
         return None if hold is None else self._leases.settle(hold, (spent,))
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
@@ -272,10 +289,13 @@ class Budget(Counting["_Tally"]):
 
     async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
+        await outlast(start_task(self._count_late(tally, spent)))
+
+    async def _count_late(self, tally: _Tally, spent: float) -> None:
         (limit,) = self._group(tally.scope).limits
         group = LimitGroup((replace(limit, maximum=_UNLIMITED),))
         hold = await self._leases.reserve(group, (spent,), renew=False)
-        await settle(self._settle(None if isinstance(hold, Refused) else hold, spent))
+        await outlast(self._settle(None if isinstance(hold, Refused) else hold, spent))
 
     async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
         outcome = await self._leases.reserve(self._group(scope), (amount,))
@@ -511,18 +531,19 @@ class _Tally(Struct, gc=False):
 
 _Asked: TypeAlias = tuple[Mapping[str, Adapter], Tariffs, int, str | None, str, Tariff | None]
 """The rates of a model, after all that they depend on; None if they are not all that counts."""
-_Attempt: TypeAlias = tuple[_Tally, Request, float]
-"""The call of an attempt, its request, and what it may cost."""
+_Attempt: TypeAlias = tuple[_Tally, Request, float, Call]
+"""The tally of an attempt, its request, what it may cost, and what else is known about it."""
 
 
 class _Meter(Counting[_Attempt]):
     """The layer inside of the attempts: adds up their costs."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, *, counts_reserved: bool) -> None:
         self._budget = budget
+        self._counts_reserved = counts_reserved
         self._tallies = budget.tallies
 
-    async def begin(self, request: Request, _: Call) -> _Attempt | None:
+    async def begin(self, request: Request, call: Call) -> _Attempt | None:
         tally = self._tallies.get(request.request_id)
         if tally is None:
             return None
@@ -533,13 +554,20 @@ class _Meter(Counting[_Attempt]):
             tally.first = None
             amount = await self._budget.reserve_more(tally, request)
         tally.running += amount
-        return tally, request, amount
+        return tally, request, amount, call
 
     async def end(
-        self, attempt: _Attempt, usage: Usage | None, cost: Cost | None, _: object
+        self,
+        attempt: _Attempt,
+        usage: Usage | None,
+        cost: Cost | None,
+        error: BaseException | None,
     ) -> None:
-        tally, request, amount = attempt
-        spent = self._budget.cost_of(request, usage, cost, tally.call)
+        tally, request, amount, call = attempt
+        if self._counts_reserved and is_lost(error, call):
+            spent = amount
+        else:
+            spent = self._budget.cost_of(request, usage, cost, tally.call)
         tally.running -= amount
         if tally.calls:
             tally.spent += spent
@@ -550,7 +578,7 @@ class _Meter(Counting[_Attempt]):
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
 
 
-def _check(usd: float, period: Any, unknown: str, max_tokens: int) -> None:
+def _check(usd: float, period: Any, max_tokens: int) -> None:
     for name, amount in (("usd", usd), ("max_tokens", max_tokens)):
         if not amount >= 0:
             raise ConfigurationError(f"Budget: {name} must be 0 or more, not {amount!r}.")
@@ -559,5 +587,10 @@ def _check(usd: float, period: Any, unknown: str, max_tokens: int) -> None:
         raise ConfigurationError(
             f"Budget: period must be 'day', 'month', a number of seconds or None, not {period!r}."
         )
-    if unknown not in ("refuse", "allow"):
-        raise ConfigurationError(f"Budget: unknown must be 'refuse' or 'allow', not {unknown!r}.")
+
+
+def _check_word(name: str, word: str, known: tuple[str, str]) -> None:
+    if word not in known:
+        raise ConfigurationError(
+            f"Budget: {name} must be {known[0]!r} or {known[1]!r}, not {word!r}."
+        )

@@ -34,7 +34,7 @@ from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, Response
+from interlingua.spec.response import Attempt, Cost, Response, Usage
 
 CompleteNext: TypeAlias = Callable[[Request], Awaitable[Response]]
 """The next layer of a call with a whole answer."""
@@ -48,6 +48,35 @@ ToolNext: TypeAlias = Callable[[], Awaitable[ToolResult]]
 GENERATE = "generate"
 """The name of calls that are answered by a model."""
 Marked = TypeVar("Marked")
+
+
+class Progress(msgspec.Struct, gc=False):
+    """
+    How far an attempt has come.
+
+    A layer that is cancelled, or that fails, hides from the layers outside of it what the
+    provider has answered by then.
+    """
+
+    is_stream: bool = False
+    """Whether the answer is streamed."""
+    earlier: int = 0
+    """How many attempts of the call had ended when this one began."""
+    is_sent: bool = False
+    """Whether the request was given to the adapter, ready to be sent."""
+    usage: Usage | None = None
+    """What the provider has reported at the end of its answer."""
+    cost: Cost | None = None
+    """What that cost; None if the price is unknown."""
+    lost: int = 0
+    """How many attempts of an operation were cancelled or timed out after they were sent."""
+
+    def answer(self, usage: Usage, cost: Cost | None) -> None:
+        """Note the end of an answer; a layer may ask several times in one attempt."""
+        if self.usage is not None:
+            usage += self.usage
+            cost = None if cost is None or self.cost is None else cost + self.cost
+        self.usage, self.cost = usage, cost
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +100,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of the client; None: those of the catalog."""
     attempts: Callable[[], tuple[Attempt, ...]] = tuple
     """Returns the attempts of the call that have ended by now."""
+    progress: Progress = msgspec.field(default_factory=Progress)
+    """How far the attempt has come; that of an operation is about all of its attempts."""
 
     @property
     def adapter(self) -> Adapter | None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import ClassVar, Generic, TypeVar
 
 from interlingua.client.middleware.contract import Call, CompleteNext, StreamNext
-from interlingua.client.middleware.meter import StreamMeter, failed_usage
+from interlingua.client.middleware.meter import StreamMeter, failed_amounts
 from interlingua.runtime.fold import ClosedStream
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import StreamEvent, StreamStart
@@ -57,7 +57,7 @@ class Counting(Generic[Token]):
             if response.rate_limit is not None:
                 self.learn(token, response.rate_limit)
         except BaseException as error:
-            await self.end(token, failed_usage(error, request), None, error)
+            await self.end(token, *failed_amounts(error, request, call), error)
             raise
         await self.end(token, response.usage, response.cost, None)
         return response
@@ -85,4 +85,4 @@ class Counting(Generic[Token]):
         finally:
             if token is not None:
                 reason = None if meter.finish is not None else failure
-                await self.end(token, meter.usage(request, failure), meter.cost, reason)
+                await self.end(token, *meter.amounts(request, failure, call), reason)

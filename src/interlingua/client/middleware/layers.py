@@ -21,6 +21,7 @@ from interlingua.client.middleware.contract import (
     CompleteNext,
     Middleware,
     PerformNext,
+    Progress,
     StreamNext,
     ToolMiddleware,
 )
@@ -263,7 +264,7 @@ class Layer:
         response: Response | None = None
 
         def following(request: Request) -> AsyncIterator[StreamEvent]:
-            return shown.attach(partial(replayed, request), is_first=True)
+            return shown.attach(partial(replayed, request), progress=Progress())
 
         async for event in shown.attach(partial(self.stream, request, following, call)):
             if type(event) is Finish and response is None:

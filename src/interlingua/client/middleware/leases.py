@@ -48,14 +48,14 @@ class Leases:
         is_local = type(store) is MemoryStore and not is_paced
         self.local: MemoryStore | None = store if is_local else None  # type: ignore[assignment]
         """The store, if no other process uses it."""
-        self.settle: Callable[[Any, Sequence[float]], asyncio.Future[None] | None] = (
+        self.settle: Callable[[Any, Sequence[float]], asyncio.Task[None] | None] = (
             self._settle_lease if self.local is None else self.local.settle_now
         )
         """
         Settle a `Hold`, even if the task of the call is cancelled meanwhile. It never fails.
 
-        The amounts are the real ones, in the places of the group, 0 for what was only held. What
-        is returned has to be awaited.
+        The amounts are the real ones, in the places of the group, 0 for what was only held. The
+        task that is returned is for `outlast`.
         """
         self.seconds: float = seconds
         self._owner = owner
@@ -91,13 +91,13 @@ class Leases:
             return outcome
         return Lease(self, outcome, group.places, renew=renew)
 
-    def _settle_lease(self, hold: Hold, amounts: Sequence[float]) -> asyncio.Future[None] | None:
+    def _settle_lease(self, hold: Hold, amounts: Sequence[float]) -> asyncio.Task[None] | None:
         if not isinstance(hold, Lease):
             return None
         hold.stop()
         pairs = zip(hold.reservation.limits, hold.places, strict=True)
         real = {limit.key: amounts[place] for limit, place in pairs}
-        return asyncio.shield(self._start(self._settle(hold.reservation, real)))
+        return self._start(self._settle(hold.reservation, real))
 
     async def renew(self, lease: Lease) -> None:
         """Extend a lease, and plan the next time."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.client.middleware.contract import Call, Progress
+from interlingua.runtime.cancel import is_cancelled
 from interlingua.spec.content import Text
-from interlingua.spec.errors import RequestTimeoutError
+from interlingua.spec.errors import ProviderError, RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Response, Usage
+from interlingua.spec.response import Attempt, Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.tokens.estimate import estimate_request
 
@@ -76,38 +79,89 @@ class StreamMeter:
         elif kind is Finish:
             self.finish = event  # type: ignore[assignment]
 
-    @property
-    def cost(self) -> Cost | None:
-        """The cost of the whole answer, if the stream has ended and the price is known."""
-        return None if self.finish is None else self.finish.cost
-
-    def usage(self, request: Request, failure: BaseException | None) -> Usage | None:
-        """The reported usage, or an estimate of what a cut stream used; None if it is unknown."""
+    def amounts(self, request: Request, failure: BaseException | None, call: Call) -> Amounts:
+        """What was reported, or an estimate of what a cut stream used."""
         if self.finish is not None:
-            return self.finish.usage
-        if self.start is None:
-            return None if failure is None else failed_usage(failure, request)
+            return self.finish.usage, self.finish.cost
+        if self.start is None or call.progress.usage is not None:
+            return (None, None) if failure is None else failed_amounts(failure, request, call)
         reported = self.start.usage or Usage()
         # A delta has at least one token; some hosts send many in each.
         output = max(self._deltas, -(-self._characters // _CHARACTERS), reported.output_tokens)
-        return replace(
+        usage = replace(
             reported,
             input_tokens=reported.input_tokens or estimate_input(request),
             output_tokens=output,
             estimated=True,
         )
+        return usage, None
 
 
-def failed_usage(error: BaseException, request: Request) -> Usage | None:
+Amounts: TypeAlias = tuple[Usage | None, Cost | None]
+"""A usage, None if nothing is known to be billed; and its cost, None if it is to be computed."""
+
+
+def failed_amounts(error: BaseException, request: Request, call: Call) -> Amounts:
     """
-    What an attempt used that failed without an answer; None if nothing is known to be billed.
+    What an attempt used that failed.
 
-    A provider may have read the prompt of an attempt that was cancelled or timed out.
+    The provider may have answered before the failure. It may have read the prompt of an attempt
+    that was cancelled or timed out.
     """
+    progress = call.progress
+    if progress.usage is not None:
+        return progress.usage, progress.cost
     partial: Response | None = getattr(error, "partial", None)
     if partial is not None:
-        return partial.usage
-    is_cut = isinstance(error, (asyncio.CancelledError, GeneratorExit))
-    if is_cut or (isinstance(error, RequestTimeoutError) and error.phase != "connect"):
-        return Usage(input_tokens=estimate_input(request), estimated=True)
-    return None
+        return partial.usage, None
+    if not progress.is_sent or not is_cut(error):
+        return None, None
+    attempts = call.attempts()
+    hedged = hedged_usage(request, progress, attempts)
+    return hedged or Usage(input_tokens=estimate_input(request), estimated=True), None
+
+
+def is_cut(error: BaseException | None) -> bool:
+    """Whether an attempt was cancelled or timed out; what it has cost is unknown then."""
+    if isinstance(error, RequestTimeoutError):
+        return error.phase != "connect"
+    return is_cancelled(error)
+
+
+def is_lost(error: BaseException | None, call: Call) -> bool:
+    """Whether a whole answer was cancelled or timed out, of which not even the length is known."""
+    progress = call.progress
+    return (
+        is_cut(error)
+        and not isinstance(error, ProviderError)  # the provider says that it has failed
+        and progress.is_sent
+        and not progress.is_stream
+        and progress.usage is None
+        and getattr(error, "partial", None) is None
+        and _find_winner(progress, call.attempts()) is None
+    )
+
+
+def hedged_usage(
+    request: Request, progress: Progress, ended: Sequence[Attempt], started: int = 0
+) -> Usage | None:
+    """
+    An estimate of what an attempt used that a hedge has cancelled; None if it is none.
+
+    The loser would have answered at about the length of the winner. Of a stream only the
+    beginning was waited for, and its winner is still under way.
+    """
+    winner = _find_winner(progress, ended)
+    is_beaten = winner is not None or (progress.is_stream and started - len(ended) > 1)
+    if not is_beaten or not progress.is_sent:
+        return None
+    output = 0
+    if winner is not None and winner.usage is not None and not progress.is_stream:
+        output = winner.usage.output_tokens
+    return Usage(input_tokens=estimate_input(request), output_tokens=output, estimated=True)
+
+
+def _find_winner(progress: Progress, ended: Sequence[Attempt]) -> Attempt | None:
+    """The attempt that has succeeded while another one of the same call was under way."""
+    later = ended[progress.earlier :]
+    return next((attempt for attempt in later if attempt.error_class is None), None)

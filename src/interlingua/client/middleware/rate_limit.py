@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
 
-from interlingua.client.middleware.contract import Call, PerformNext
+from interlingua.client.middleware.contract import Call, PerformNext, Progress
 from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
@@ -29,14 +29,9 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
+from interlingua.runtime.cancel import outlast
 from interlingua.runtime.items import ItemsEnd, WatchedItems
-from interlingua.spec.errors import (
-    BudgetExceededError,
-    CircuitOpenError,
-    ConfigurationError,
-    RateLimitError,
-    StoreError,
-)
+from interlingua.spec.errors import ConfigurationError, RateLimitError
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, RateLimitInfo, Usage
 
@@ -137,7 +132,6 @@ class Learned:
 
 LOCAL_LIMIT = "local_rate_limit"
 """The `error_code` of an attempt that was not sent because of a limit of the program's own."""
-_UNSENT = (BudgetExceededError, CircuitOpenError, ConfigurationError, StoreError)
 _MAX_KEYS = 10_000
 
 
@@ -225,7 +219,7 @@ class RateLimit(Counting["_Permit"]):
 
     # Attempts.
 
-    async def begin(self, request: Request, _: Call) -> _Permit | None:
+    async def begin(self, request: Request, call: Call) -> _Permit | None:
         """Take what an attempt needs; wait for room if there is none."""
         scope = self._scope(request)
         if scope is None:
@@ -235,7 +229,8 @@ class RateLimit(Counting["_Permit"]):
         output: float | None = request.max_tokens
         if output is None or output < 0:
             output = learned.average_output
-        return await self._admit(_Permit(scope, learned, tokens, output), request)
+        permit = _Permit(scope, learned, tokens, output, call.progress)
+        return await self._admit(permit, request)
 
     def learn(self, permit: _Permit, limit: RateLimitInfo) -> None:
         """Obey what the provider reports."""
@@ -251,9 +246,11 @@ class RateLimit(Counting["_Permit"]):
             permit.learned.succeed(usage.output_tokens)
             amounts = (1.0, usage.input_tokens, usage.output_tokens, 0.0)
         settlement = None if permit.hold is None else self._leases.settle(permit.hold, amounts)
-        if settlement is not None:
-            await settlement
-        self._lines.wake(permit.scope)
+        try:
+            if settlement is not None:
+                await outlast(settlement)
+        finally:
+            self._lines.wake(permit.scope)
 
     async def perform(self, operation: Call, value: Any, call_next: PerformNext) -> Any:
         """Wait for room for an operation; tokens count as far as its value or result shows them."""
@@ -264,7 +261,8 @@ class RateLimit(Counting["_Permit"]):
         is_counted = self._input is not None and not isinstance(value, Request)
         tokens = estimate_operation(operation, value) if is_counted else 0
         learned = self._learned.get(scope) or self._make_learned(scope)
-        permit = await self._admit(_Permit(scope, learned, tokens, 0), request)
+        permit = _Permit(scope, learned, tokens, 0, operation.progress)
+        await self._admit(permit, request)
         try:
             result = await call_next(value)
         except BaseException as error:
@@ -359,7 +357,7 @@ class RateLimit(Counting["_Permit"]):
     @staticmethod
     def _fail(permit: _Permit, error: BaseException | None, usage: Usage | None) -> _Amounts:
         """Learn from a failure; what the attempt used."""
-        if isinstance(error, _UNSENT) or is_local_limit(error):
+        if not permit.progress.is_sent:
             return 0.0, 0, 0, 0.0
         if isinstance(error, RateLimitError):
             permit.learned.fail(error, permit.decreases)
@@ -397,6 +395,7 @@ class _Permit(Struct, gc=False):
     """The estimated input tokens."""
     output: float
     """The output tokens that are expected."""
+    progress: Progress
     hold: Hold | None = None
     decreases: int = 0
     """How often the share of the limits had been decreased before it was sent."""

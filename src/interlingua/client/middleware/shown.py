@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from msgspec.structs import replace
 
+from interlingua.client.middleware.contract import Progress
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.events import Finish, StreamEvent
@@ -37,16 +38,16 @@ class Shown:
         self,
         open_events: Callable[[], AsyncIterator[StreamEvent]],
         *,
-        is_first: bool = False,
+        progress: Progress | None = None,
         find_late: Callable[[Response], Awaitable[Response]] | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
         """
-        The events of an attempt (`is_first`) or of a layer; `Finish` gets their response.
+        The events of an attempt (with its `progress`) or of a layer; `Finish` gets their response.
 
         `find_late` gives the response that has replaced the one at the end of a layer's stream.
         """
         accumulator, events = StreamAccumulator(), open_events()
-        segments = accumulator.open
+        segments, is_first = accumulator.open, progress is not None
         try:
             async for event in events:
                 # As `accumulator.feed` does: a function call would cost each delta.
@@ -54,6 +55,8 @@ class Shown:
                     segments[event.id].pieces.append(event.delta)  # type: ignore[union-attr]
                     yield event
                 elif type(event) is Finish:
+                    if progress is not None:
+                        progress.answer(event.usage, event.cost)
                     if find_late is not None and event.response is not None:
                         response = await find_late(event.response)
                         event = replace(event, response=response)  # noqa: PLW2901
