@@ -566,9 +566,11 @@ def test_a_429_that_asks_for_more_than_the_longest_wait_is_an_error_at_once(prov
 def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
     """The open call ends invalid, stream and call end with `cancelled`, the history is valid."""
     half = text("Let me look. ") + raw_tool_call("look", '{"city": "Os' + "l" * 400) + pieces(6)
+    reports = []
     with simulated(half + latency(between=0.005), text("Yes.")) as peer:
 
         async def work(client):
+            client.subscribe(reports.append)
             session, events = session_of(client, provider), []
             async for event in session.stream("Weather?"):
                 events.append(event)
@@ -592,6 +594,12 @@ def test_a_cancel_during_a_tool_call_leaves_a_valid_history(provider):
     for call in ends:
         assert call.arguments in ({}, {"city": "Os"}, {"city": ""})
         assert not call.is_valid
+    assert [(each.type, getattr(each, "finish_reason", None)) for each in reports] == [
+        ("call_started", None),
+        ("call_completed", "cancelled"),
+        ("call_started", None),
+        ("call_completed", "stop"),
+    ]
     assert again.status == 200
     roles = ["user", "assistant", "user", "assistant"]
     assert [message.role for message in session.messages] == roles
