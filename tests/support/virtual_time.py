@@ -29,6 +29,10 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self):
         return self._virtual.now
 
+    def hold_up(self, seconds):
+        """Let time pass while nothing else runs, as a slow function would."""
+        self._virtual.now += seconds
+
 
 def run(work):
     """Run a coroutine to its end, as `asyncio.run` does."""

@@ -255,6 +255,7 @@ class Attempts:
                 if inner.is_empty:
                     response = await self._send(running, request)
                 else:
+                    await self._get_ready(target.provider)
                     call, send = self._call(running), partial(self._send, running)
                     response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
@@ -296,6 +297,8 @@ class Attempts:
             try:
                 if log.outcomes:
                     await log.settle()
+                if not self._calls.inner.is_empty:
+                    await self._get_ready(target.provider)
                 async for event in events:
                     kind = type(event)
                     if kind is StreamStart:
@@ -360,6 +363,11 @@ class Attempts:
             error.add_cause(self._log.failure)
 
     # One attempt.
+
+    def _get_ready(self, key: str) -> Awaitable[None]:
+        """Wait for what takes time before the first request: no place in a limit is taken yet."""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        return self._calls.initialization.get_ready(key, adapter)
 
     async def _send(
         self, running: Running, request: Request, member: Adapter | None = None
@@ -527,6 +535,7 @@ class OperationAttempts:
                 if inner.passes_operations:
                     result = await self._send(running, value)
                 else:
+                    await self._calls.initialization.get_ready(key, self._adapter)
                     call = replace(self._call, attempt=running.number, progress=running.progress)
                     result = await inner.perform(call, value, partial(self._send, running))
             except BaseException as error:

@@ -61,6 +61,16 @@ class Initialization:
         finally:
             ended.set_result(None)
 
+    async def get_ready(self, key: str, adapter: Adapter) -> None:
+        """
+        Wait until a request to the adapter would leave at once.
+
+        Limits count a request from its admission on, and providers from its arrival.
+        """
+        if key in self.pending:
+            await self.ensure(key)
+        await get_ready(adapter)
+
     def forget(self, key: str) -> None:
         """Another adapter has this key now, which is initialized, or none has."""
         self.pending.pop(key, None)
@@ -68,7 +78,16 @@ class Initialization:
 
 async def initialize(adapter: Adapter) -> None:
     """Call `initialize` of an adapter that has one; it may be async."""
-    method: Any = getattr(adapter, "initialize", None)
+    await _call(adapter, "initialize")
+
+
+async def get_ready(adapter: Adapter) -> None:
+    """Call `get_ready` of an adapter that has one; it may be async."""
+    await _call(adapter, "get_ready")
+
+
+async def _call(owner: object, name: str) -> None:
+    method: Any = getattr(owner, name, None)
     result = None if method is None else method()
     if isawaitable(result):
         await result
@@ -130,7 +149,4 @@ class Retirement:
 
 async def close(adapter: Adapter | Transport | None) -> None:
     """Close what has `close`, which may be async."""
-    method = getattr(adapter, "close", None)
-    result = None if method is None else method()
-    if isawaitable(result):
-        await result
+    await _call(adapter, "close")

@@ -244,6 +244,13 @@ def check_source(source: object) -> KeySource | AwsCredentials:
 # The transport that signs each request.
 
 
+async def get_transport_ready(transport: Transport, url: str) -> None:
+    """Do before the first request what takes time, if the transport has `get_ready`."""
+    get_ready: Callable[[str], Awaitable[None]] | None = getattr(transport, "get_ready", None)
+    if get_ready is not None:
+        await get_ready(url)
+
+
 _SIGNED = ("accept", "content-type")
 """The headers that are part of a signature of AWS, besides those that begin with `x-amz`."""
 
@@ -323,6 +330,12 @@ class SignedTransport:
         if _origin_of(request.url) != self._origin:
             return self.inner.send(request)
         return self._send(request)
+
+    async def get_ready(self, url: str) -> None:
+        """Make the key, and what the inner transport needs."""
+        await get_transport_ready(self.inner, url)
+        if _origin_of(url) == self._origin:
+            await self._credentials.get()
 
     async def close(self) -> None:
         """Close the inner transport."""

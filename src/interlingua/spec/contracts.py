@@ -523,7 +523,12 @@ class HttpReply(Protocol):
 
 
 class Transport(Protocol):
-    """Sends HTTP requests. Only transports use the network."""
+    """
+    Sends HTTP requests. Only transports use the network.
+
+    `get_ready(url)` is optional: an async method that does what takes time before the first request
+    to an address, such as imports, and sends nothing.
+    """
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """
@@ -541,8 +546,9 @@ class Adapter(Protocol):
     """
     Answers requests.
 
-    Other methods are optional: `initialize` (called once, before the first call) and `close`, each
-    sync or async; `cancel`, `profile_for`, `perform`, `list_models`, `count_tokens`.
+    Other methods are optional: `initialize` (called once, before the first call), `get_ready`
+    (called before a place in a limit is taken) and `close`, each sync or async; `cancel`,
+    `profile_for`, `perform`, `list_models`, `count_tokens`.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
@@ -37,6 +38,7 @@ class AiohttpTransport:
         self.limits: Limits = limits or Limits()
         self._trust_env = trust_env
         self._tls = tls
+        self._is_loaded = False
         self._pools: PerLoop[Pool] = PerLoop(
             self._open, lambda pool: pool.close(), lambda pool: pool.discard()
         )
@@ -53,6 +55,13 @@ class AiohttpTransport:
             request.timeouts or self.timeouts,
             request.limits or self.limits,
         )
+
+    async def get_ready(self, _: str) -> None:
+        """Import aiohttp, which loads the certificates, in a thread; later calls do nothing."""
+        if not self._is_loaded:
+            await asyncio.to_thread(import_module, "interlingua.transport.aiohttp_exchange")
+            self._is_loaded = True
+        self._pools.get(asyncio.get_running_loop())
 
     async def close(self) -> None:
         """Close every connection; a later request opens new ones."""

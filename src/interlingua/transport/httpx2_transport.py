@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -67,6 +67,7 @@ class HttpxTransport:
         self._trust_env = trust_env
         self._http2 = http2
         self._given = client
+        self._is_loaded = False
         self._clients: PerLoop[_Clients] = PerLoop(
             self._open,
             lambda clients: clients.close(),
@@ -77,6 +78,14 @@ class HttpxTransport:
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
         return self._exchange(self._given or self._client_for(request), request)
+
+    async def get_ready(self, url: str) -> None:
+        """Import httpx2 in a thread, and load the certificates for this address."""
+        if self._given is None:
+            if not self._is_loaded:
+                await asyncio.to_thread(_import_libraries)
+                self._is_loaded = True
+            self._clients.get(asyncio.get_running_loop()).find(url)
 
     async def close(self) -> None:
         """Close every connection; your own `client` stays open."""
@@ -100,6 +109,14 @@ class HttpxTransport:
             yield reply
         finally:
             await _close(response)
+
+
+def _import_libraries() -> None:
+    with suppress(ImportError):  # the first request says what is missing
+        importlib.import_module("interlingua.transport.httpx2_backend")
+        # httpcore2 waits through anyio, which imports the rest of itself in an event loop.
+        anyio: Any = importlib.import_module("anyio")
+        anyio.run(anyio.sleep, 0)
 
 
 class _Clients:

@@ -14,7 +14,8 @@ import pytest
 
 from interlingua.client.stores import redis, redis_scripts
 from interlingua.errors import ConfigurationError, StoreError
-from interlingua.stores import Limit, RedisStore, Reservation
+from interlingua.stores import Limit, RedisStore, Refused, Reservation
+from support import virtual_time
 from support.patience import PATIENCE, with_some_timeout
 from support.redis_server import new_server, redis_url
 from support.simulated import settled
@@ -257,6 +258,67 @@ def test_a_loop_that_is_held_up(store):
     for moments in (0, 3):
         # a part of the timeout is left to the server if nothing was sent before
         with_some_timeout(lambda seconds, m=moments: asyncio.run(work(seconds, m)), first=1.0)
+
+
+def test_a_loop_that_is_held_up_again_and_again(url):
+    """Each time for longer than the timeout, from the first connection on: no call fails."""
+
+    async def work(seconds):
+        store = RedisStore(url, prefix=uuid4().hex, timeout=seconds)
+
+        async def hold_up():
+            while True:
+                time.sleep(1.5 * seconds)  # noqa: ASYNC251 -- this is the fault
+                await asyncio.sleep(0)
+
+        busy = asyncio.ensure_future(hold_up())
+        try:
+            outcomes = [await store.reserve(PLACE), await store.reserve(PLACE)]
+        finally:
+            busy.cancel()
+            await store.close()
+        return [type(outcome) for outcome in outcomes]
+
+    def check(seconds):
+        assert asyncio.run(work(seconds)) == [Reservation, Refused]
+
+    with_some_timeout(check, first=0.03)
+
+
+def test_a_countdown_counts_the_time_in_which_the_loop_was_free():
+    """Whatever the loop is held up for, at once or at its end, the rest of the time is given."""
+    ended = []
+
+    async def work(held_up):
+        loop, start = asyncio.get_running_loop(), virtual_time.now()
+        redis.Countdown(1.0, lambda: ended.append(virtual_time.now() - start))
+        loop.hold_up(held_up)
+        await asyncio.sleep(10)
+        redis.Countdown(1.0, ended.append).stop()
+        await asyncio.sleep(10)
+
+    times = (0.0, 0.3, 0.97, 50.0)
+    for held_up in times:
+        virtual_time.run(work(held_up))
+
+    free = [seconds - held_up for seconds, held_up in zip(ended, times, strict=True)]
+    assert free == pytest.approx([1.0] * 4, abs=0.051)
+
+
+def test_a_countdown_ends_also_in_a_loop_that_is_always_busy():
+    """A server that is away is given up."""
+    ended = asyncio.Event()
+
+    async def work():
+        redis.Countdown(1.0, ended.set)
+        loop, times = asyncio.get_running_loop(), 0
+        while not ended.is_set():
+            loop.hold_up(0.2)
+            times += 1
+            await asyncio.sleep(0)
+        return times
+
+    assert virtual_time.run(work()) <= 100  # turns of the loop
 
 
 def test_a_value_that_cannot_be_sent(store):

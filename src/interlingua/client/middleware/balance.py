@@ -19,6 +19,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from copy import copy
 from hashlib import blake2b
 from inspect import isawaitable
@@ -33,6 +34,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.credentials import Key
 from interlingua.providers.operations import model_of, name_models
 from interlingua.providers.tariffs import Tariffs
+from interlingua.runtime.callbacks import settle
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
@@ -291,6 +293,13 @@ class Balance:
     async def initialize(self) -> None:
         """Initialize all adapters."""
         await self._each("initialize")
+
+    async def get_ready(self) -> None:
+        """Do in all adapters what takes time before the first request."""
+        for member in self.members:
+            get_ready = getattr(member.adapter, "get_ready", None)
+            with suppress(SDKError):  # if it is chosen, its call fails, and another is chosen
+                await settle(None if get_ready is None else get_ready())
 
     async def cancel(self, request_id: str) -> bool:
         """Cancel a call; False if no adapter has one with this id."""

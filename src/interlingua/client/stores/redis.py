@@ -9,8 +9,8 @@ does this as long as there are commands, and then ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from hashlib import sha1
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -60,16 +60,50 @@ is sent on one connection is done in its order.
 """
 _PAUSE = 0.05
 """Seconds before a command is sent again that may be sent again more than once."""
-_LATE = 0.1
-"""By what part of its time a timeout comes too late if the event loop was held up."""
-_GRACE = 0.2
-"""For what part of the time a reply is then waited for."""
+_SLICES = 20
+"""In how many parts a timeout is counted."""
+_HELD_UP = 0.5
+"""How much of a part counts in which the program has held up the event loop."""
+
+
+class Countdown:
+    """
+    Calls a function after some seconds in which the event loop was free.
+
+    While a program holds up its event loop, replies that have arrived are not read. Such a time
+    does not say that the server is slow, so of each time only a small part counts: enough that a
+    server that is away is given up at last, also by a loop that is always busy.
+    """
+
+    __slots__ = ("_end", "_left", "_loop", "_on_end", "_slice", "_timer")
+
+    def __init__(self, seconds: float, on_end: Callable[[], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._left, self._slice = seconds, seconds / _SLICES
+        self._on_end = on_end
+        self._start()
+
+    def stop(self) -> None:
+        """Do not call the function."""
+        self._timer.cancel()
+
+    def _start(self) -> None:
+        self._end = self._loop.time() + self._slice
+        self._timer = self._loop.call_at(self._end, self._count)
+
+    def _count(self) -> None:
+        late = self._loop.time() - self._end
+        self._left -= self._slice * _HELD_UP if late > self._slice else self._slice + late
+        if self._left > 0:
+            self._start()
+        else:
+            self._on_end()
 
 
 class Call:
     """A command that waits for its reply."""
 
-    __slots__ = ("command", "future", "is_sent", "packed", "repeats", "script", "timer")
+    __slots__ = ("command", "future", "is_sent", "packed", "repeats", "script")
 
     def __init__(
         self, command: Sequence[Any], packed: list[bytes], script: str | None, *, repeats: int
@@ -84,28 +118,20 @@ class Call:
         # A caller that was cancelled does not ask for the error.
         self.future.add_done_callback(_retrieve)
         self.repeats = repeats
-        self.timer: asyncio.TimerHandle
 
-    def give_up_after(self, seconds: float) -> None:
+    def give_up_after(self, seconds: float) -> Countdown:
         """Fail with `StoreError` if there is no reply by then."""
-        loop = self.future.get_loop()
-        deadline = loop.time() + seconds
 
-        def give_up(*, is_last: bool = False) -> None:
-            if self.future.done():
-                return
-            if not is_last and loop.time() - deadline > seconds * _LATE:
-                # The program has held up the loop: the reply may be here, but was not read.
-                self.timer = loop.call_later(seconds * _GRACE, partial(give_up, is_last=True))
-                return
-            self.future.set_exception(
-                StoreError(
-                    f"Redis did not answer in {seconds * 1000:g} ms. Check the server and the "
-                    "network, or set a longer timeout=."
+        def give_up() -> None:
+            if not self.future.done():
+                self.future.set_exception(
+                    StoreError(
+                        f"Redis did not answer in {seconds * 1000:g} ms. Check the server and the "
+                        "network, or set a longer timeout=."
+                    )
                 )
-            )
 
-        self.timer = loop.call_at(deadline, give_up)
+        return Countdown(seconds, give_up)
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:
@@ -199,7 +225,7 @@ class Link:
         """Send the commands and read their replies; whatever fails ends the connection."""
         errors = (self._library.RedisError, OSError, TimeoutError)
         try:
-            async with asyncio.timeout(self._patience):
+            async with self._limited():
                 await self._connect()
                 for call in calls:
                     call.is_sent = True
@@ -215,6 +241,17 @@ class Link:
             await self._connection.disconnect(nowait=True)
             self._fail(calls, None)
             raise
+
+    @asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        """Raise `TimeoutError` in the block when a connection is given up."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(None) as limit:
+            countdown = Countdown(self._patience, lambda: limit.reschedule(loop.time()))
+            try:
+                yield
+            finally:
+                countdown.stop()
 
     async def _connect(self) -> None:
         """Connect, also if the server has closed the connection since the last command."""
@@ -448,11 +485,11 @@ class RedisStore:
         return self._link().send(command, script=script, repeats=repeats)
 
     async def _wait(self, call: Call) -> Any:
-        call.give_up_after(self._timeout)
+        countdown = call.give_up_after(self._timeout)
         try:
             return await call.future
         finally:
-            call.timer.cancel()
+            countdown.stop()
 
     def _now(self) -> int | str:
         return "" if self._clock is None else microseconds(self._clock())

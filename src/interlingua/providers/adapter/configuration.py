@@ -25,7 +25,13 @@ from interlingua.providers.adapter_options import (
     with_base_path,
 )
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.credentials import Credentials, Key, credentials_of, sign_with
+from interlingua.providers.credentials import (
+    Credentials,
+    Key,
+    credentials_of,
+    get_transport_ready,
+    sign_with,
+)
 from interlingua.providers.environment import add_environment
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Endpoint, Provider, check_base_url, find_dialect, sign
@@ -162,6 +168,14 @@ class Configuration:
             advice = f"Set {variables}, or pass" if variables else "Pass"
             text = f"{self.source}No API key for {self.name}. {advice} api_key=."
             raise ConfigurationError(text, error_code="not_configured", setting="api_key")
+
+    async def get_ready(self) -> None:
+        """See `HttpAdapter.get_ready`."""
+        try:
+            await get_transport_ready(self.transport, self.base_url)
+        except SDKError as error:
+            self.label_error(error, None, None)
+            raise
 
     def label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
         """Add the provider, the model and the request id; redact the adapter's secrets."""

@@ -189,6 +189,15 @@ class HttpAdapter:
         """
         self.configuration.check_key()
 
+    async def get_ready(self) -> None:
+        """
+        Do before the first request what takes time: imports, certificates, a key that is made.
+
+        A client with limits calls it before each attempt, so that a place in a limit is taken when
+        the request can leave. Nothing is sent.
+        """
+        await self.configuration.get_ready()
+
     async def cancel(self, request_id: str) -> bool:
         """Cancel a call; False if no call has this id or it was already cancelled."""
         return self._scopes.cancel(request_id)
