@@ -146,7 +146,7 @@ def test_without_calls_it_is_closed_at_once():
         assert await answer_of(client) == "a"
         await client.unregister("x")
         assert worker.closed == 1
-        with pytest.raises(ConfigurationError, match="Configured: none"):
+        with pytest.raises(ConfigurationError, match="it was unregistered"):
             await answer_of(client, Request(model="x:m", messages="?"))
         with pytest.raises(ConfigurationError, match="'x' is not configured"):
             await client.unregister("x")
@@ -262,7 +262,7 @@ def test_the_default_provider_may_be_switched():
         client.default_provider = "b"
         assert (client.default_provider, await answer_of(client)) == ("b", "of b")
         client.default_provider = None
-        with pytest.raises(ConfigurationError, match="Unknown provider for 'm'"):
+        with pytest.raises(ConfigurationError, match="No provider is known for 'm'"):
             await answer_of(client)
         with pytest.raises(ConfigurationError, match="'c' is not configured"):
             client.default_provider = "c"
@@ -285,6 +285,68 @@ def test_the_environment_does_not_bring_it_back():
             "openai", HttpAdapter("openai", KEY), behaviour=Behaviour(max_tools=5)
         )
         assert client.config("openai").behaviour.max_tools == 5
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("others", [("b",), ("b", "c")])
+def test_what_an_unregistered_adapter_served_is_refused(others, is_stream):
+    """Its prefix, and the names that it served as the default, go to no adapter that is left."""
+
+    async def ask(client, model):
+        request = Request(model=model, messages="?")
+        if is_stream:
+            return [event async for event in client.stream(request)]
+        return await client.complete(request)
+
+    async def work():
+        adapters = {name: Worker(f"of {name}") for name in ("mine", *others)}
+        client = Client(adapters, default_provider="mine")
+        twin = client.with_middleware()
+        await client.unregister("mine")
+        for each in (client, twin):
+            for model in ("mine:x", "x", "gpt-5.2", "mine:"):
+                with pytest.raises(ConfigurationError, match="was unregistered"):
+                    await ask(each, model)
+            await ask(each, "b:x")
+        client.default_provider = "b"
+        await ask(client, "x")
+        with pytest.raises(ConfigurationError, match="was unregistered"):
+            await ask(client, "mine:x")
+        await client.register("mine", Worker("again"))
+        await ask(client, "mine:x")
+
+    asyncio.run(work())
+
+
+def test_the_last_adapter_of_several_is_no_default():
+    """Without a choice, names that none of several adapters had are not for the one left."""
+
+    async def work():
+        keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+        by_hand = Client({"a": Worker("of a"), "b": Worker("of b")})
+        for client, name in ((by_hand, "a"), (Client.from_env(keys), "anthropic")):
+            await client.unregister(name)
+            with pytest.raises(ConfigurationError, match="No provider is known for 'my-model'"):
+                client.address(Request(model="my-model"))
+        replaced = Client.from_env({"OPENAI_API_KEY": "k"})
+        await replaced.unregister("openai")
+        await replaced.register("groq", HttpAdapter("groq", "k"))
+        with pytest.raises(ConfigurationError, match="No provider is known for 'my-model'"):
+            replaced.address(Request(model="my-model"))
+
+    asyncio.run(work())
+
+
+def test_a_default_that_is_registered_again_is_the_default():
+    """The caller chose a name; an adapter of that name serves the same requests again."""
+
+    async def work():
+        client = Client({"x": Worker("old"), "y": Worker("y")}, default_provider="x")
+        await client.unregister("x")
+        await client.register("x", Worker("new"))
+        assert (client.default_provider, await answer_of(client)) == ("x", "new")
 
     asyncio.run(work())
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from interlingua.client.registry import ModelEntry, Registry, resolve
+from interlingua.client.configured import Configured
+from interlingua.client.registry import ModelEntry, Registry
+from interlingua.client.resolve import resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.errors import ConfigurationError
 
@@ -20,7 +22,7 @@ CONFIGURED = {name: HttpAdapter(name, "k") for name in ("anthropic", "openai", "
 
 
 def route(model, provider=None):
-    return resolve(provider, model, CONFIGURED, REGISTRY)[:2]
+    return resolve(provider, model, Configured(CONFIGURED, REGISTRY))[:2]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,8 @@ def test_in_order(model, provider, expected):
 @pytest.mark.parametrize(
     ("model", "provider", "message"),
     [
-        ("m", "grok", "Provider 'grok' is not configured. Did you mean 'groq'"),
+        ("m", "grok", "Provider 'grok' is not configured. Did you mean 'xai'"),
+        ("m", "gropq", "Provider 'gropq' is not configured. Did you mean 'groq'"),
         ("groq:m", None, "'groq' is not configured. Set GROQ_API_KEY"),
         ("azure:m", None, "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
         ("tier:slow", None, "There is no tier 'slow'. Tiers: deep, fast"),

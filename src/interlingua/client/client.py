@@ -16,16 +16,15 @@ from interlingua.client.attempts import Attempts, OperationAttempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
+from interlingua.client.configured import Configured
 from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.lifecycle import Retirement, close, initialize
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.contract import Middleware, ToolMiddleware
 from interlingua.client.middleware.layers import Layers, arrange, check_middleware
 from interlingua.client.provider_config import ProviderConfig, describe_config
-from interlingua.client.registry import (
-    Registry,
-    check_configured,
-)
+from interlingua.client.registry import Registry
+from interlingua.client.resolve import check_configured
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cost import CostRange
@@ -82,10 +81,10 @@ class Client:
         _check_adapters(providers)
         if strict:
             _check_strict(providers)
+        self._registry = registry or Registry()
         chosen = next(iter(providers)) if len(providers) == 1 else None
         if default_provider is not None:
-            chosen = check_configured(default_provider, providers)
-        self._registry = registry or Registry()
+            chosen = check_configured(default_provider, Configured(providers, self._registry))
         self._routing = Routing(
             providers,
             self._registry,
@@ -140,7 +139,9 @@ class Client:
         )
         client._routing.environ = environ
         if default_provider is None:
-            client._routing.chosen = None  # that only one key is set is no choice of the caller
+            client._routing.choose_provider(
+                None
+            )  # that only one key is set is no choice of the caller
         return client
 
     @classmethod

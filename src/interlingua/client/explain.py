@@ -12,7 +12,7 @@ from interlingua.client.metering import options_of
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cost import CostRange, price_range
 from interlingua.providers.media import load_files, mark_lost_files
-from interlingua.providers.profile_check import wrong_kind
+from interlingua.providers.profile_check import check_maker, wrong_kind
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.behaviour import Behaviour
@@ -72,6 +72,8 @@ def explain(
     on_loss = request.on_loss or adapter.on_loss
     if profile.kind != "chat" and on_loss != "warn":
         raise wrong_kind(request, profile)
+    if on_loss != "warn":
+        check_maker(request.model, adapter.provider)
     request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
     request = mark_lost_files(request, (adapter.name, adapter.provider.name), time())
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)

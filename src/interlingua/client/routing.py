@@ -17,8 +17,10 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from interlingua.client.config import adapters_from_env
+from interlingua.client.configured import Configured, find_adapter, is_remote
 from interlingua.client.custom_adapter import as_member_adapter
-from interlingua.client.registry import Registry, Route, check_configured, find_adapter, resolve
+from interlingua.client.registry import Registry, Route
+from interlingua.client.resolve import check_configured, resolve
 from interlingua.client.tiers import choose
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import find_transport
@@ -79,6 +81,10 @@ class Routing:
         """Whether a `url` that looks like a path is read as a file."""
         self._own: dict[str, Adapter] = {}  # of `with_adapter`; they stay whatever is registered
         self._removed: set[str] = set()  # unregistered; not taken from the environment again
+        self._only_named: set[str] = set()  # added because they were named
+        self._remote: set[str] = {key for key, each in adapters.items() if is_remote(each)}
+        """The keys of all remote adapters that the client ever had."""
+        self._lost_default: str | None = None
         self._all: WeakSet[Routing] = WeakSet((self,))
         self._lock = Lock()
         self.route: CachedRoutes = lru_cache(ROUTES)(self._find_route)
@@ -121,21 +127,30 @@ class Routing:
 
     def _find_route(self, provider: str | None, model: str) -> Route:
         try:
-            return resolve(
-                provider, model, self.adapters, self.registry, self.chosen, self.behaviour_of
-            )
+            return resolve(provider, model, self._configured())
         except ConfigurationError:
             if not self._read_environment(provider or model.partition(":")[0]):
                 raise
-        return resolve(
-            provider, model, self.adapters, self.registry, self.chosen, self.behaviour_of
+        return resolve(provider, model, self._configured())
+
+    def _configured(self) -> Configured:
+        return Configured(
+            self.adapters,
+            self.registry,
+            self.chosen,
+            self.behaviour_of,
+            removed=self._removed,
+            lost_default=self._lost_default,
+            only_named=self._only_named,
+            had_several=len(self._remote) > 1,
+            environ=self.environ,
         )
 
     def find_key(self, provider: str) -> str:
         """The key of the adapter that the caller names."""
         if find_adapter(provider, self.adapters) is None:
             self._read_environment(provider)
-        return check_configured(provider, self.adapters)
+        return check_configured(provider, self._configured())
 
     def find_owner(self, provider: str | None, model: str, *, is_given: bool) -> str:
         """The provider of a model; with a key or address given, also one that is not configured."""
@@ -146,12 +161,20 @@ class Routing:
         try:
             return _one_provider(self.route(provider, model), model)
         except ConfigurationError:
-            row = row_name(provider or model.partition(":")[0])
-            owners = providers_of(model) if provider is None and row is None else (row,)
-            owner = owners[0] if len(owners) == 1 else None
-            if owner is None or not is_given:
+            owner = self._unconfigured_owner(provider, model) if is_given else None
+            if owner is None:
                 raise
             return owner
+
+    def _unconfigured_owner(self, provider: str | None, model: str) -> str | None:
+        """The row of a model that names its provider, or that one provider alone serves."""
+        name, colon, _ = model.partition(":")
+        if provider is not None or (colon and row_name(name) is not None):
+            return row_name(provider or name)
+        if self._lost_default is not None or self._configured().knows(model.partition("/")[0]):
+            return None
+        owners = providers_of(model)
+        return owners[0] if len(owners) == 1 else None
 
     # Adapters.
 
@@ -214,7 +237,7 @@ class Routing:
         """Set the adapter for all models without another route."""
         with self._lock:
             for routing in tuple(self._all):
-                routing.chosen = key
+                routing.chosen, routing._lost_default = key, None  # noqa: SLF001
                 routing.route.cache_clear()
 
     def is_used(self, transport: Transport) -> bool:
@@ -226,16 +249,24 @@ class Routing:
     def _change(self, key: str, adapter: Adapter | None) -> Adapter | None:
         with self._lock:
             before = self.adapters.get(key)
+            if adapter is not None and is_remote(adapter):
+                self._remote.add(key)
             for routing in tuple(self._all):
                 own = routing._own.get(key, adapter)  # noqa: SLF001
                 changed = {**routing.adapters, key: own}
                 routing.adapters = {
                     name: each for name, each in changed.items() if each is not None
                 }
-                if routing.chosen not in routing.adapters:
-                    routing.chosen = None
+                routing._follow_choice()  # noqa: SLF001
                 routing.route.cache_clear()
         return before
+
+    def _follow_choice(self) -> None:
+        """Forget the chosen adapter if it was removed, and choose it again if it is back."""
+        if self.chosen is not None and self.chosen not in self.adapters:
+            self.chosen, self._lost_default = None, self.chosen
+        elif self._lost_default in self.adapters:
+            self.chosen, self._lost_default = self._lost_default, None
 
     def _read_environment(self, name: str) -> bool:
         """
@@ -249,6 +280,10 @@ class Routing:
         found = adapters_from_env(self.environ, named=row_name(name), known=known)
         for key, adapter in found.items():
             self.adapters.setdefault(key, self.known_as(key, adapter))
+            if adapter.provider.only_named:
+                self._only_named.add(key)
+            elif is_remote(adapter):
+                self._remote.add(key)
         self.route.cache_clear()
         return bool(found)
 

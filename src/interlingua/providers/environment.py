@@ -13,6 +13,9 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.sigv4 import AwsCredentials
 
 _GGUF = "INTERLINGUA_GGUF"
+_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+_IDENTITIES = {"aws": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), "google": (_FILE,)}
+"""The variables that tell that there are keys of a cloud; they are looked for at the first call."""
 
 
 def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
@@ -47,6 +50,12 @@ def add_environment(
     if headers and isinstance(given, Mapping):  # the adapter checks what is given
         known["default_headers"] = {**headers, **given}
     return {**found, **known}
+
+
+def has_credentials(row: Provider, environ: Mapping[str, str]) -> bool:
+    """Whether the variables have a key of a provider, or name the keys of its cloud."""
+    names = (*row.key_env, *row.token_env, *_IDENTITIES.get(row.identity or "", ()))
+    return first_value(environ, names) is not None
 
 
 def has_address(row: Provider, environ: Mapping[str, str]) -> bool:
@@ -125,7 +134,6 @@ def _no_aws_keys(where: str) -> ConfigurationError:
 # The access tokens of Google Cloud.
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
 def google_source() -> Callable[[], ApiKey]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from interlingua.providers.provider import Provider
+from interlingua.providers.rows import find_own_id, maker_of, providers
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.request import OnLoss, Request
@@ -73,6 +75,19 @@ def wrong_kind(request: Request, profile: Profile) -> UnsupportedError:
     return UnsupportedError(
         f"{request.model} is a model of kind {profile.kind!r} and does not answer chat requests. "
         f"Use {function}(...), or another model; on_loss='warn' sends the request anyway."
+    )
+
+
+def check_maker(model: str, row: Provider) -> None:
+    """Raise `UnsupportedError` if a row that serves only some makers is asked for another's."""
+    maker = maker_of(model.rpartition("/")[2])  # the last part of an ARN is the model or a profile
+    if not row.makers or maker is None or maker in row.makers:
+        return
+    ids = {each.name: find_own_id(each, model) for each in providers().values() if not each.makers}
+    names = [f"{name}:{own}" for name, own in ids.items() if own is not None]
+    raise UnsupportedError(
+        f"{row.name} serves only models of {' or '.join(row.makers)}, not {model!r}. "
+        + (f"Write {names[0]}." if names else "Name another provider.")
     )
 
 

@@ -165,6 +165,15 @@ class Provider(Record, frozen=True, kw_only=True):
     """Other names that people write before a model, such as `google` for `gemini`."""
     families: tuple[str, ...] = ()
     """How the names of the models begin that this provider makes, in lower case."""
+    own_ids: str = ""
+    """
+    The form of ids that only this provider has, as a regular expression for the whole id.
+
+    A name of this form may have a colon, and needs no provider before it where this provider is the
+    only one. If the provider itself writes a part of it, that is the group `id`.
+    """
+    makers: tuple[str, ...] = ()
+    """The makers whose models it serves; empty if it may serve any model."""
     base_url: str = ""
     """The start of its URLs, with the version if the paths of the dialect have none."""
     url_env: Mapping[str, tuple[str, ...]] = {}

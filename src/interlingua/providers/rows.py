@@ -98,8 +98,29 @@ def maker_of(model: str) -> str | None:
             return row_name(word) or word
     makers = _makers()
     families = "|".join(map(re.escape, sorted(makers, key=len, reverse=True)))
-    match = re.search(f"(?:^|{_WORD_END.pattern})({families})", name)
+    # A family alone is also a name: `grok` is as much of xAI as `grok-4`.
+    match = re.search(f"(?:^|{_WORD_END.pattern})({families})", f"{name}-")
     return None if match is None else makers[match[1]]
+
+
+def maker_of_family(word: str) -> str | None:
+    """The maker with a family of exactly this name: `xai` for `grok`."""
+    makers, name = _makers(), word.lower()
+    maker = makers.get(name) or makers.get(f"{name}-")
+    return None if maker == OPEN_MODELS else maker
+
+
+def find_own_id(row: Provider, model: str) -> str | None:
+    """
+    The id of a model as the provider writes it, if the name has a form that only its ids have.
+
+        find_own_id(find_provider("bedrock"), "us.anthropic.claude-opus-4-1-20250805-v1:0")
+        # anthropic.claude-opus-4-1-20250805
+    """
+    match = re.fullmatch(row.own_ids, model) if row.own_ids else None
+    if match is None:
+        return None
+    return match["id"] if "id" in match.re.groupindex else model
 
 
 @cache

@@ -12,7 +12,7 @@ from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.modalities.polling import check_interval, poll
 from interlingua.api.modalities.references import find_stored
 from interlingua.api.run.clients import find_client
-from interlingua.client.registry import find_adapter
+from interlingua.client.configured import find_adapter
 from interlingua.providers.rows import row_name
 from interlingua.runtime.callbacks import settle
 from interlingua.spec.check import describe, refuse

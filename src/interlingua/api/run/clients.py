@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.client.client import Client
+from interlingua.client.configured import find_adapter
 from interlingua.client.middleware.usage_reports import BATCH, UsageReports
-from interlingua.client.registry import find_adapter
 from interlingua.client.routing import Routing
 from interlingua.providers.rows import row_name
 from interlingua.spec.errors import ConfigurationError

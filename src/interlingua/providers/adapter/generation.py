@@ -28,7 +28,13 @@ from interlingua.providers.http_requests import (
     headers_for,
 )
 from interlingua.providers.media import gather_media, mark_lost_files
-from interlingua.providers.profile_check import can_stream, check_window, refuse_losses, wrong_kind
+from interlingua.providers.profile_check import (
+    can_stream,
+    check_maker,
+    check_window,
+    refuse_losses,
+    wrong_kind,
+)
 from interlingua.providers.provider import join_url
 from interlingua.providers.replies import (
     LARGE,
@@ -228,6 +234,8 @@ class Generation:
         row, dialect = own.provider, own.dialect
         if profile.kind != "chat" and not self._is_lenient(request):
             raise wrong_kind(request, profile)
+        if row.makers and not self._is_lenient(request):
+            check_maker(request.model, row)
         headers: dict[str, str] = {}
         unknown: list[Warning] = []
         if own.options or request.provider_options:

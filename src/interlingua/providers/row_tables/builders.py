@@ -29,6 +29,8 @@ MB = 1024 * 1024
 DOCS = "vendor documentation"
 RECORDED = "recordings"
 UNVERIFIED = "unverified"
+TAGGED_IDS = r"[^/:]+:(?:latest|[0-9.x]+[bm](?:-.+)?)"
+"""Ids with a tag; seen in recordings of Ollama: `deepseek-r1:latest`, `gpt-oss:20b`."""
 
 
 def has(*groups: tuple[str, ...], **variants: str) -> dict[str, str]:

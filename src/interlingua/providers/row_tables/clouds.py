@@ -28,6 +28,12 @@ from interlingua.providers.row_tables.builders import (
 # `/openai/responses` with `?api-version=`.
 _VERSION = {"api-version": "{api_version}"}
 _DEPLOYMENT = "/deployments/{model}"
+# Bedrock writes the maker before the name (seen in recordings: `mistral.voxtral-mini-3b-2507`).
+# With `InvokeModel` a region may precede it, and a version follows (`-v1:0` in
+# `anthropic/_constants.py`); the endpoints for a bearer key take neither.
+_MAKERS = "(?:ai21|amazon|anthropic|cohere|deepseek|google|meta|mistral|nvidia|openai|qwen)"
+_BEDROCK_IDS = rf"(?:[a-z-]+\.)?(?P<id>{_MAKERS}\.[a-z0-9.-]+?)(?:-v[0-9]+:[0-9]+)?"
+_INVOKE_IDS = rf"(?:[a-z-]+\.)?{_MAKERS}\.[a-z0-9.-]+(?::[0-9]+)?|arn:aws[a-z-]*:bedrock:.+"
 _REGION = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")}
 # Bedrock and Vertex read the version from the body (`anthropic/lib/bedrock/_client.py` and
 # `anthropic/lib/vertex/_client.py`), and each has its own name for it.
@@ -90,6 +96,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("bedrock-mantle", "bedrock_mantle", "amazon-bedrock", "aws-bedrock"),
         families=("nova-", "titan-"),
+        own_ids=_BEDROCK_IDS,
         other_dialects=(RESPONSES, MESSAGES),
         url_env=_REGION,
         endpoints={
@@ -104,6 +111,8 @@ ROWS: tuple[Provider, ...] = (
         name="bedrock_invoke",  # the models of Anthropic through `InvokeModel`
         dialect=MESSAGES,
         aliases=("bedrock-invoke", "bedrock_runtime", "bedrock-runtime"),
+        own_ids=_INVOKE_IDS,
+        makers=("anthropic",),
         base_url="https://bedrock-runtime.{region}.amazonaws.com",
         url_env=_REGION,
         endpoints={
@@ -153,6 +162,7 @@ ROWS: tuple[Provider, ...] = (
         name="vertex_anthropic",
         dialect=MESSAGES,
         aliases=("vertex-anthropic", "google-vertex-anthropic", "anthropic-vertex"),
+        makers=("anthropic",),
         base_url=f"{_VERTEX}/anthropic",
         url_env=_VERTEX_ENV,
         derived_places={"host": _VERTEX_HOST},

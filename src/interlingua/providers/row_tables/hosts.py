@@ -15,6 +15,7 @@ from interlingua.providers.row_tables.builders import (
     RECORDED,
     RESPONSES,
     SPEAK,
+    TAGGED_IDS,
     TRANSCRIBE,
     UNVERIFIED,
     chat,
@@ -169,6 +170,7 @@ ROWS: tuple[Provider, ...] = (
         "https://ollama.com/v1",
         *(RECORDED, DOCS),
         aliases=("ollama-cloud",),
+        own_ids=TAGGED_IDS,
         operations=has(LIST),
     ),
 )
@@ -178,6 +180,7 @@ GATEWAYS: tuple[Provider, ...] = (
         "openrouter",
         "https://openrouter.ai/api/v1",
         *(RECORDED, "SDK openrouter 1.3.84"),
+        own_ids="[^/:]+/[^/:]+:[a-z]+",  # seen in recordings: `:free`, `:thinking`
         other_dialects=(RESPONSES,),
         operations=has(LIST, EMBED, **dict.fromkeys(IMAGES, "modalities")),
     ),

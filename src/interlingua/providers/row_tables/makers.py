@@ -31,9 +31,11 @@ ROWS: tuple[Provider, ...] = (
         dialect=RESPONSES,
         other_dialects=(CHAT,),
         families=(
-            *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
+            *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-"),
             *("text-embedding-", "dall-e", "whisper-", "tts-1", "sora-"),
         ),
+        # The form and the models: `openai/types/fine_tuning/job_create_params.py`.
+        own_ids="ft:(?:gpt-|o[0-9]|babbage-|davinci-).+",
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),
         base_url_env=("OPENAI_BASE_URL",),

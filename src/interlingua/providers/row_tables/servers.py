@@ -11,6 +11,7 @@ from interlingua.providers.row_tables.builders import (
     MESSAGES,
     RECORDED,
     RESPONSES,
+    TAGGED_IDS,
     has,
     local,
 )
@@ -22,6 +23,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK ollama 0.6.3"),
         other_dialects=(RESPONSES, MESSAGES),
         base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        own_ids=TAGGED_IDS,
         operations=has(LIST, EMBED),
     ),
     local("vllm", 8000, *(RECORDED, DOCS), other_dialects=(RESPONSES, MESSAGES)),
