@@ -1,6 +1,7 @@
 """`ask` and `explain`, as a process against the simulator."""
 
 import json
+import re
 import signal
 import stat
 
@@ -219,6 +220,54 @@ def test_unknown_options_and_models(program):
     assert all(len(each.stderr.splitlines()) == 1 for each in (option, provider, key))
 
 
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (
+            "mycorp:secret-model",
+            "write openai:mycorp:secret-model or anthropic:mycorp:secret-model.",
+        ),
+        ("openai/gpt-4o", "Write openai:gpt-4o (or openrouter:openai/gpt-4o)."),
+        ("phi4:latest", "Write ollama:phi4:latest."),
+        ("flash", "and set GEMINI_API_KEY or GOOGLE_API_KEY."),
+        ("o4-mini-high", "Write openai:o4-mini with -o reasoning_effort high."),
+        ("watsonx:granite", "Provider 'watsonx' is not configured."),
+        ("bedrock_invoke:anthropic.claude-x", "or AWS_PROFILE."),
+        ("vertex:gemini-9", "or set GOOGLE_APPLICATION_CREDENTIALS."),
+        ("openai:text-embedding-3-small", "Use `interlingua embed`"),
+    ],
+)
+def test_a_refusal_advises_in_options_not_in_python(program, model, advice):
+    """What was wrong and what to write, in one line, in words that a shell takes."""
+    places = {"AWS_REGION": "r", "GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l"}
+    done = program.run("ask", "-n", "-m", model, "Hi", **places)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert advice in line
+    assert not re.search(r"\w=|\w\(\.|Adapter\(|Client", line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("embed", "-m", "mycorp:m", "Hi"),
+        ("image", "-m", "mycorp:m", "-o", "a.png", "Hi"),
+        ("speak", "-m", "mycorp:m", "-o", "a.mp3", "Hi"),
+        ("compare", "-m", "mycorp:m", "-m", "o4-mini-high", "Hi"),
+        ("explain", "-m", "mycorp:m", "Hi"),
+        ("chat", "-m", "mycorp:m"),
+    ],
+)
+def test_every_command_refuses_a_provider_that_there_is_not(program, arguments):
+    """Nothing is sent to a provider that has a key when another was named."""
+    done = program.run(*arguments, stdin="Hi\n")
+
+    assert done.returncode in (1, 2)
+    assert "Unknown provider 'mycorp'." in done.stderr + done.stdout
+    assert 'reasoning_effort="' not in done.stdout
+
+
 def test_interrupt(tmp_path):
     """Ctrl-C ends with 130; what had arrived was printed, is in the log, and can be continued."""
     with simulated(COUNTING, text("Yes.")) as server:
@@ -294,6 +343,9 @@ def test_explain(bare):
     )
 
     assert body == expected.body
+    assert "warning: No API key for anthropic: set ANTHROPIC_API_KEY." in (
+        bare.run("explain", *arguments).stdout.splitlines()
+    )
     text_form = bare.run("explain", *arguments)
     assert text_form.stdout == bare.run("ask", "--explain", *arguments).stdout
     assert text_form.stdout.startswith("POST https://api.anthropic.com/v1/messages\n")

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.rows import find_provider
 from interlingua.spec.content import Document, Image
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -63,6 +64,20 @@ def test_a_server_without_a_key_gets_none():
     }
 
     assert shown == {"ollama:m": False, "vllm:m": True, "groq:m": True}
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "groq"])
+def test_a_missing_key_is_told(name):
+    """The header of the key says so, and a warning names the variable to set; no call is made."""
+    row = find_provider(name)
+    told = Client({name: HttpAdapter(row)}).explain(Request(model=f"{name}:m", messages="hi"))
+    (warning,) = [each for each in told.warnings if each.code == "key_missing"]
+
+    assert warning.message == f"No API key for {name}: set {' or '.join(row.key_env)}."
+    assert list(told.headers.values()).count("[missing]") == 1
+    assert not told.refused
+    strict = Request(model=f"{name}:m", messages="hi", on_loss="strict")
+    assert not Client({name: HttpAdapter(row)}).explain(strict).refused
 
 
 def test_files_are_read_and_fetches_are_told(tmp_path):

@@ -262,7 +262,7 @@ def test_the_default_provider_may_be_switched():
         client.default_provider = "b"
         assert (client.default_provider, await answer_of(client)) == ("b", "of b")
         client.default_provider = None
-        with pytest.raises(ConfigurationError, match="No provider is known for 'm'"):
+        with pytest.raises(ConfigurationError, match="Unknown provider for 'm'"):
             await answer_of(client)
         with pytest.raises(ConfigurationError, match="'c' is not configured"):
             client.default_provider = "c"
@@ -328,12 +328,12 @@ def test_the_last_adapter_of_several_is_no_default():
         by_hand = Client({"a": Worker("of a"), "b": Worker("of b")})
         for client, name in ((by_hand, "a"), (Client.from_env(keys), "anthropic")):
             await client.unregister(name)
-            with pytest.raises(ConfigurationError, match="No provider is known for 'my-model'"):
+            with pytest.raises(ConfigurationError, match="Unknown provider for 'my-model'"):
                 client.address(Request(model="my-model"))
         replaced = Client.from_env({"OPENAI_API_KEY": "k"})
         await replaced.unregister("openai")
         await replaced.register("groq", HttpAdapter("groq", "k"))
-        with pytest.raises(ConfigurationError, match="No provider is known for 'my-model'"):
+        with pytest.raises(ConfigurationError, match="Unknown provider for 'my-model'"):
             replaced.address(Request(model="my-model"))
 
     asyncio.run(work())

@@ -96,7 +96,7 @@ def test_a_prompt_goes_to_the_provider_of_its_model(configured, model, expected)
         (THREE, "cohere:command-r", "'cohere' is not configured. Set COHERE_API_KEY"),
         (THREE, "llama3", "openai:llama3 or anthropic:llama3 or gemini:llama3"),
         (THREE, "openai:", "Write it after the provider: openai:model"),
-        (THREE, "unheard-of", "No provider is known for 'unheard-of'.*openai:unheard-of"),
+        (THREE, "unheard-of", "Unknown provider for 'unheard-of'.*openai:unheard-of"),
         (THREE, "groq:m", "'groq' is not configured. Set GROQ_API_KEY"),
         (THREE, "azure:m", "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
         (THREE, "antropic:claude-haiku-4-5", "Did you mean anthropic:claude-haiku-4-5"),

@@ -17,6 +17,7 @@ from interlingua.cli.output import (
     INTERRUPTED,
     Output,
     dollars,
+    in_options,
     is_terminal,
     paint,
     printable,
@@ -122,7 +123,7 @@ async def _ask(client: Any, row: dict[str, Any], prompt: str, options: Any) -> N
                 pieces.append(piece)  # noqa: PERF401 -- one by one, for when it is cancelled
             result = events.result()
     except SDKError as error:
-        row |= {"error": type(error).__name__, "message": " ".join(str(error).split())}
+        row |= {"error": type(error).__name__, "message": in_options(str(error), error)}
     else:
         usage, cost = result.total_usage, result.total_cost
         row |= {"error": None, "cost": None if cost is None else cost.total}

@@ -68,7 +68,7 @@ def _dry_run(out: Output, question: Question) -> Explanation:
     except ConfigurationError as error:
         if error.error_code != "not_configured":
             raise
-    return client.with_access(model, api_key="missing").explain(request, stream=True)
+    return client.with_access(model, api_key="").explain(request, stream=True)
 
 
 def _request(question: Question, model: str, **chosen: Any) -> Request:

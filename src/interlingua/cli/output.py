@@ -8,6 +8,7 @@ they are lines with tabs. `NO_COLOR` and terminals without Unicode are honoured.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -64,6 +65,12 @@ _ERROR = "error: "
 _NOT_CONFIGURED = (
     " (`interlingua providers` lists what is configured, `interlingua keys set NAME` stores a key)"
 )
+_tells_variable = re.compile("[Ss]et [A-Z]").search
+_find_call = re.compile(r"\b(\w+)\(\.\.\.\)").sub
+_find_option = re.compile(r"""\b(\w+)=(['"])([^'"]*)\2""").sub
+_find_argument = re.compile(r",? or pass \w+=[^.;]*").sub
+_FUNCTIONS = {"generate_image": "image", "generate_video": "video"}
+"""The commands that are not named as their functions are."""
 _WIDTH = 80  # columns of a terminal that does not say how wide it is
 _HEIGHT = 24
 _SHORTEST_COST = 0.01  # dollars; less is printed with more digits
@@ -387,15 +394,25 @@ def describe(error: BaseException) -> str:
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    text = printable(" ".join(text.split()))
+    text = printable(in_options(text, error))
     if exit_code(error) == UNEXPECTED:
         return f"{_ERROR}unexpected {type(error).__name__}: {text} (--debug shows where)"
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f" See `{error.ctx.command_path} --help`."
-    elif getattr(error, "error_code", None) == "not_configured":
+    elif getattr(error, "error_code", None) == "not_configured" and _tells_variable(text):
         hint = _NOT_CONFIGURED
     return f"{_ERROR}{text}{hint}"
+
+
+def in_options(text: str, error: BaseException) -> str:
+    """The text of an error in one line; what the library advises programs, in options."""
+    text = " ".join(text.split())
+    if getattr(error, "status_code", 0) is not None:  # the words of a provider, or of others
+        return text
+    text = _find_argument("", text)
+    text = _find_option(r"-o \1 \3", text)
+    return _find_call(lambda call: f"`{_NAME} {_FUNCTIONS.get(call[1], call[1])}`", text)
 
 
 def _detach_stdout() -> None:

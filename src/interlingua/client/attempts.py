@@ -473,6 +473,8 @@ class Attempts:
         if request.chosen_because == known.chosen_because:  # that was about the other model
             why = f"a middleware changed the model from {known.provider}:{known.model}"
             request = replace(request, chosen_because=why)
+        if request.short_name is not None:  # so was that
+            request = replace(request, short_name=None)
         return self._calls.routing.resolve_again(request)
 
 

@@ -254,7 +254,8 @@ class Client:
         to another provider have neither the key nor the headers.
         """
         routing = self._routing
-        key = routing.find_owner(provider, model, is_given=bool(api_key or base_url))
+        is_given = api_key is not None or base_url is not None
+        key = routing.find_owner(provider, model, is_given=is_given)
         adapter = routing.adapters.get(key)
         if adapter is None:
             adapter = routing.unconfigured(key, base_url)
@@ -407,8 +408,8 @@ class Client:
         """Return a request, or an operation's value, with the provider and model it goes to."""
         if isinstance(value, Request):
             return self._routing.address(value)
-        provider, model = self._routing.place(value.provider, value.model)
-        return replace(value, provider=provider, model=model)
+        route = self._routing.place(value.provider, value.model)
+        return replace(value, provider=route.provider, model=route.model)
 
     async def count_tokens(self, request: Request) -> int:
         """Count the input tokens as the provider counts them (a request is sent)."""

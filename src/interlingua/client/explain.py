@@ -20,7 +20,7 @@ from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.spec.warnings import raising_losses
+from interlingua.spec.warnings import make_warning, raising_losses
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.secrets import redact_headers
 
@@ -78,16 +78,16 @@ def explain(
     request = mark_lost_files(request, (adapter.name, adapter.provider.name), time())
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
-    key = "key" if adapter.has_key or adapter.provider.key_required else None
     # A part that the call would fetch first is not lost; only this body is without it.
-    warnings = tuple(warning for warning in call.warnings if warning.path not in fetches)
+    found = (*call.warnings, *_missing_key(adapter))
+    warnings = tuple(warning for warning in found if warning.path not in fetches)
     refused = raising_losses(warnings, request, on_loss)
     return Explanation(
         provider=adapter.name,
         model=request.model,
         dialect=adapter.dialect,
         url=call.url,
-        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, key)}),
+        headers={**redact_headers(call.headers), **_key_headers(adapter)},
         body=call.body,
         fetches=fetches,
         warnings=warnings,
@@ -100,6 +100,21 @@ def explain(
         estimated_cost=estimate_cost(adapter, request, tariffs, adapter.seller),
         profile=call.profile,
     )
+
+
+def _key_headers(adapter: HttpAdapter) -> Mapping[str, str]:
+    """The headers of the key without the key, or with the word that it is missing."""
+    if adapter.has_key:
+        return redact_headers(sign(adapter.provider.signing, "key"))
+    names = sign(adapter.provider.signing, "key") if adapter.provider.key_required else ()
+    return dict.fromkeys(names, "[missing]")
+
+
+def _missing_key(adapter: HttpAdapter) -> Iterator[Warning]:
+    if not adapter.is_configured:
+        variables = " or ".join(adapter.provider.key_env)
+        advice = f"set {variables}" if variables else "give the adapter one"
+        yield make_warning("key_missing", target=adapter.name, advice=advice)
 
 
 def estimate_cost(

@@ -76,7 +76,7 @@ def unknown_prefix(prefix: str, rest: str, configured: Configured) -> Configurat
     rows = _own_rows(model)
     if rows:
         return _own_form(model, rows, configured)
-    what = f"There is no provider {prefix!r}{_among(configured)}."
+    what = f"Unknown provider {prefix!r}."
     maker = maker_of_family(prefix)
     if maker is not None:
         return _advise(what, maker, _id_in_family(prefix, rest, maker), configured)
@@ -163,7 +163,7 @@ def no_route(
         return _error(what, f"Write its host before it, as in {' or '.join(choices)}.")
     if maker is not None:
         return _advise(f"{model!r} is a model of {maker}.", maker, model, configured)
-    what = f"No provider is known for {model!r}."
+    what = f"Unknown provider for {model!r}."
     info = find_model(_near(model, table().providers) or "")
     if info is not None:
         return _suggest(what, info.provider, info.id, configured)
@@ -277,10 +277,6 @@ def _choices(configured: Configured) -> list[str]:
 
 def _is_embedded(row: Provider | None) -> bool:
     return row is not None and row.is_embedded
-
-
-def _among(configured: Configured) -> str:
-    return f" (configured: {', '.join(_choices(configured)) or 'none'})"
 
 
 def _setup(name: str, configured: Configured) -> str:

@@ -108,14 +108,13 @@ class Routing:
             request_id=request.request_id or new_ulid(),
             on_loss=request.on_loss or self._on_loss,
             chosen_because=reason,
+            short_name=route.short_name or _known_short_name(request, route),
         )
 
-    def place(self, provider: str | None, model: str) -> tuple[str, str]:
-        """The provider of an operation, and its name for the model."""
+    def place(self, provider: str | None, model: str) -> Route:
+        """The route of an operation."""
         route = self.route(provider, model)
-        if route.choices:
-            route = choose(route, _NEEDS_NOTHING, self.adapters)
-        return route.provider, route.model
+        return choose(route, _NEEDS_NOTHING, self.adapters) if route.choices else route
 
     def resolve_again(self, request: Request) -> Request:
         """The request with its route, after a middleware changed the provider or model."""
@@ -298,6 +297,12 @@ def _key_of(name: str, adapters: Mapping[str, Adapter]) -> str:
             f"Configured: {configured}."
         )
     return key
+
+
+def _known_short_name(request: Request, route: Route) -> str | None:
+    """The short name of a request that was addressed before, if its model is still the same."""
+    is_same = (request.provider, request.model) == (route.provider, route.model)
+    return request.short_name if is_same else None
 
 
 def _one_provider(route: Route, model: str) -> str:

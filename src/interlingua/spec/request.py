@@ -330,6 +330,8 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """The connectors in use, for the same; a tool belongs to one as to a skill. Never sent."""
     chosen_because: str | None = None
     """Why this model was chosen, for events and the metadata of the answer; never sent."""
+    short_name: str | None = None
+    """The short name of the catalog that a client has replaced by `model`; never sent."""
     context: Any = None
     """What a program hands to its own middleware; never sent, and not in the JSON form."""
 
@@ -341,6 +343,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             model: str = "",
             messages: AnyMessage | Iterable[AnyMessage] = (),
             tools: Iterable[AnyTool] | None = (),
+            short_name: str | None = None,
             context: Any = None,
             **settings: Unpack[RequestSettings],
         ) -> None: ...
@@ -364,12 +367,13 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             set_field(self, "active_connectors", _texts(self.active_connectors))
 
 
-NOT_SETTINGS = frozenset(("model", "messages", "tools", "context"))
+NOT_SETTINGS = frozenset(("model", "messages", "tools", "short_name", "context"))
 """The fields of a request that are no settings."""
 NEVER_SENT = frozenset(
     (
         *("provider_options", "request_id", "on_loss", "keep_raw", "upload", "session_id"),
-        *("active_skills", "active_connectors", "chosen_because", "context"),
+        *("active_skills", "active_connectors", "chosen_because"),
+        *("short_name", "context"),
     )
 )
 """The fields that no dialect has a name for: they say how a request is sent."""

@@ -72,6 +72,11 @@ NOTES: dict[str, Texts] = {
         "The provider read only the beginning of a long input.",
         "Split the input into shorter texts.",
     ),
+    "key_missing": (
+        "No API key for {target}: {advice}.",
+        "`explain` needs no key, but the call itself would fail without one.",
+        "Set the variable that the warning names, or pass `api_key=`.",
+    ),
     "model_deprecated": (
         "{target} {state}; {advice}.",
         "The provider has announced the end of the model.",
@@ -81,6 +86,11 @@ NOTES: dict[str, Texts] = {
         "{target} did not answer ({reason}).",
         "A model of `Fallback` failed, and another answered.",
         "Nothing to do; if it is frequent, look at the reason.",
+    ),
+    "model_resolved": (
+        "{name!r} is a short name; {target} was used.",
+        "A short name stands for the newest model of that name in the catalog.",
+        "Nothing to do, or name the model in full, which no later catalog changes.",
     ),
     "model_skipped": (
         "{target} cannot take the request ({reason}); it was skipped.",

@@ -21,7 +21,7 @@ from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 
 def test_every_field_of_a_request_can_be_said():
     """But for those that a run sets itself."""
-    ours = {"model", "context"}
+    ours = {"model", "short_name", "context"}
 
     assert {*Request.__struct_fields__} - ours == {*RequestOptions.__annotations__} - {"system"}
     assert {*RequestOptions.__annotations__} <= {*GenerateOptions.__annotations__}

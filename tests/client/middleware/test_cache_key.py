@@ -78,6 +78,7 @@ OTHERS = {
     "request_id": "1",
     "session_id": "s",
     "chosen_because": "r",
+    "short_name": "s",
     "context": object(),
     "upload": "auto",
     "keep_raw": True,

@@ -19,14 +19,16 @@ from interlingua.client.attempts import OperationAttempts
 from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.catalog.search import short_name_notice
 from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal, CancelScope
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import advice, refuse
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.operations import OperationInput
+from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.response import Warning
 
 Result = TypeVar("Result")
 _END = object()
@@ -65,6 +67,12 @@ class MediaOptions(TypedDict, total=False):
     """An id of the program for the reports, such as that of a user."""
     client: Client | BlockingClient | None
     """The client to use, async or blocking. Defaults to the module-level client."""
+
+
+def _add_notice(result: Any, notice: Warning) -> Any:
+    if not isinstance(result, OperationResult):
+        return result
+    return replace(result, warnings=(notice, *result.warnings))
 
 
 class MediaCall:
@@ -112,8 +120,11 @@ class MediaCall:
             value = routing.address(value)
             key = value.provider or ""
         else:
-            key, model = routing.place(value.provider, value.model)
-            value = replace(value, provider=key, model=model)
+            route = routing.place(value.provider, value.model)
+            key, value = route.provider, replace(value, provider=route.provider, model=route.model)
+            if route.short_name is not None:
+                result = await self._attempt(key, operation, value)
+                return _add_notice(result, short_name_notice(route.short_name, key, route.model))
         return await self._attempt(key, operation, value)
 
     async def perform_at(self, operation: str, value: OperationInput) -> Any:

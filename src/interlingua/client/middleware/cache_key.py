@@ -21,6 +21,7 @@ IGNORED: Mapping[str, str] = {
     "request_id": "the name of the call",
     "session_id": "for logs and limits; never sent",
     "chosen_because": "for events and metadata; never sent",
+    "short_name": "what the caller wrote for `model`; never sent",
     "context": "an object of the program; never sent",
     "upload": "how media is sent; the answer is about the same media",
     "keep_raw": "such a request is not cached, because wire events are not stored",

@@ -18,7 +18,7 @@ from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter_options import unknown_owners
 from interlingua.providers.catalog.models import NOTICES
-from interlingua.providers.catalog.search import lifecycle_notices
+from interlingua.providers.catalog.search import lifecycle_notices, short_name_notice
 from interlingua.providers.cost import price_usage
 from interlingua.providers.http_requests import (
     DryRun,
@@ -248,6 +248,8 @@ class Generation:
         notices = NOTICES.get((row.name, request.model))
         if notices is None:
             notices = lifecycle_notices(row.name, request.model)
+        if request.short_name is not None:
+            notices = (*notices, short_name_notice(request.short_name, own.name, request.model))
         if headers or unknown or notices:
             warnings = (*unknown, *wire.warnings, *notices)
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)

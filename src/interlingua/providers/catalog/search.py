@@ -215,6 +215,11 @@ def _has_words(model_id: str, words: list[str]) -> bool:
     return any(found[place : place + len(words)] == words for place in range(len(found)))
 
 
+def short_name_notice(name: str, provider: str, model: str) -> Warning:
+    """The warning that a model was called by a short name."""
+    return make_warning("model_resolved", name=name, target=f"{provider}:{model}")
+
+
 # Models that a provider has deprecated or will no longer serve.
 
 
