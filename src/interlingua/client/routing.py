@@ -98,7 +98,9 @@ class Routing:
         route = self.route(request.provider, request.model)
         if route.choices:
             route = choose(route, request, self.adapters)
-        reason = request.chosen_because
+        reason, short_name = request.chosen_because, route.short_name
+        if request.short_name and (request.provider, request.model) == route[:2]:
+            short_name = request.short_name  # it was addressed before
         if route.reason:
             reason = f"{reason}; {route.reason}" if reason else route.reason
         return replace(
@@ -108,7 +110,7 @@ class Routing:
             request_id=request.request_id or new_ulid(),
             on_loss=request.on_loss or self._on_loss,
             chosen_because=reason,
-            short_name=route.short_name or _known_short_name(request, route),
+            short_name=short_name,
         )
 
     def place(self, provider: str | None, model: str) -> Route:
@@ -297,12 +299,6 @@ def _key_of(name: str, adapters: Mapping[str, Adapter]) -> str:
             f"Configured: {configured}."
         )
     return key
-
-
-def _known_short_name(request: Request, route: Route) -> str | None:
-    """The short name of a request that was addressed before, if its model is still the same."""
-    is_same = (request.provider, request.model) == (route.provider, route.model)
-    return request.short_name if is_same else None
 
 
 def _one_provider(route: Route, model: str) -> str:

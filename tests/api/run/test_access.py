@@ -152,8 +152,8 @@ def test_the_key_goes_to_the_provider_that_alone_serves_the_model():
     assert bound.explain(Request(model="gpt-5.2", messages="hi")).provider == "openai"
     for model, message in {
         "house-model-x": None,  # the only provider that is configured
-        "gpt-7-new": "Use openai:gpt-7-new",
-        "openai/gpt-oss-120b": "a model of groq or together or openrouter",
+        "gpt-7-new": "Write openai:gpt-7-new",
+        "openai/gpt-oss-120b": "Write groq:openai/gpt-oss-120b",
         "sagemaker:m": "'sagemaker' is not configured",
     }.items():
         if message is None:
