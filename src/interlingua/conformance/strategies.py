@@ -108,6 +108,33 @@ def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
     )
 
 
+_namespaces = st.sampled_from([None, None, "crm", "mail"])
+_cut_arguments = st.sampled_from(['{"city": "Os', '{"', "{", "no JSON", '["a"]'])
+_empty_arguments = st.sampled_from(["", " ", "null", "[]", "{}"])
+_SEARCH = "tool_search"
+
+
+def tool_calls(tool_call_id: str) -> st.SearchStrategy[ToolCall]:
+    """
+    Generate tool calls of every type: with an object, free text, no text, or text cut off.
+
+    `tool_call_id` is their id.
+    """
+    common = {"id": st.just(tool_call_id), "name": names, "namespace": _namespaces}
+    return st.one_of(
+        st.builds(ToolCall, **common, arguments=json_objects),
+        st.builds(ToolCall, **common, raw_arguments=_empty_arguments | _cut_arguments),
+        st.builds(ToolCall, **common, type=st.just("custom"), raw_arguments=words | st.just("")),
+        st.builds(
+            ToolCall,
+            id=st.just(tool_call_id),
+            name=st.just(_SEARCH),
+            type=st.just("search"),
+            arguments=json_objects,
+        ),
+    )
+
+
 @st.composite
 def tool_rounds(draw: st.DrawFn, start: int = 0) -> list[Message]:
     """Generate an assistant message with tool calls, and the tool message with their results."""
@@ -191,7 +218,6 @@ _settings: dict[str, st.SearchStrategy[Any]] = {
 
 
 _rarely = st.sampled_from([False, False, False, True])
-_namespaces = st.sampled_from([None, None, "crm", "mail"])
 _grammars = st.none() | st.builds(
     Grammar, syntax=st.sampled_from(["lark", "regex"]), definition=words
 )

@@ -39,6 +39,7 @@ from interlingua.wire.media import (
     parse_data_url,
 )
 from interlingua.wire.tool_calls import input_object
+from interlingua.wire.tool_names import plain_name
 
 Block: TypeAlias = dict[str, Json]
 
@@ -219,7 +220,7 @@ def _encode_tool_use(call: ToolCall) -> Block:
     block: Block = {
         "type": "tool_use",
         "id": call.id,
-        "name": call.name,
+        "name": plain_name(call),
         "input": input_object(call),
     }
     return restore(block, call, NAME) if call.extra else block

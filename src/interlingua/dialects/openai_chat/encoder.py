@@ -32,6 +32,7 @@ from interlingua.dialects.openai_chat.facts import (
     SENT_AS,
     TAGS,
     fields_of,
+    wire_type,
 )
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
@@ -61,6 +62,7 @@ from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import extra_of, merge
 from interlingua.wire.tool_calls import ArgumentText
+from interlingua.wire.tool_names import plain_name
 
 # Fields of a choice that have another meaning in a chunk; they are sent in the envelope.
 _CHUNK_FIELDS = ("index", "delta", "message", "finish_reason")
@@ -269,11 +271,12 @@ class _ToolCall:
         extra = extra_of(event, NAME)
         self._is_legacy = extra.get(SENT_AS) == LEGACY
         self._extra = fields_of(extra)
-        self._field = ARGUMENTS[event.tool_type]
+        self._kind = wire_type(event.tool_type)
+        self._field = ARGUMENTS[self._kind]
 
     def start(self) -> dict[str, Json]:
-        kind = self._event.tool_type
-        inner = {"name": self._event.name, self._field: ""}
+        kind = self._kind
+        inner = {"name": plain_name(self._event), self._field: ""}
         if self._is_legacy:
             unread = self._extra.get("function")
             return {LEGACY: merge(unread if isinstance(unread, dict) else {}, inner)}
@@ -293,7 +296,7 @@ class _ToolCall:
         inner = {self._field: fragment}
         if self._is_legacy:
             return {LEGACY: inner}
-        return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
+        return {"tool_calls": [{"index": self._number, self._kind: inner}]}
 
     def end(self, tool_call: ToolCall) -> dict[str, Json] | None:
         """The rest of the text, and fields that were not known at the start."""

@@ -17,7 +17,7 @@ import msgspec
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.prepare.schema.read import words
-from interlingua.spec.content import Extra, Json, Part, Thinking
+from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
 from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
 from interlingua.wire.fields import extra_of, merge
@@ -29,6 +29,13 @@ WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
 LEGACY = "function_call"  # the deprecated field for one tool call, and for the tool choice
 ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a tool call
+
+
+def wire_type(tool_type: ToolType) -> str:
+    """The type of a tool call; a search for tools is a function, as in the tools of a request."""
+    return tool_type if tool_type in ARGUMENTS else "function"
+
+
 # Thinking as text, of which OpenAI's own API returns none. Seen in recordings:
 # `reasoning_content` of DeepSeek, Z.ai, xAI, Venice, llama.cpp, Mistral.rs and GPUStack,
 # `reasoning` of OpenRouter, Ollama, Groq, Crusoe and Hugging Face; Doubleword has both names,

@@ -23,6 +23,7 @@ from interlingua.dialects.openai_chat.facts import (
     complete,
     extra_for,
     take_usual,
+    wire_type,
 )
 from interlingua.dialects.openai_shared import without_none
 from interlingua.spec.content import (
@@ -39,6 +40,7 @@ from interlingua.spec.events import StreamEvent
 from interlingua.streams.segments import ToolCallSegment
 from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
+from interlingua.wire.tool_names import plain_name
 
 MakeId: TypeAlias = Callable[[], str]
 NextIndex: TypeAlias = Callable[[], int]  # the index of the next part of the message
@@ -126,18 +128,14 @@ def encode_tool_call(tool_call: ToolCall, *, answer: bool) -> dict[str, Json]:
     An id that was made for a tool call in a response is sent back to the server, since the result
     refers to it. A tool call without an id in a request is encoded without one.
     """
-    extra = extra_of(tool_call, NAME)
+    extra, name, kind = extra_of(tool_call, NAME), plain_name(tool_call), wire_type(tool_call.type)
     if not extra:
         raw = tool_call.raw_arguments
         text = dump_text(tool_call.arguments) if raw is None else raw
-        return {
-            "id": tool_call.id,
-            "type": tool_call.type,
-            tool_call.type: {"name": tool_call.name, ARGUMENTS[tool_call.type]: text},
-        }
-    inner: dict[str, Json] = {"name": tool_call.name, **_encode_arguments(tool_call, extra)}
-    kind = {} if "type" in extra else {"type": tool_call.type}
-    wire = complete({"id": tool_call.id, **kind, tool_call.type: inner}, tool_call)
+        return {"id": tool_call.id, "type": kind, kind: {"name": name, ARGUMENTS[kind]: text}}
+    inner: dict[str, Json] = {"name": name, **_encode_arguments(tool_call, extra)}
+    described = {} if "type" in extra else {"type": kind}
+    wire = complete({"id": tool_call.id, **described, kind: inner}, tool_call)
     if POSITION in extra:
         wire["index"] = extra[POSITION]
     id_field = extra.get(RECEIVED, extra.get(SENT)) if answer else extra.get(SENT)
@@ -148,7 +146,7 @@ def encode_tool_call(tool_call: ToolCall, *, answer: bool) -> dict[str, Json]:
 
 
 def _encode_arguments(tool_call: ToolCall, extra: Mapping[str, Json]) -> dict[str, Json]:
-    field = ARGUMENTS[tool_call.type]
+    field = ARGUMENTS[wire_type(tool_call.type)]
     raw = tool_call.raw_arguments
     inner = extra.get(tool_call.type)
     if raw is None and not tool_call.arguments and isinstance(inner, dict) and field in inner:
