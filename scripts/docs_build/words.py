@@ -275,6 +275,7 @@ MEANINGS = {
     "crossings.targets": "The dialects to translate to.",
     "crosses.target": "The dialect to translate to.",
     "results.tool_call_id": "The id of the call.",
+    "tool_calls.tool_call_id": "The id of the call.",
     "tool_rounds.start": "The number of the first call.",
     # of one function or class
     "generate.prompt": "What to answer: a text, a message, or a list of texts and parts.",

@@ -115,11 +115,7 @@ _SEARCH = "tool_search"
 
 
 def tool_calls(tool_call_id: str) -> st.SearchStrategy[ToolCall]:
-    """
-    Generate tool calls of every type: with an object, free text, no text, or text cut off.
-
-    `tool_call_id` is their id.
-    """
+    """Generate tool calls of every type: with an object, free text, no text, or text cut off."""
     common = {"id": st.just(tool_call_id), "name": names, "namespace": _namespaces}
     return st.one_of(
         st.builds(ToolCall, **common, arguments=json_objects),
