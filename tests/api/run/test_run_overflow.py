@@ -1,16 +1,21 @@
 """`on_overflow="truncate"`: until it fits, aimed at the limit, also within one long turn."""
 
+from math import ceil, log2
+
 import pytest
 
+from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.history import repair
-from interlingua.simulator import error, text, tool_call
+from interlingua.simulator import error, error_event, text, tool_call
 from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.streams.grammar import Grammar
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.classify import overflow_figures
-from support.runs import MODES, run_in
-from support.simulated import DIALECTS, simulated
+from support.runs import MODES, named, run_in
+from support.simulated import DIALECTS, in_virtual_time, simulated
 from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
@@ -28,13 +33,13 @@ WORDINGS = {
 SILENT = "Your input exceeds the context window of this model."
 
 
-def refusing(limit, answer, wording):
+def refusing(limit, answer, wording, fail=error):
     """A server that accepts this many of its tokens, which are a quarter more than ours."""
 
     def respond(request):
         used = int(estimate_request(request) * 1.25)
         if used > limit:
-            return error(400, wording.format(used=used, limit=limit))
+            return fail(400, wording.format(used=used, limit=limit))
         return answer(request)
 
     return respond
@@ -78,6 +83,89 @@ def test_a_history_is_shortened_again_until_it_fits(provider, mode):
     assert len(counts) > 3
     assert counts == sorted(counts, reverse=True)
     assert codes(result) == ["history_truncated"]
+
+
+FIGURES = {
+    "no figures": SILENT,
+    "a limit that is not kept": "This model's maximum context length is 900000 tokens.",
+    "the limit alone": "This model's maximum context length is {limit} tokens.",
+    "all figures": WORDINGS["openai"],
+}
+
+
+def turns(count):
+    """A conversation of so many turns; the last one waits for its answer."""
+    pairs = ((f"{number} " + "word " * 20, "Fine.") for number in range(count - 1))
+    earlier = [each for user, answer in pairs for each in (user, Message.assistant(answer))]
+    return [*earlier, "And now?"]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the stream", "in the stream"])
+@pytest.mark.parametrize("figures", sorted(FIGURES))
+@pytest.mark.parametrize(("count", "kept"), [(2, 1), (9, 1), (64, 1), (200, 1), (200, 60)])
+@every_provider
+def test_a_history_fits_after_a_few_requests(provider, count, kept, figures, late):
+    """As many as it takes to halve it, and three: whatever the error says, and where it says so."""
+    history = turns(count)
+    limit = int(estimate_request(Request(model="m", messages=turns(kept))) * 1.25) + 10
+    fail = error_event if late else error
+    server = refusing(limit, lambda _: text("Done."), FIGURES[figures], fail)
+    seen, peer = [], in_virtual_time(server, profile={"context_window": None})
+
+    async def work():
+        options = {"messages": history, "on_overflow": "truncate", "client": peer.client}
+        async for event in stream(named(provider), **options):
+            seen.append(event)  # noqa: PERF401 -- as far as they came
+        if not late:
+            assert (await generate(named(provider), **options)).text == "Done."
+
+    peer.run(work())
+
+    requests = peer.app.script.received
+    assert len(requests) <= (ceil(log2(count)) + 3) * (1 if late else 2)
+    assert seen[-1].response.text == "Done."
+    grammar = Grammar()
+    for event in seen:
+        grammar.feed(event)
+    assert [event.type for event in seen].count("stream_start") == 1
+    assert "error" not in {event.type for event in seen}
+
+
+@every_provider
+def test_an_overflow_in_a_stream_that_cannot_be_shortened_is_told_in_order(provider):
+    """The beginning that was withheld, the error and the end; then the error is raised."""
+    server = refusing(5, lambda _: text("Done."), WORDINGS[provider], error_event)
+    seen, peer = [], in_virtual_time(server, profile={"context_window": None})
+
+    async def work():
+        events = stream(named(provider), "word " * 50, client=peer.client, on_overflow="truncate")
+        async for event in events:
+            seen.append(event)  # noqa: PERF401 -- as far as they came
+
+    with pytest.raises(ContextLengthError):
+        peer.run(work())
+
+    # The first frame of Gemini is the error: there is no beginning.
+    told = [] if provider == "gemini" else ["stream_start", "error", "finish"]
+    assert [event.type for event in seen] == told
+    assert len(peer.app.script.received) == 1
+
+
+def test_an_overflow_after_the_answer_has_begun_is_raised():
+    """What was shown cannot be taken back."""
+    server = text("Some words.") + error_event(400, WORDINGS["anthropic"].format(used=9, limit=5))
+    seen, peer = [], in_virtual_time(server)
+
+    async def work():
+        options = {"messages": turns(9), "client": peer.client, "on_overflow": "truncate"}
+        async for event in stream(named("anthropic"), **options):
+            seen.append(event)  # noqa: PERF401 -- as far as they came
+
+    with pytest.raises(ContextLengthError):
+        peer.run(work())
+
+    assert len(peer.app.script.received) == 1
+    assert "text_delta" in {event.type for event in seen}
 
 
 @every_provider

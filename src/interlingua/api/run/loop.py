@@ -89,6 +89,7 @@ class ToolLoop:
         self._max_rounds = self._rounds_left = max_tool_rounds
         self._stop_when = stop_when
         self._continuations = 0
+        self._tries = 0  # to shorten the history for the next answer
         self._has_run = False
         self.dropped: set[int] = set()
         """The positions of the messages that are not sent."""
@@ -215,9 +216,11 @@ class ToolLoop:
         Leave the oldest turns and tool rounds out of the request; False if none can be left out.
 
         `used` is the provider's count of the request's tokens, `limit` what fits. Without a limit,
-        half of what may be left out is. It stays in `messages`, and the answer gets a warning.
+        or if two tries did not fit, half of what may be left out is: each request is paid and takes
+        time. It stays in `messages`, and the answer gets a warning.
         """
-        dropped = self.droppable(used, limit)
+        dropped = self.droppable(used, limit if self._tries < _TRIES else None)
+        self._tries += 1
         if dropped:
             self.drop(dropped)
         return bool(dropped)
@@ -228,7 +231,7 @@ class ToolLoop:
             return ()
         sent = [at for at in range(len(self.messages)) if at not in self.dropped]
         units = droppable_units(tuple(self.messages[at] for at in sent))
-        count = (len(units) + 1) // 2
+        count = half_of(units)
         if units and limit is not None:
             count = count_to_drop(self.request, units, used, limit)
         return tuple(sent[at] for unit in units[:count] for at in unit)
@@ -255,6 +258,7 @@ class ToolLoop:
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """Take the answer to `request`; returns the calls to run."""
+        self._tries = 0
         if self._new_warnings:
             response = replace(response, warnings=(*response.warnings, *self._new_warnings))
             self._new_warnings = ()
@@ -389,11 +393,22 @@ MARGIN = 0.95
 """The share of the limit to aim at: token counts are estimates."""
 
 
+_TRIES = 2
+"""How often a history is shortened to a limit that is known; after that, by half each time."""
+
+
+def half_of(units: Sequence[range]) -> int:
+    """How many are half of the units, rounded up."""
+    return (len(units) + 1) // 2
+
+
 def count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
     """How many of the units to leave out so that the request fits; at least one."""
     tokens = estimate_request(request)
     # The provider's own count shows how far off the estimate is.
     excess = tokens - limit * MARGIN * (1 if used is None else tokens / max(used, 1))
+    if excess <= 0:  # it should have fitted, so the limit is another one
+        return half_of(units)
     for count, unit in enumerate(units, 1):
         messages = request.messages[unit.start : unit.stop]
         excess -= estimate_request(Request(model=request.model, messages=messages))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -59,6 +59,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.grammar import is_content
 from interlingua.wire.classify import overflow_figures
 
 NOT_ENDED = "The stream has not ended. Read it to its end first."
@@ -254,7 +255,9 @@ class Run:
                 results = await self._begin(scope)
             while (request := self.loop.request) is not None:
                 finish = None
-                events = self._open_step(request, scope, step)
+                is_fixed = self._on_overflow == "raise"
+                open_step = self._open_step if is_fixed else self._shorten_until_it_fits
+                events = open_step(request, scope, step)
                 try:
                     async for event in events:
                         if type(event) is Finish:  # withheld: the run may go on
@@ -273,10 +276,6 @@ class Run:
                             results = ()
                         if scope.clocks:
                             scope.resume()
-                except ContextLengthError as error:
-                    if error.partial is not None or not await self._make_room(error, scope):
-                        raise
-                    continue
                 finally:
                     await events.aclose()
                 async with aclosing(self._finish_step(finish, step, scope)) as ending:
@@ -412,6 +411,38 @@ class Run:
             self._call_ids,
         )
         return self._attempts.fold(scope, self._accumulator)
+
+    async def _shorten_until_it_fits(
+        self, request: Request, scope: CancelScope, step: int
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """
+        The events of a step, whose history is shortened until it fits.
+
+        A provider may tell only in its stream that a request was too long. The beginning of a
+        stream is withheld until its first content, so that the reader sees only one.
+        """
+        while True:
+            beginning, error = _Beginning(), None
+            events = self._open_step(request, scope, step)
+            try:
+                async for event in events:
+                    for each in beginning.take(event):
+                        yield each
+            except Exception as raised:  # noqa: BLE001 -- raised again after what was withheld
+                error = raised
+                if isinstance(raised, ContextLengthError) and not beginning.is_shown:
+                    has_room = await self._make_room(raised, scope)
+                    request = self.loop.request or request
+                    if has_room:
+                        scope.end_step()
+                        continue
+            finally:
+                await events.aclose()
+            for each in beginning.release():
+                yield each
+            if error is not None:
+                raise error
+            return
 
     async def _make_room(self, error: ContextLengthError, scope: CancelScope) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
@@ -605,6 +636,28 @@ _NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
 )
+
+
+class _Beginning:
+    """The first events of a stream, which are withheld until there is content."""
+
+    __slots__ = ("_withheld", "is_shown")
+
+    def __init__(self) -> None:
+        self._withheld: list[StreamEvent] = []
+        self.is_shown: bool = False
+
+    def take(self, event: StreamEvent) -> Sequence[StreamEvent]:
+        """The events to deliver after this one has come."""
+        if self.is_shown:
+            return (event,)
+        self._withheld.append(event)
+        return self.release() if is_content(event) else ()
+
+    def release(self) -> Sequence[StreamEvent]:
+        """The events that were withheld; from now on none is."""
+        events, self._withheld, self.is_shown = self._withheld, [], True
+        return events
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:
