@@ -430,7 +430,7 @@ class Attempts:
 
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
         """One attempt at an adapter that is not ours."""
-        call = CustomCall(self._calls, adapter, request, self._call_ids)
+        call = CustomCall(self._calls, adapter, request, self._call_ids, self._logged)
         self.left_out = call.left_out
         return call
 

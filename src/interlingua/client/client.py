@@ -12,12 +12,13 @@ from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
+from interlingua.client.adapter_members import check_adapter, estimate_tokens, profile_of
 from interlingua.client.attempts import Attempts, OperationAttempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.configured import Configured
-from interlingua.client.explain import Explanation, estimate_cost, explain
+from interlingua.client.explain import Explanation, estimate_cost, explain, explain_custom
 from interlingua.client.lifecycle import Retirement, close, initialize
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.contract import Middleware, ToolMiddleware
@@ -39,7 +40,7 @@ from interlingua.runtime.items import perform_in
 from interlingua.runtime.log import logger
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import describe
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
+from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, OperationInput, ServedModel
@@ -347,19 +348,23 @@ class Client:
     def profile_for(self, request: Request) -> Profile:
         """Return the profile of the model that would answer; the neutral one if it is unknown."""
         request = self._routing.address(request)
-        profile_for = getattr(self._adapters[request.provider or ""], "profile_for", None)
-        return NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
+        return profile_of(self._adapters[request.provider or ""], request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """
         Return the exact wire request and every change to it, without key or network.
 
-        The files that parts name by `path` are read. URLs that the call itself would fetch are
-        not: `fetches` lists them.
+        Of an adapter of your own, it shows the request that the adapter would get. The files that
+        parts name by `path` are read. URLs that the call itself would fetch are not: `fetches`
+        lists them.
         """
         request = self._routing.address(check_request(request))
-        adapter = self._routing.find_http(request.provider or "")
-        return explain(adapter, request, self.calls.tariffs, stream=stream)
+        key, tariffs = request.provider or "", self.calls.tariffs
+        adapter = self._routing.find_http(key)
+        if adapter is None:
+            own, behaviour = self._adapters[key], self._routing.behaviour_of(key)
+            return explain_custom(own, request, tariffs, behaviour)
+        return explain(adapter, request, tariffs, stream=stream)
 
     def estimate_cost(self, request: Request) -> CostRange | None:
         """
@@ -377,7 +382,7 @@ class Client:
     def estimate_input_tokens(self, request: Request) -> int:
         """Estimate the number of input tokens offline."""
         request = self._routing.address(check_request(request))
-        return self._routing.find_http(request.provider or "").estimate_input_tokens(request)
+        return estimate_tokens(self._adapters[request.provider or ""], request)
 
     async def perform(
         self,
@@ -493,11 +498,7 @@ def _check_adapters(adapters: Any) -> None:
     for name, adapter in adapters.items():
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
-        if not hasattr(adapter, "name") or isinstance(adapter, type):
-            raise ConfigurationError(
-                f"Client: {name!r} must be an adapter, with `name`, `complete` and `stream`, "
-                f"not {describe(adapter)}."
-            )
+        check_adapter(name, adapter)
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:

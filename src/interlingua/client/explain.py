@@ -8,7 +8,14 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.metering import options_of
+from interlingua.client.adapter_members import (
+    estimate_tokens,
+    policy_of,
+    prepare_custom,
+    profile_of,
+)
+from interlingua.client.metering import options_of, seller_of
+from interlingua.prepare.behaviour import Behaved, behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cost import CostRange, price_range
 from interlingua.providers.media import load_files, mark_lost_files
@@ -17,11 +24,11 @@ from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import UncheckedJson
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
+from interlingua.spec.contracts import Adapter, Profile
+from interlingua.spec.json_form import to_document
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning, raising_losses
-from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.secrets import redact_headers
 
 
@@ -35,13 +42,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str
     """The dialect of the request."""
     method: str = "POST"
-    """The HTTP method."""
+    """The HTTP method; empty for an adapter of one's own."""
     url: str
-    """The address."""
+    """The address; empty for an adapter of one's own."""
     headers: Mapping[str, str]
     """The headers, with secrets redacted."""
     body: UncheckedJson
-    """The body, with the bytes of local files, but without those of the URLs in `fetches`."""
+    """
+    The body, with the bytes of local files, but without those of the URLs in `fetches`.
+
+    For an adapter of one's own, the request that it would get, in its JSON form.
+    """
     fetches: tuple[str, ...] = ()
     """The paths of parts whose URL the call would fetch first."""
     warnings: tuple[Warning, ...]
@@ -102,6 +113,36 @@ def explain(
     )
 
 
+def explain_custom(
+    adapter: Adapter, request: Request, tariffs: Tariffs, behaviour: Behaviour | None
+) -> Explanation:
+    """What an adapter of a program's own would get: a request without address and headers."""
+    key, profile = request.provider or "", profile_of(adapter, request.model)
+    behaved = Behaved(request=request)
+    if behaviour is not None:
+        behaved = behave(request, behaviour, profile)
+    prepared = prepare_custom(adapter, behaved.request, profile)
+    warnings = behaved.add_warnings(prepared.warnings)
+    return Explanation(
+        provider=key,
+        model=request.model,
+        dialect=profile.dialect,
+        method="",
+        url="",
+        headers={},
+        body=to_document(prepared.request),
+        warnings=warnings,
+        refused=tuple(raising_losses(warnings, request, policy_of(adapter, request))),
+        addendum=behaved.addendum,
+        tools_left_out=behaved.left_out,
+        chosen_because=request.chosen_because,
+        cache_marks=(),
+        estimated_input_tokens=estimate_tokens(adapter, behaved.request),
+        estimated_cost=estimate_cost(adapter, request, tariffs, seller_of(adapter, key)),
+        profile=profile,
+    )
+
+
 def _key_headers(adapter: HttpAdapter) -> Mapping[str, str]:
     """The headers of the key without the key, or with the word that it is missing."""
     if adapter.has_key:
@@ -129,10 +170,7 @@ def estimate_cost(
     tariff = tariffs[seller, request.model, request.model]
     if tariff is None:
         return None
-    profile_for = getattr(adapter, "profile_for", None)
-    profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
-    estimate = getattr(adapter, "estimate_input_tokens", estimate_request)
-    tokens: int = estimate(request)
+    profile, tokens = profile_of(adapter, request.model), estimate_tokens(adapter, request)
     behaviour: Behaviour | None = getattr(adapter, "behaviour", None)
     asked = request.max_tokens
     if asked is None and behaviour is not None:

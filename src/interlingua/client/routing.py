@@ -192,14 +192,12 @@ class Routing:
             return adapter
         return rebind(key, behaviour=behaviour)
 
-    def find_http(self, name: str) -> HttpAdapter:
-        """The adapter; `ConfigurationError` if it is not an `HttpAdapter`."""
+    def find_http(self, name: str) -> HttpAdapter | None:
+        """The adapter, or the first of a `Balance`, if it is an `HttpAdapter`."""
         adapter = self.adapters[name]
         members = as_member_adapter(adapter)
         adapter = adapter if members is None else members.first
-        if not isinstance(adapter, HttpAdapter):
-            raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
-        return adapter
+        return adapter if isinstance(adapter, HttpAdapter) else None
 
     def unconfigured(self, name: str, base_url: str | None) -> HttpAdapter:
         """An adapter for one run, whose provider is not configured."""

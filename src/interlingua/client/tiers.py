@@ -17,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from interlingua.client.adapter_members import profile_of
 from interlingua.client.registry import ModelEntry, Route
 from interlingua.providers.catalog.models import find_model
 from interlingua.providers.catalog.search import mixed_price
 from interlingua.providers.provider import Provider
 from interlingua.spec.check import advice
 from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
-from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities, Profile
+from interlingua.spec.contracts import AdapterCapabilities, Profile
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
@@ -121,7 +122,7 @@ def _judge(
     adapter = adapters.get(entry.adapter)
     if adapter is None or getattr(adapter, "is_configured", True) is False:
         return f"is not configured (adapter {entry.adapter!r})", False
-    profile = _profile(adapter, entry)
+    profile = profile_of(adapter, entry.wire_name)
     is_known = True
     for need in needs:
         if need == _DELEGATE:
@@ -135,12 +136,6 @@ def _judge(
     if window is not None and tokens > window * (1 + ESTIMATE_ERROR):
         return f"has a context window of only {window} tokens", False
     return "", is_known
-
-
-def _profile(adapter: Any, entry: ModelEntry) -> Profile:
-    profile_for = getattr(adapter, "profile_for", None)
-    profile: Profile = NEUTRAL_PROFILE if profile_for is None else profile_for(entry.wire_name)
-    return profile
 
 
 def _pick(pool: Sequence[ModelEntry], adapters: Mapping[str, Any]) -> tuple[ModelEntry, str]:

@@ -95,8 +95,13 @@ def check_window(request: Request, window: int, family: str) -> None:
     """Raise `ContextLengthError` if the estimate exceeds the window by more than its error."""
     tokens = estimate_request(request, family, only_known=True)
     if tokens > window * (1 + ESTIMATE_ERROR):
-        raise ContextLengthError(
-            f"The request has about {tokens} tokens, and the context window is {window}. "
-            "Shorten the history, use on_overflow='truncate', or use a model with a larger "
-            "window; on_loss='warn' sends the request anyway."
-        )
+        raise too_long(tokens, window)
+
+
+def too_long(tokens: int, window: int) -> ContextLengthError:
+    """The error for a request that is longer than the context window."""
+    return ContextLengthError(
+        f"The request has about {tokens} tokens, and the context window is {window}. "
+        "Shorten the history, use on_overflow='truncate', or use a model with a larger "
+        "window; on_loss='warn' sends the request anyway."
+    )

@@ -548,7 +548,10 @@ class Adapter(Protocol):
 
     Other methods are optional: `initialize` (called once, before the first call), `get_ready`
     (called before a place in a limit is taken) and `close`, each sync or async; `cancel`,
-    `profile_for`, `perform`, `list_models`, `count_tokens`.
+    `perform`, `list_models`, `count_tokens`. What it supports, and so what the loss policy does,
+    is what `profile_for(model)` returns, or what `capabilities` says, with
+    `supports_tool_choice(mode)`; `estimate_input_tokens(request)` estimates tokens, and `on_loss`
+    is its policy. A client checks the shape of an adapter when it is made.
     """
 
     name: str

@@ -235,6 +235,9 @@ def test_a_custom_adapter_refuses_the_key_of_a_run():
         async def complete(self, _):
             raise AssertionError
 
+        def stream(self, _):
+            raise AssertionError
+
     with pytest.raises(ConfigurationError, match="'plain' is not an HttpAdapter"):
         MODES["generate"]("plain:m", client=Client({"plain": Plain()}), api_key=OWN)
 

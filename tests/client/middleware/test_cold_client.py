@@ -104,6 +104,9 @@ def test_the_initialization_of_an_adapter_comes_before_its_place():
             seen.append("send")
             raise AuthenticationError(request.model)
 
+        def stream(self, request):
+            raise NotImplementedError
+
     client = Client({"own": Own()}, middleware=[RateLimit(concurrency=1, store=Noting(seen))])
     with pytest.raises(AuthenticationError):
         asyncio.run(client.complete(Request(model="own:m", messages="Hi.")))

@@ -14,6 +14,7 @@ from interlingua.spec.errors import ServerError
 from interlingua.spec.events import TextDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from support.scripted_adapter import ScriptedAdapter
 from support.simulated import KEY, simulated
 
 PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
@@ -191,7 +192,7 @@ def test_a_failed_operation_is_a_warning(caplog):
     """With the class of its error."""
     caplog.set_level(logging.INFO, CALLS)
 
-    class Refusing:
+    class Refusing(ScriptedAdapter):
         name = "here"
 
         async def perform(self, *_, **__):
@@ -245,6 +246,9 @@ def test_nothing_is_done_if_nobody_listens(caplog):
 
         async def complete(self, _):
             raise ServerError("down", provider="here")
+
+        def stream(self, _):
+            raise NotImplementedError
 
     client = Client({"here": Refusing()}, middleware=[Logging(content=True)])
     with pytest.raises(ServerError):

@@ -15,12 +15,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.client.adapter_members import profile_of
 from interlingua.prepare.history.calls import map_call_id
 from interlingua.providers.provider import find_dialect
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Part, ToolCall, ToolResult
-from interlingua.spec.contracts import Adapter, Profile
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd, ToolCallStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -127,10 +128,9 @@ class _IdPattern:
         self._model = model
 
     def fit(self, call_id: str) -> str:
-        profile_for: Callable[[str], Profile] | None = getattr(self._adapter, "profile_for", None)
-        profile = None if profile_for is None else profile_for(self._model)
-        pattern = None if profile is None else profile.tool_call_id_pattern
-        if pattern is None and profile is not None and profile.dialect:
+        profile = profile_of(self._adapter, self._model)
+        pattern = profile.tool_call_id_pattern
+        if pattern is None and profile.dialect:
             pattern = find_dialect(profile.dialect).FACTS.history.call_id
         return call_id if pattern is None else map_call_id(call_id, pattern)
 

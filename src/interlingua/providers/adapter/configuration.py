@@ -231,17 +231,19 @@ class Configuration:
         return profile
 
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str) -> bool | None:
-        """Whether the model supports this mode of tool choice; None if it is unknown."""
+        """Whether the model, or else the provider, supports this mode; None if it is unknown."""
         if mode not in get_args(ToolChoiceMode):
             known = ", ".join(get_args(ToolChoiceMode))
             raise ConfigurationError(
                 f"There is no mode of tool choice {mode!r}. Use one of {known}."
             )
-        profile = self.profile_for(model)
-        modes = profile.tool_choice_modes
-        if profile.tools is False:
-            return False
-        return None if modes is None else mode in modes
+        own = _supports(self.profile_for(model), mode)
+        if own is not None or model:
+            return own
+        # Of a provider it is asked what models of its own can do.
+        families = [f"{family.rstrip('-')}-" for family in self.provider.families]
+        answers = {_supports(self.profile_for(family), mode) for family in families}
+        return True if True in answers else False if answers == {False} else None
 
     def with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
         """The request with the adapter's options under its own; and the headers among them."""
@@ -261,6 +263,13 @@ class Configuration:
             "profile": self.overrides,
             "model_profiles": self.model_overrides,
         }
+
+
+def _supports(profile: Profile, mode: ToolChoiceMode) -> bool | None:
+    modes = profile.tool_choice_modes
+    if profile.tools is False:
+        return False
+    return None if modes is None else mode in modes
 
 
 # The options: defaults under the request, which is under its provider options.

@@ -309,7 +309,11 @@ class HttpAdapter:
         return self.configuration.profile_for(model)
 
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
-        """Tell whether the model supports this mode of tool choice; None if it is unknown."""
+        """
+        Tell whether the model supports this mode of tool choice; None if it is unknown.
+
+        Without a model, whether the provider does: whether some models of its own do.
+        """
         return self.configuration.supports_tool_choice(mode, model)
 
 
