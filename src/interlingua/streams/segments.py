@@ -51,7 +51,7 @@ class TextSegment:
 
     def end(self) -> TextEnd:
         """Return the event that ends the part, with the whole part."""
-        part = Text(text=_join(self.pieces), citations=self.citations, extra=self.extra)
+        part = Text(text=join_pieces(self.pieces), citations=self.citations, extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
     def peek(self) -> TextEnd:
@@ -88,7 +88,7 @@ class ReasoningSegment:
     def end(self) -> ReasoningEnd:
         """Return the event that ends the part, with the whole part."""
         part = Thinking(
-            text=_join(self.pieces),
+            text=join_pieces(self.pieces),
             signature=self.signature,
             data=self.data,
             extra=self.extra,
@@ -169,13 +169,13 @@ class ToolCallSegment:
         # Imported here because compiling its patterns takes 15 ms and streams are rarely cut.
         from interlingua.wire.partial_json import parse_partial
 
-        raw = _join(self.pieces)
+        raw = join_pieces(self.pieces)
         arguments = None if self.tool_type == "custom" else parse_partial(raw)
         return self._end(raw, arguments if isinstance(arguments, dict) else {})
 
     def peek(self) -> ToolCallEnd:
         """Return the tool call so far; long arguments may be slightly behind their text."""
-        raw = _join(self.pieces)
+        raw = join_pieces(self.pieces)
         if self.tool_type == "custom":
             return self._end(raw, {})
         if self._partial is None:
@@ -200,8 +200,8 @@ class ToolCallSegment:
         return ToolCallEnd(id=self.id, index=self.index, tool_call=call)
 
 
-def _join(pieces: list[str]) -> str:
-    """The joined text, which replaces the pieces: the next call then has one piece to join."""
+def join_pieces(pieces: list[str]) -> str:
+    """Return the joined text, which replaces the pieces: the next call has one piece to join."""
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""

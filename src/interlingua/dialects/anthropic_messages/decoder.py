@@ -46,7 +46,7 @@ class _WholeBlock:
     __slots__ = ("block", "pieces")
 
     def __init__(self, block: dict[str, Json]) -> None:
-        self.block = block
+        self.block = dict(block)
         self.pieces: list[str] = []
 
     def part(self) -> Part:
@@ -64,6 +64,9 @@ class Decoder:
     def __init__(self) -> None:
         self._blocks: dict[int | None, Segment | _WholeBlock] = {}
         self._inputs: dict[int | None, str] = {}  # of tool calls whose start has all the arguments
+        # What is sent in pieces is joined once, at the end of its block.
+        self._signatures: dict[Segment, list[str]] = {}
+        self._citations: dict[Segment, list[Json]] = {}
         self._next = 0
         self._started = False
         self._ended = False
@@ -103,7 +106,7 @@ class Decoder:
             unread.pop(name, None)
         usage = unread.pop("usage", None)
         if isinstance(usage, dict):
-            self._usage = usage
+            self._usage = dict(usage)
         return [
             StreamStart(
                 id=text_of(unread.pop("id", None)),
@@ -160,15 +163,13 @@ class Decoder:
         """A delta that is not a piece of text."""
         kind = delta.get("type")
         if kind == "signature_delta" and isinstance(segment, ReasoningSegment):
-            segment.signature = (segment.signature or "") + text_of(delta.get("signature"))
+            pieces = self._signatures.setdefault(segment, [segment.signature or ""])
+            pieces.append(text_of(delta.get("signature")))
         elif kind == "citations_delta" and isinstance(segment, TextSegment):
-            extra = segment.extra.get(NAME, {})
             # one delta for each citation, all after the text
-            citations = [*(extra.get("citations") or ()), delta.get("citation")]
-            segment.extra = {NAME: {**extra, "citations": citations}}
-            segment.citations = decode_citations(citations)
+            self._citations.setdefault(segment, []).append(delta.get("citation"))
         elif isinstance(segment, _WholeBlock):  # such as `compaction_delta` with its `content`
-            segment.block = {**segment.block, **_without(delta, "type")}
+            segment.block.update(_without(delta, "type"))
         else:
             return [ProviderEvent(dialect=NAME, name="content_block_delta", data=data)]
         return []
@@ -182,6 +183,7 @@ class Decoder:
         if isinstance(segment, _WholeBlock):
             self._next += 1
             return [ProviderEvent(dialect=NAME, part=segment.part(), index=self._next - 1)]
+        self._join_pieces(segment)
         if type(segment) is TextSegment and segment.pieces and not segment.extra:
             if all(map(str.isspace, segment.pieces)):
                 segment.extra = {NAME: {}}  # see `decode_content`
@@ -189,12 +191,23 @@ class Decoder:
             return [segment.delta(self._inputs[index]), segment.end()]
         return [segment.end()]
 
+    def _join_pieces(self, segment: Segment) -> None:
+        """Give a segment the signature or the citations that came in deltas of their own."""
+        if isinstance(segment, ReasoningSegment) and segment in self._signatures:
+            segment.signature = "".join(self._signatures.pop(segment))
+        elif isinstance(segment, TextSegment) and segment in self._citations:
+            extra = segment.extra.get(NAME, {})
+            citations = [*(extra.get("citations") or ()), *self._citations.pop(segment)]
+            segment.extra = {NAME: {**extra, "citations": citations}}
+            segment.citations = decode_citations(citations)
+
     def _message_delta(self, data: dict[str, Json]) -> list[StreamEvent]:
         unread = _without(data, "type", "delta")
         usage = unread.pop("usage", None)
         if isinstance(usage, dict):  # cumulative: the last figures replace earlier ones
-            figures = {name: value for name, value in usage.items() if value is not None}
-            self._usage = {**usage, **self._usage, **figures}
+            for name, value in usage.items():
+                if value is not None or name not in self._usage:
+                    self._usage[name] = value
         delta = data.get("delta")
         if isinstance(delta, dict):
             unread.update(delta)

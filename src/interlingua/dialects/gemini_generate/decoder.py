@@ -88,6 +88,7 @@ class Decoder:
         self._events: list[events.StreamEvent] = []  # those of the current `feed` or `finish`
         self._open: _OpenText | None = None
         self._call: ToolCallSegment | None = None  # its arguments arrive in pieces
+        self._call_extra: dict[str, Json] = {}  # fields of its later pieces
         self._arguments = PartialArguments()
         self._call_ended = False
         self._has_calls = False
@@ -288,9 +289,7 @@ class Decoder:
             return self._call_ended and not call  # a second end of the same tool call
         else:  # any piece may carry a signature; the start event has its own copy of `extra`
             others = {name: value for name, value in part.items() if name != "functionCall"}
-            if others:
-                extra = self._call.extra
-                self._call.extra = {**extra, NAME: {**extra.get(NAME, {}), **others}}
+            self._call_extra.update(others)
         if self._call is None:
             return False
         pieces = call.get("partialArgs")
@@ -319,6 +318,10 @@ class Decoder:
             self._events.append(end)
             self._open = None
         if self._call is not None:
+            if self._call_extra:
+                extra = self._call.extra
+                self._call.extra = {**extra, NAME: {**extra.get(NAME, {}), **self._call_extra}}
+                self._call_extra = {}
             text = dump_text(self._arguments.finish())
             self._events += [self._call.delta(text[:-1] if cut else text), self._call.end()]
             self._call = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from interlingua.dialects.openai_chat.annotations import LOGPROBS, read_citations, read_logprobs
 from interlingua.dialects.openai_chat.content import (
@@ -45,7 +44,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
-from interlingua.wire.fields import extra_of, merge, text_of
+from interlingua.wire.fields import Merged, extra_of, text_of
 from interlingua.wire.tool_calls import call_ids, counting_ids
 
 _KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THINKING_FIELDS))
@@ -73,7 +72,8 @@ class Decoder:
         self._last_choice: dict[str, Json] | None = None
         self._start: dict[str, Json] = {}
         self._late: dict[str, Json] = {}
-        self._choice: dict[str, Json] = {}
+        self._choice = Merged()
+        self._logprobs = _GrowingFields()
         self._others: list[Json] = []
         self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
         self._early: list[StreamEvent] = []  # events before the start
@@ -183,11 +183,10 @@ class Decoder:
         if not isinstance(unread.get("usage"), dict):
             unread.pop("usage", None)
         if isinstance(unread.get(LOGPROBS), dict):  # each chunk has those of its own tokens
-            before = self._choice.get(LOGPROBS)
-            unread[LOGPROBS] = dict(before) if isinstance(before, dict) else {}
-            for name, value in choice[LOGPROBS].items():
-                _grow(unread[LOGPROBS], name, value)
-        self._choice = merge(self._choice, unread)
+            for name, value in unread.pop(LOGPROBS).items():
+                self._logprobs.add(name, value)
+            self._choice.value[LOGPROBS] = self._logprobs.value
+        self._choice.add(unread)
         return self._parts.feed(delta)
 
     def _is_whole(self, choice: UncheckedJson) -> bool:
@@ -218,6 +217,7 @@ class Decoder:
         body = self._start.get("body")  # a body without a choice, see `carry_body`
         failed = isinstance(body, dict) and bool(body.get("error"))
         citations = read_citations(parts.extra, self._start | self._late)
+        choice = self._choice.value
         place = parts.last.get(Text)
         notes = WarningList()
         tier = self._late.get("service_tier") or self._start.get("service_tier")
@@ -230,28 +230,48 @@ class Decoder:
             ),
             usage=decode_usage(self._usage, notes, tier, reasoning_inside=self._reasoning_inside),
             warnings=tuple(notes.warnings),
-            extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
+            extra=extra_for(self._late, choice=choice, choices=self._others) or {NAME: {}},
             citations={} if place is None or not citations else {place: citations},
-            logprobs=read_logprobs(self._choice, parts.last),
+            logprobs=read_logprobs(choice, parts.last),
             message_extra=extra_for(parts.extra),
         )
         return [*events, finish]
 
 
-def _grow(known: dict[str, Json], name: str, value: Json) -> None:
-    """Add a field of a delta: lists grow, objects merge, otherwise the last value wins."""
-    before = known.get(name)
-    if isinstance(before, list) and isinstance(value, list):
-        before.extend(value)
-    elif isinstance(before, dict) and isinstance(value, dict):
-        merged = merge(before, value)
-        # The audio of a message, https://developers.openai.com/api/docs/guides/audio
-        for field in ("data", "transcript") if name == "audio" else ():  # sent in fragments
-            if field in before and field in value:
-                merged[field] = text_of(before[field]) + text_of(value[field])
-        known[name] = merged
-    elif value is not None or name not in known:
-        known[name] = list(value) if isinstance(value, list) else value
+class _GrowingFields:
+    """Fields that grow with each delta: lists and objects get longer; of others the last counts."""
+
+    # The audio of a message, https://developers.openai.com/api/docs/guides/audio
+    _TEXTS = ("data", "transcript")  # sent in fragments
+
+    def __init__(self) -> None:
+        self.value: dict[str, Json] = {}
+        """The fields so far; the texts of an audio are whole after `finish`."""
+        self._objects: dict[str, Merged] = {}
+        self._fragments: dict[str, list[str]] = {name: [] for name in self._TEXTS}
+
+    def add(self, name: str, value: Json) -> None:
+        before = self.value.get(name)
+        if isinstance(value, dict) and (isinstance(before, dict) or name == "audio"):
+            if name not in self._objects:
+                self._objects[name] = Merged()
+                self._objects[name].add(before if isinstance(before, dict) else {})
+            self._objects[name].add(value)
+            self.value[name] = self._objects[name].value
+            for field in self._TEXTS if name == "audio" else ():
+                if isinstance(value.get(field), str):
+                    self._fragments[field].append(value[field])
+        elif isinstance(before, list) and isinstance(value, list):
+            before.extend(value)
+        elif value is not None or name not in self.value:
+            self._objects.pop(name, None)
+            self.value[name] = list(value) if isinstance(value, list) else value
+
+    def finish(self) -> None:
+        """Join the texts of an audio."""
+        audio = self.value.get("audio")
+        if isinstance(audio, dict):
+            audio.update({name: "".join(texts) for name, texts in self._fragments.items() if texts})
 
 
 class PartAssembler:
@@ -265,7 +285,8 @@ class PartAssembler:
     def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
         self.text: TextSegment | None = None
         """The open text, to which a plain delta can be added directly."""
-        self.extra: dict[str, Json] = {}
+        self._extra = _GrowingFields()
+        self.extra: dict[str, Json] = self._extra.value
         """Unread fields of the message."""
         self.count: int = 0
         """The number of parts so far."""
@@ -318,12 +339,13 @@ class PartAssembler:
             images = read_images(value) if name == IMAGES else []
             self._images += images
             if name not in _KNOWN and not images:
-                _grow(self.extra, name, value)
+                self._extra.add(name, value)
 
     def finish(self) -> list[StreamEvent]:
         """End every part."""
         events = [] if self._tags is None else self._add_split(self._tags.finish(), self._tags)
         events += [*self._end_content(), *self._tool_calls.finish()]
+        self._extra.finish()
         for name in self._filled:
             self.extra.pop(name, None)
         return events
@@ -468,6 +490,7 @@ class _Thinking:
     def __init__(self, index: int, marks: Mapping[str, Json]) -> None:
         self._marks = dict(marks)
         self._details: list[list[Json]] = []  # the fragments of each
+        self._in_fragments: dict[tuple[str, int] | None, list[Json]] = {}  # by their key
         self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: marks})
 
     def feed(self, text: str, marks: Mapping[str, Json], details: Sequence[Json]) -> str:
@@ -479,13 +502,18 @@ class _Thinking:
                 self._marks[FIELDS] = list(names)
         if not details:
             return text
-        earlier = {_detail_key(fragments[0]): fragments for fragments in self._details}
+        first = len(self._details)
         for detail in details:
-            key = _detail_key(detail)
-            if key is not None and key in earlier:
-                earlier[key].append(detail)
-            else:
+            fragments = self._in_fragments.get(_detail_key(detail))
+            if fragments is None:
                 self._details.append([detail])
+            else:
+                fragments.append(detail)
+        # Only now: details of one chunk stay apart.
+        for fragments in self._details[first:]:
+            key = _detail_key(fragments[0])
+            if key is not None:
+                self._in_fragments[key] = fragments
         return text if self._marks.get(FIELDS) else details_text(details)
 
     def end(self) -> ReasoningEnd:
@@ -518,8 +546,10 @@ def _join_detail(fragments: list[UncheckedJson]) -> Json:
         return first
     field = fragments[0]["type"].rpartition(".")[2]
     texts = [text_of(fragment.get(field)) for fragment in fragments]
-    whole: dict[str, Json] = reduce(merge, fragments)
-    return {**whole, field: "".join(texts)} if any(texts) else whole
+    whole = Merged()
+    for fragment in fragments:
+        whole.add(fragment)
+    return {**whole.value, field: "".join(texts)} if any(texts) else whole.value
 
 
 def stream_decoder(

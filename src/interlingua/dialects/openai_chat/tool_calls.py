@@ -338,7 +338,7 @@ class _ToolCall:
     def feed(self, fragment: _Fragment) -> list[StreamEvent]:
         self.name = self.name or fragment.name
         if fragment.extra:
-            self._extra = {**self._extra, **fragment.extra}
+            self._extra.update(fragment.extra)
         if self.segment is not None:
             return [self.segment.delta(fragment.arguments)] if fragment.arguments else []
         self.id = self.id or fragment.id

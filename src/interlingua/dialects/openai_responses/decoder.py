@@ -41,7 +41,13 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.request import Request
 from interlingua.streams.frames import is_bare_error, read_frame
-from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
+from interlingua.streams.segments import (
+    ReasoningSegment,
+    Segment,
+    TextSegment,
+    ToolCallSegment,
+    join_pieces,
+)
 from interlingua.wire.fields import text_of, text_or_none
 from interlingua.wire.tool_calls import counting_ids
 
@@ -406,7 +412,7 @@ def _end_segment(segment: ReasoningSegment | ToolCallSegment, part: Part) -> lis
 
 def _rest(segment: Segment, whole: str) -> list[StreamEvent]:
     """A delta with the text that is still missing; some servers send no deltas at all."""
-    sent = "".join(segment.pieces)
+    sent = join_pieces(segment.pieces)
     if len(whole) > len(sent) and whole.startswith(sent):
         return [segment.delta(whole[len(sent) :])]
     return []
