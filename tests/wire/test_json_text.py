@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import json_objects, json_values
 from interlingua.spec.errors import DecodeError
+from interlingua.wire import json_text
 from interlingua.wire.json_text import dump_text, dumps, loads, loads_object
 
 odd_text = st.text(st.sampled_from('a\ud83d\\"\n\0é\u2028'))
@@ -154,3 +155,52 @@ def test_what_cannot_be_written(beside):
 def test_loads_object(text, value):
     """Nothing is no arguments; what is no object is None, never `{}`."""
     assert loads_object(text) == value
+
+
+NUMBERS = [0.5] * 400_000
+CALLS = [{"id": f"c{number}", "arguments": {"a": [1, "x"]}} for number in range(60_000)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"data": [{"embedding": NUMBERS}, {"embedding": NUMBERS}]},
+        [NUMBERS, {"b": NUMBERS}],
+        {"a": {"b": {"c": CALLS[:8_000]}}, "d": "x" * 2_000_000},
+        {"choices": [{"message": {"tool_calls": CALLS}}]},
+    ],
+    ids=["vectors", "lists", "nested", "calls"],
+)
+def test_a_large_text_is_read_in_pieces(value, monkeypatch):
+    """No call of the parser gets more than a piece, unless it is one string."""
+    sizes = []
+
+    def watched(text):
+        if not text.startswith(b'"'):
+            sizes.append(len(text))
+        return decode(text)
+
+    decode = json_text._decode
+    monkeypatch.setattr(json_text, "_decode", watched)
+
+    assert loads(json.dumps(value, indent=1)) == value
+    assert loads(json.dumps(value).encode()) == value
+    assert max(sizes, default=0) <= 300_000
+
+
+@pytest.mark.parametrize("end", ["", "]", ",]", ",,1]", "}", "],", "]]", ",NaN]", ",1e999]", ",x]"])
+def test_a_large_text_is_checked_as_a_small_one(end):
+    """What is refused, and what is read, does not depend on the size."""
+    large = "[" + "1, " * 1_000_000 + "1" + end
+    small = "[1, 1" + end
+
+    assert is_json(large) == is_json(small) == (end == "]")
+    assert is_json(f'{{"a": {large}, "b": 1}}') == is_json(f'{{"a": {small}, "b": 1}}')
+
+
+def is_json(text):
+    try:
+        loads(text)
+    except DecodeError:
+        return False
+    return True

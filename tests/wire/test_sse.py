@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.wire import sse
 from interlingua.wire.sse import SSEDecoder, encode_sse
 from support.patterns import LINEAR, growth
 
@@ -241,9 +242,9 @@ def test_hostile_repetition_takes_linear_time(piece):
     assert growth(feed, lambda size: piece * size + b"\n\n") < LINEAR
 
 
-def shown(chunks, **limits):
+def shown(chunks, decoder=None, **limits):
     """The frames, and the message of the error after them."""
-    decoder, frames = SSEDecoder(**limits), []
+    decoder, frames = decoder or SSEDecoder(**limits), []
     try:
         for chunk in chunks:
             frames += decoder.feed(chunk)
@@ -256,7 +257,7 @@ def shown(chunks, **limits):
 @pytest.mark.parametrize("end", [b"", b"data: 4"])
 def test_events_are_limited(end):
     """The allowed events are delivered, then there is an error; chunks do not show."""
-    body = b"data: 1\n\n: ping\n\ndata: 2\n\nid: x\ndata: 3\n\n" + end
+    body = b"data: 1\n\ndata: 2\n\nid: x\ndata: 3\n\n" + end
 
     for chunks in ([body], single_bytes(body), cut(body, [5, 12, 30])):
         frames, message = shown(chunks, max_events=2)
@@ -264,6 +265,59 @@ def test_events_are_limited(end):
         assert "more than 2 events" in message
         assert "limits=Limits(events=" in message
     assert len(shown([body], max_events=4)[0]) == (4 if end else 3)
+
+
+@given(bodies, cut_lists, st.integers(1, 12))
+@example(b"data: a\n\n\ndata: b\n\n", [], 2)
+@example(b": a\n: b\ndata: c\n\n", [], 2)
+def test_the_limit_of_events_does_not_show_chunking(body, cuts, limit):
+    """Too many events, comments and blank lines fail after the same frames, however cut."""
+    expected = shown(single_bytes(body), max_events=limit)
+    assert shown([body], max_events=limit) == expected
+    assert shown(cut(body, cuts), max_events=limit) == expected
+    for size in (12, 60):  # blocks that are longer than the quick search reads
+        decoder = SSEDecoder(max_events=limit)
+        decoder._searched = size
+        assert shown([body], decoder=decoder) == expected
+
+
+@pytest.mark.parametrize(
+    ("unread", "count"),
+    [
+        (b"\n", 1),
+        (b"\n\n\n\n", 4),
+        (b": a\n\n", 1),
+        (b": a\n\n: b\n\n\n", 3),
+        (b": a\n: b\nunknown\n\n", 3),
+        (b"event: ping\n\n", 1),
+        (b": a\n: b\n", 2),  # lines of the event that follows
+        (b"id: 7\n", 0),
+    ],
+)
+def test_lines_that_add_nothing_count_as_events(unread, count):
+    """Comments, unknown fields and blank lines cost time, so they count towards the limit."""
+    body = b"data: 1\n\n" + unread + b"data: 2\n\n"
+
+    assert len(shown([body], max_events=count + 2)[0]) == 2
+    frames, message = shown([body], max_events=count + 1)
+    assert [frame.data for frame in frames] == ["1"]
+    assert "more than" in message
+
+
+def test_blank_lines_are_collapsed():
+    """A hundred thousand blank lines are one match of the search, not one each."""
+    matches = []
+
+    def find_events(text):
+        matches.extend(original(text))
+        return matches
+
+    original = sse._find_events
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "_find_events", find_events)
+        assert SSEDecoder().feed(b"data: 1\n\n" + b"\n" * 60_000) == [Frame(data="1")]
+
+    assert len(matches) == 2
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from email.utils import formatdate
+from functools import partial
+from itertools import dropwhile
 from time import perf_counter
 from typing import Self
 
@@ -18,7 +20,7 @@ from interlingua.spec.errors import (
     SDKError,
     StreamError,
 )
-from interlingua.spec.events import StreamEvent
+from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import events_from_response
@@ -41,7 +43,8 @@ async def read_error(reply: HttpReply, dialect: Dialect) -> ProviderError:
         body = await reply.read()
     except SDKError:
         body = b""
-    return dialect.decode_error(reply.status, _dated(reply.headers), body)
+    decode = partial(dialect.decode_error, reply.status, _dated(reply.headers), body)
+    return await asyncio.to_thread(decode) if len(body) > STEP else decode()
 
 
 def reported_error(
@@ -112,17 +115,14 @@ def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
 class WholeBody:
     """The frame decoder for a reply that is not streamed: the whole body is one frame."""
 
-    __slots__ = ("_pieces", "size")
+    __slots__ = ("_pieces",)
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self.size: int = 0
-        """Bytes so far."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """No frames before the end of the body."""
         self._pieces.append(data)
-        self.size += len(data)
         return []
 
     def finish(self) -> list[Frame]:
@@ -184,9 +184,16 @@ def _describe(body: object) -> str:
 
 
 LARGE = 1024 * 1024
-"""Bytes from which an answer is decoded, or a request encoded, in a thread."""
-_PIECE = 32 * 1024
-_BATCH = 256
+"""Bytes from which a request of the caller is encoded in a thread."""
+STEP = 32 * 1024
+"""
+Bytes of a reply that are read in one step of the event loop; more are read in a thread.
+
+A server may send thousands of tool calls or items in them, and each takes some microseconds.
+"""
+HELD = 256
+"""Parts that a decoder may hold back for its last frame; with more it is read in a thread."""
+_BATCH = 256  # frames, or events, that are passed on in one step
 
 
 class FrameBatches:
@@ -194,10 +201,11 @@ class FrameBatches:
     The frames of a reply, at most 256 at a time; between two batches other tasks run.
 
     `content_at` is the time of the last content event; its reader sets it. A stream that sends
-    only pings for `stream_content` seconds is a `RequestTimeoutError`.
+    only pings for `stream_content` seconds is a `RequestTimeoutError`. `size` is the number of
+    bytes so far.
     """
 
-    __slots__ = ("_chunks", "_feed", "_rest", "_stream_content", "content_at")
+    __slots__ = ("_chunks", "_feed", "_rest", "_stream_content", "content_at", "size")
 
     def __init__(
         self, reply: HttpReply, frames: FrameDecoder, stream_content: float | None
@@ -207,6 +215,7 @@ class FrameBatches:
         self._rest: Iterator[list[Frame]] | None = None  # of a large chunk
         self._stream_content = stream_content
         self.content_at: float = perf_counter()
+        self.size: int = 0
 
     def __aiter__(self) -> Self:
         return self
@@ -222,7 +231,8 @@ class FrameBatches:
         seconds = self._stream_content
         if seconds is not None and perf_counter() - self.content_at > seconds:
             raise _no_content(seconds)
-        if len(chunk) <= _PIECE:
+        if len(chunk) <= STEP:
+            self.size += len(chunk)
             frames = self._feed(chunk)
             if len(frames) <= _BATCH:
                 return frames
@@ -232,13 +242,41 @@ class FrameBatches:
         return next(self._rest)
 
     def _feed_slowly(self, chunk: bytes) -> Iterator[list[Frame]]:
-        for at in range(0, len(chunk), _PIECE):
-            yield from _split(self._feed(chunk[at : at + _PIECE]))
+        for at in range(0, len(chunk), STEP):
+            self.size += STEP
+            yield from _split(self._feed(chunk[at : at + STEP]))
 
 
 def _split(frames: list[Frame]) -> Iterator[list[Frame]]:
     for at in range(0, len(frames) or 1, _BATCH):
         yield frames[at : at + _BATCH]
+
+
+def feed_rest(
+    feed: Callable[[Frame], list[StreamEvent]], frames: list[Frame], first: Frame
+) -> tuple[list[StreamEvent], SDKError | None]:
+    """Decode `first` and the frames after it: their events, and the error of a bad frame."""
+    events: list[StreamEvent] = []
+    try:
+        for frame in dropwhile(lambda frame: frame is not first, frames):
+            events += feed(frame)
+            if events and type(events[-1]) is Finish:
+                break
+    except SDKError as error:
+        return events, error
+    return events, None
+
+
+async def in_steps(
+    events: list[StreamEvent], error: SDKError | None = None
+) -> AsyncIterator[StreamEvent]:
+    """The events, then the error, if there is one; after every 256 events other tasks run."""
+    for number, event in enumerate(events, 1):
+        yield event
+        if number % _BATCH == 0:
+            await asyncio.sleep(0)
+    if error is not None:
+        raise error
 
 
 def _no_content(seconds: float) -> RequestTimeoutError:

@@ -22,15 +22,19 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS, ENDS
 from interlingua.streams.reader import StreamReader
 
+_PIECE = 32 * 1024
+_MANY = 1_000  # parts
+
 
 def fold_body(reader: StreamReader, body: bytes) -> Response:
     """The response of a streamed reply that was read as a whole."""
     accumulator = StreamAccumulator()
-    for frame in reader.frames.feed(body):
-        for event in reader.decoder.feed(frame):
-            accumulator.feed(reader.label(event))
-        if reader.is_finished:
-            return accumulator.response()
+    for at in range(0, len(body), _PIECE):  # other threads run between the pieces
+        for frame in reader.frames.feed(body[at : at + _PIECE]):
+            for event in reader.decoder.feed(frame):
+                accumulator.feed(reader.label(event))
+            if reader.is_finished:
+                return accumulator.response()
     for event in reader.finish():
         accumulator.feed(event)
     return accumulator.response()
@@ -82,7 +86,11 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
                 segments[event.id].pieces.append(event.delta)  # type: ignore[union-attr]
                 yield event
             else:
-                for each in fold.take(event):
+                if type(event) is Finish and fold.is_large:
+                    delivered = await asyncio.to_thread(fold.take, event)
+                else:
+                    delivered = fold.take(event)
+                for each in delivered:
                     yield each
     except StopAsyncIteration:
         fold.stop(StreamError("The stream ended without a finish event."))
@@ -92,7 +100,8 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
         if owns_scope:
             scopes.remove(fold.request_id, scope)
         await close_stream(events)
-    for event in fold.end():
+    is_large = not fold.is_finished and fold.is_large
+    for event in await asyncio.to_thread(fold.end) if is_large else fold.end():
         yield event
     if fold.error is not None:
         raise fold.error
@@ -132,10 +141,10 @@ class _Fold:
 
     __slots__ = (
         "_finish",
-        "_is_finished",
         "_request",
         "accumulator",
         "error",
+        "is_finished",
         "owns_scope",
         "request_id",
         "revise",
@@ -152,7 +161,7 @@ class _Fold:
     ) -> None:
         self._request = request
         self._finish = finish
-        self._is_finished = False
+        self.is_finished: bool = False
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
         self.accumulator: StreamAccumulator = accumulator
@@ -162,6 +171,11 @@ class _Fold:
         self.error: Exception | None = None
         """The error to raise after the last event."""
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the end of the stream is too much work for one step of the event loop."""
+        return self.accumulator.part_count > _MANY or self.accumulator.open_size > _PIECE
+
     def take(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
         """
         Accumulate an event; returns what is delivered for it. `Finish` has the whole response.
@@ -170,7 +184,7 @@ class _Fold:
         send more after the end: what is delivered is in order.
         """
         accumulator, kind = self.accumulator, type(event)
-        if self._is_finished or (kind is StreamStart and accumulator.has_begun):
+        if self.is_finished or (kind is StreamStart and accumulator.has_begun):
             return ()
         if kind is Finish and self.owns_scope and not self.scope.finish():
             return ()  # cancelled at the last moment
@@ -187,12 +201,12 @@ class _Fold:
             response = replace(response, message=self._message(response))
         else:
             response = finish(event, accumulator)
-        self._is_finished = True
+        self.is_finished = True
         return (*missing, *ends, replace(event, response=response))
 
     def stop(self, error: SDKError) -> None:
         """Note that the events have ended: with this error, unless `Finish` was seen."""
-        if not self._is_finished:
+        if not self.is_finished:
             self.error = error
 
     def end(self) -> list[StreamEvent]:
@@ -202,7 +216,7 @@ class _Fold:
         There are none if nothing was delivered before, unless it was cancelled by its id.
         """
         scope, accumulator = self.scope, self.accumulator
-        if self._is_finished:
+        if self.is_finished:
             return []
         if scope.is_cancelled:
             self.error = None if scope.is_quiet else scope.error()

@@ -435,7 +435,7 @@ def refuse_paths(_: type, value: Any) -> NoReturn:
 
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text, by the parser that gives positions and keeps lone surrogates."""
-    return json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
+    return json.loads(text, **CHECKS)
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
@@ -475,3 +475,7 @@ def finite_float(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{text[:20]} is out of range")
     return value
+
+
+CHECKS: dict[str, Any] = {"parse_constant": refuse_constant, "parse_float": finite_float}
+"""The arguments of `json.loads` that make it refuse what is not JSON."""

@@ -32,4 +32,4 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     event: int = 16 * 1024 * 1024
     """Bytes of one event of a stream."""
     events: int = 1_000_000
-    """Events of one stream."""
+    """Events of one stream; lines that add nothing to one (comments, blank lines) count too."""

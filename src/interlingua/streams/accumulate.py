@@ -104,6 +104,16 @@ class StreamAccumulator:
         is_started = self._start is not _NO_START or self._finish is not None
         return is_started or bool(self.open) or bool(self._parts)
 
+    @property
+    def part_count(self) -> int:
+        """The number of parts so far."""
+        return len(self.open) + len(self._parts)
+
+    @property
+    def open_size(self) -> int:
+        """The number of characters in the open parts."""
+        return sum(len(piece) for segment in self.open.values() for piece in segment.pieces)
+
     def content(self) -> tuple[Part, ...]:
         """Return the parts so far; an open part is as long as its text now."""
         parts = dict(self._parts)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import UncheckedJson, parse_json
+from interlingua.spec.content import CHECKS, UncheckedJson, parse_json
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
@@ -32,13 +32,14 @@ def loads(text: str | bytes) -> UncheckedJson:
     """
     The value of a JSON text; raises `DecodeError` for anything that is not JSON.
 
-    NaN and Infinity are not JSON and are refused. A lone surrogate escape is allowed and kept.
+    NaN and Infinity are not JSON and are refused. A lone surrogate escape is allowed and kept. A
+    large text is read in pieces, because the parser lets no other thread run before its end.
     """
     try:
-        return _decode(text)
+        return _decode(text) if len(text) <= _LARGE else _Pieces().read(text)
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply.") from error
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, ValueError):
         return _slow_loads(text)
 
 
@@ -91,6 +92,66 @@ def _slow_loads(text: str | bytes) -> UncheckedJson:
         raise DecodeError("JSON is nested too deeply.") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long
         raise DecodeError(f"Not JSON: {error}.") from error
+
+
+# A large text in pieces.
+
+_LARGE = 1024 * 1024
+_PIECE = 256 * 1024
+_MAX_ITEMS = 250_000  # of a list that is split; each takes time, without a pause
+_MAX_DEPTH = 16  # every level is searched again for its items
+_split_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_split_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class _Pieces:
+    """Reads the items of large objects and lists one by one; other threads run between them."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def read(self, text: str | bytes) -> UncheckedJson:
+        """The value of a text; raises the errors of the parser."""
+        return self._read((text.encode() if isinstance(text, str) else text).strip())
+
+    def _read(self, text: bytes) -> UncheckedJson:
+        if len(text) <= _PIECE or self._depth == _MAX_DEPTH:
+            return _decode(text)
+        self._depth += 1
+        try:
+            if text.startswith(b"{"):
+                return {key: self._read(bytes(raw)) for key, raw in _split_object(text).items()}
+            if text.startswith(b"["):
+                return self._read_list(text)
+            return _decode(text)
+        finally:
+            self._depth -= 1
+
+    def _read_list(self, text: bytes) -> UncheckedJson:
+        if not any(sign in text[1:] for sign in (b'"', b"{", b"[")):
+            return _read_numbers(text)
+        if text.count(b"},") + text.count(b"],") + text.count(b'",') > _MAX_ITEMS:
+            return json.loads(text, object_hook=_same, **CHECKS)
+        return [self._read(bytes(raw)) for raw in _split_list(text)]
+
+
+def _read_numbers(text: bytes) -> list[UncheckedJson]:
+    """The items of a list without texts, objects and lists: any comma is between two items."""
+    numbers: list[UncheckedJson] = []
+    start, end = 1, len(text) - 1
+    if not text.endswith(b"]") or text[:end].rstrip().endswith(b","):
+        raise ValueError("Not a list.")  # the caller finds out what is wrong
+    while start < end:
+        comma = text.find(b",", start + _PIECE)
+        stop = end if comma < 0 else comma
+        numbers += _decode(b"[%b]" % text[start:stop])
+        start = stop + 1
+    return numbers
+
+
+def _same(value: dict[str, UncheckedJson]) -> dict[str, UncheckedJson]:
+    """A function in Python: while it is called, the interpreter can switch to another thread."""
+    return value
 
 
 def _null_for_nan(value: object) -> object:

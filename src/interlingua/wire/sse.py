@@ -16,16 +16,19 @@ from interlingua.wire.json_text import dump_text, loads
 
 _LIMITS = Limits()
 _MAX_LINES = 100_000  # of one event; each line takes time, and the event is read in one step
+_SEARCHED = 64 * 1024  # bytes in which `_find_events` searches
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Matches the two usual forms of an event (`data` alone, `event` then `data`), else every line up
-# to a blank one. One search over a whole block takes half the time of a loop over its lines. Up
+# Matches the two usual forms of an event (`data` alone, `event` then `data`), else all blank lines
+# there are, else every line up to a blank one. One search over a block takes half the time of a
+# loop over its lines, but more than that for a long event of many lines. Up
 # to eight lines match as a repeated group, which is fast; more lines match character by character,
 # because a greedy repeat stores each iteration. No group is possessive: CPython before 3.11.5
 # restores the wrong position after a possessive group fails.
 _find_events = re.compile(
-    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)(?:\n\n|\Z))",
+    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|(\n++|(?:.++\n){0,8}\n|(?s:.+?)(?:\n\n|\Z))",
 ).findall
+_find_ends = re.compile(rb"\n\n++").finditer
 _RETRY_DIGITS = 18  # a longer number would overflow an int64, which some peers store it in
 
 
@@ -35,12 +38,16 @@ class SSEDecoder:
 
     Chunk boundaries do not change the result: feeding one byte at a time gives the same frames
     as feeding the whole body, and the same error after them.
+
+    A line that adds nothing (a comment, an unknown field, a blank line after a blank line) costs
+    time as an event does, so `max_events` limits the sum of both.
     """
 
     def __init__(
         self, max_event_bytes: int = _LIMITS.event, max_events: int = _LIMITS.events
     ) -> None:
         self._limit = max_event_bytes
+        self._searched = min(max_event_bytes, _SEARCHED)
         self._max_events = self._room = max_events
         self._buffer = bytearray()  # the incomplete event; every line end is \n
         self._lines = 0  # in the buffer
@@ -72,17 +79,17 @@ class SSEDecoder:
             block = buffer[:end]
             del buffer[:end]
             self._lines = buffer.count(b"\n")
-        if len(block) > self._limit:
+        if len(block) > self._searched:
             return self._feed_large(block)
         frames: list[Frame] = []
         for name, data, other in _find_events(block.decode("utf-8", "replace")):
             if not other:
                 frames.append(Frame(data=data, event=name or None))
             elif not self._add(other, frames):
-                return self._fail_lines(frames)
+                return self._stop(frames)
         self._room -= len(frames)
         if self._room < 0:
-            return self._fail_events(frames)
+            return self._fail_events(frames[: self._room])
         return self._wait(frames) if buffer else frames
 
     def finish(self) -> list[Frame]:
@@ -98,21 +105,32 @@ class SSEDecoder:
         text = self._buffer.decode("utf-8", "replace")
         self._buffer.clear()
         frames: list[Frame] = []
-        if not self._add(text, frames):
-            return self._fail_lines(frames)
+        if text and not self._add(text, frames):
+            return self._stop(frames)
         if not frames or not (frames[0].data.strip("\n") or text.endswith("\n")):
             return []
         self._room -= 1
-        return self._fail_events(frames) if self._room < 0 else frames
+        return frames
 
     def _add(self, text: str, frames: list[Frame]) -> bool:
-        """Add the frame of one event, if it has data; False if the event has too many lines."""
-        text = text.strip("\n")
-        if len(text) >= _MAX_LINES and text.count("\n") >= _MAX_LINES:
+        """Add the frame of an event, if it has data, or blank lines; False if a limit is passed."""
+        event = text.strip("\n")
+        if len(event) >= _MAX_LINES and event.count("\n") >= _MAX_LINES:
+            del frames[max(self._room, 0) :]
+            self._failure = _failure(f"An SSE event has more than {_MAX_LINES} lines.")
             return False
-        frame = _decode_event(text)
-        if frame is not None:
-            frames.append(frame)
+        count = len(frames)
+        unread = len(text) - len(text.lstrip("\n"))
+        if event:
+            frame, lines = _decode_event(event)
+            unread += lines
+            if frame is not None:
+                frames.append(frame)
+        if self._room < unread + len(frames):
+            del frames[min(count, max(self._room, 0)) :]
+            self._failure = _failure(too_many(self._max_events))
+            return False
+        self._room -= unread
         return True
 
     def _unify_line_ends(self, chunk: bytes) -> bytes:
@@ -126,39 +144,63 @@ class SSEDecoder:
     def _wait(self, frames: list[Frame]) -> list[Frame]:
         """Keep the incomplete event, unless it is already too large."""
         if self._buffer.startswith(b"\n"):  # blank lines before an event have no meaning
+            size = len(self._buffer)
             self._buffer = self._buffer.lstrip(b"\n")
             self._lines = self._buffer.count(b"\n")
+            self._room -= size - len(self._buffer)
+            if self._room < 0:
+                return self._fail_events(frames)
         if len(self._buffer) > self._limit:
             return self._fail_size(frames)
-        return self._fail_lines(frames) if self._lines > _MAX_LINES else frames
+        if self._lines > _MAX_LINES:
+            self._failure = _failure(f"An SSE event has more than {_MAX_LINES} lines.")
+            return self._stop(frames)
+        return frames
 
     def _feed_large(self, block: bytes | bytearray) -> list[Frame]:
         frames: list[Frame] = []
-        for event in block.split(b"\n\n"):
-            if len(event.strip(b"\n")) >= self._limit:  # its last line end also counts
+        start = 0
+        for end in _find_ends(block):
+            event = block[start : end.end() - 1]
+            start = end.end()
+            # The line end of its last line counts, the blank line does not.
+            if len(event.strip(b"\n")) >= self._limit:
+                del frames[max(self._room, 0) :]
                 return self._fail_size(frames)
-            if not self._add(event.decode("utf-8", "replace"), frames):
-                return self._fail_lines(frames)
+            if not self._add_large(event.decode("utf-8", "replace"), frames):
+                return self._stop(frames)
         self._room -= len(frames)
-        return self._fail_events(frames) if self._room < 0 else self._wait(frames)
+        if self._room < 0:
+            return self._fail_events(frames[: self._room])
+        return self._wait(frames)
+
+    def _add_large(self, text: str, frames: list[Frame]) -> bool:
+        """Add an event with the blank lines before and after it."""
+        event = text.rstrip("\n")
+        blank = len(text) - len(event) - 1 if event else len(text) + 1
+        is_allowed = not event or self._add(event, frames)
+        return is_allowed and (blank == 0 or self._add("\n" * blank, frames))
 
     def _fail_size(self, frames: list[Frame]) -> list[Frame]:
-        return self._fail(
-            frames, f"An SSE event is larger than {self._limit} bytes. {allow('event')}"
+        self._failure = _failure(
+            f"An SSE event is larger than {self._limit} bytes. {allow('event')}"
         )
-
-    def _fail_lines(self, frames: list[Frame]) -> list[Frame]:
-        return self._fail(frames, f"An SSE event has more than {_MAX_LINES} lines.")
+        return self._stop(frames)
 
     def _fail_events(self, frames: list[Frame]) -> list[Frame]:
-        return self._fail(frames[: self._room], too_many(self._max_events))
+        self._failure = _failure(too_many(self._max_events))
+        return self._stop(frames)
 
-    def _fail(self, frames: list[Frame], why: str) -> list[Frame]:
+    def _stop(self, frames: list[Frame]) -> list[Frame]:
+        """Deliver the frames before a failure; the next call raises it."""
         self._buffer.clear()
-        self._failure = StreamError(why, retryable=False)
-        if not frames:
+        if not frames and self._failure is not None:
             raise self._failure
-        return frames  # frames before the failure are delivered first; the next call raises
+        return frames
+
+
+def _failure(why: str) -> StreamError:
+    return StreamError(why, retryable=False)
 
 
 def encode_sse(frame: Frame) -> bytes:
@@ -186,16 +228,19 @@ def _one_line(text: str, what: str) -> str:
     return text
 
 
-def _decode_event(text: str) -> Frame | None:
+def _decode_event(text: str) -> tuple[Frame | None, int]:
     """
-    The frame of one event, read line by line; None if the event has no data field.
+    The frame of one event, read line by line, and the number of lines that add nothing to it.
 
-    llama.cpp writes an error as a field of its own: `error: {…}`.
+    An event without a data field has no frame. llama.cpp writes an error as a field of its own:
+    `error: {…}`.
     """
     data: list[str] = []
     event = ident = None
     retry = None
-    for line in text.split("\n"):
+    unread = 0
+    lines = text.split("\n")
+    for line in lines:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "data":
@@ -208,7 +253,11 @@ def _decode_event(text: str) -> Frame | None:
             ident = value
         elif name == "retry" and value.isascii() and value.isdigit():
             retry = int(value) if len(value) <= _RETRY_DIGITS else retry
-    return Frame(data="\n".join(data), event=event, id=ident, retry=retry) if data else None
+        else:
+            unread += 1
+    if not data:
+        return None, len(lines)
+    return Frame(data="\n".join(data), event=event, id=ident, retry=retry), unread
 
 
 def _error_body(text: str) -> str:

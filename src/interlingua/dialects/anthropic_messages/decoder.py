@@ -74,6 +74,11 @@ class Decoder:
         self._stop_reason: str | None = None
         self._extra: dict[str, Json] = {}
 
+    @property
+    def held(self) -> int:
+        """The number of open blocks: the end of the message ends them all."""
+        return len(self._blocks)
+
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
         if data is None:

@@ -84,6 +84,11 @@ class Decoder:
         self._has_last_usage = False
         self._usage: dict[str, Json] | None = None
 
+    @property
+    def held(self) -> int:
+        """The number of parts that the end of the stream ends."""
+        return self._parts.held
+
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
         if data is None:
@@ -303,6 +308,12 @@ class PartAssembler:
         self._filled: set[str] = set()  # fields that had a value
 
     @property
+    def held(self) -> int:
+        """The number of tool calls, images and details of thinking that are not ended yet."""
+        details = 0 if self._thinking is None else self._thinking.held
+        return len(self._tool_calls.tool_calls) + len(self._images) + details
+
+    @property
     def has_tool_calls(self) -> bool:
         """Whether a tool call has begun."""
         return bool(self._tool_calls.tool_calls)
@@ -492,6 +503,11 @@ class _Thinking:
         self._details: list[list[Json]] = []  # the fragments of each
         self._in_fragments: dict[tuple[str, int] | None, list[Json]] = {}  # by their key
         self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: marks})
+
+    @property
+    def held(self) -> int:
+        """The number of details."""
+        return len(self._details)
 
     def feed(self, text: str, marks: Mapping[str, Json], details: Sequence[Json]) -> str:
         """Add a fragment; returns the text that it adds."""

@@ -126,6 +126,11 @@ class Decoder:
         self._start: StreamStart | None = None
         self._ended = False
 
+    @property
+    def held(self) -> int:
+        """The number of items so far: the last event may have to end or repeat them all."""
+        return len(self._open) + len(self._done)
+
     def feed(self, frame: Frame) -> list[StreamEvent]:
         """The events of this frame; raises the provider's error if the frame has one."""
         data = None if self._ended else read_frame(frame)

@@ -37,7 +37,9 @@ from interlingua.providers.profile_check import (
 )
 from interlingua.providers.provider import join_url
 from interlingua.providers.replies import (
+    HELD,
     LARGE,
+    STEP,
     UNCLEAR,
     UNREADABLE,
     FrameBatches,
@@ -45,6 +47,8 @@ from interlingua.providers.replies import (
     WholeDecoder,
     check_answer,
     check_body,
+    feed_rest,
+    in_steps,
     read_error,
     read_json,
     unreadable,
@@ -59,7 +63,7 @@ from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import HttpReply, HttpRequest, Profile, StreamDecoder, WireCall
 from interlingua.spec.errors import DecodeError, SDKError
-from interlingua.spec.events import StreamEvent
+from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import current_turn_first
@@ -280,9 +284,9 @@ class Generation:
                 if reply.status >= 300:
                     raise await read_error(reply, own.dialect)
                 body = await reply.read()
-            if ready.stream or len(body) > LARGE:
+            if ready.stream or len(body) > STEP:
                 decode = partial(self._decode_body, body, ready, reply, began)
-                response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
+                response = await asyncio.to_thread(decode) if len(body) > STEP else decode()
             else:
                 try:  # as `read_json`, without another function
                     value = loads(body)
@@ -324,27 +328,40 @@ class Generation:
                     reader = self._reader(ready, reply, began)
                     feed = reader.decoder.feed
                     batches = FrameBatches(reply, reader.frames, own.stream_content)
+                    next_check, in_thread = STEP, False
                     async for frames in batches:
                         has_content = False
+                        if batches.size > next_check:  # not for each frame, which would cost
+                            next_check = batches.size + STEP
+                            in_thread = getattr(reader.decoder, "held", 0) > HELD
                         for frame in frames:
-                            is_large = len(frame.data) > LARGE
-                            events = (
-                                await asyncio.to_thread(feed, frame) if is_large else feed(frame)
-                            )
-                            for event in events:
+                            if in_thread or len(frame.data) > STEP:
+                                decoded = await asyncio.to_thread(feed_rest, feed, frames, frame)
+                                async for event in in_steps(*decoded):
+                                    has_content = has_content or type(event) in DELTAS
+                                    yield await _label(reader, event, batches.size)
+                                next_check = 0
+                                break
+                            for event in feed(frame):
                                 if type(event) in DELTAS:
                                     has_content = True
                                     yield event
+                                elif type(event) is Finish:
+                                    yield await _label(reader, event, batches.size)
                                 else:
                                     yield reader.label(event)
                             if reader.is_finished:
                                 return
+                        if reader.is_finished:
+                            return
                         if has_content:
                             batches.content_at = perf_counter()
-                    last = reader.finish()
-                    if isinstance(reader.frames, WholeBody) and reader.frames.size > LARGE:
-                        last = iter(await asyncio.to_thread(list, last))
-                    for event in last:
+                    if batches.size > STEP:
+                        events = await asyncio.to_thread(list, reader.finish())
+                        async for event in in_steps(events):
+                            yield event
+                        return
+                    for event in reader.finish():
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
@@ -425,3 +442,10 @@ class Generation:
             price=partial(price_finish, ready.tariffs, own.seller, request) if price else None,
             keep_raw=request.keep_raw,
         )
+
+
+async def _label(reader: StreamReader, event: StreamEvent, size: int) -> StreamEvent:
+    """As `StreamReader.label`; the end of a large stream is read in a thread."""
+    if type(event) is Finish and size > STEP:
+        return await asyncio.to_thread(reader.label, event)
+    return event if type(event) in DELTAS else reader.label(event)
