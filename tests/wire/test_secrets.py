@@ -11,6 +11,7 @@ from interlingua.spec.errors import ServerError
 from interlingua.wire.secrets import (
     REDACTED,
     Redactor,
+    find_secrets,
     is_secret_header,
     redact,
     redact_headers,
@@ -204,3 +205,65 @@ def test_many_different_keys_are_redacted_in_linear_time():
         return "".join(f"sk-{number:016} " for number in range(size // 20))
 
     assert growth(Redactor().redact_text, make) < LINEAR
+
+
+PEM = "-----BEGIN {0}PRIVATE KEY-----\n{1}\n-----END {0}PRIVATE KEY-----"
+LINES = "\n".join(["MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"] * 3) + "\nab=="
+
+
+ESCAPED = PEM.format("EC ", LINES).replace("\n", "\\n")
+OPEN = f"-----BEGIN RSA PRIVATE KEY-----\n{LINES[:48]} "
+MONGO = "mongodb+srv://ada:p%40ss@cluster0.example.net/x?y=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"a {PEM.format('', LINES)} b", PEM.format("", LINES)),
+        (f"a {PEM.format('OPENSSH ', LINES)} b", PEM.format("OPENSSH ", LINES)),
+        (f'"{ESCAPED}"', ESCAPED),
+        (f"{OPEN}and so on", OPEN),
+        ("export DB_PASSWORD='correct-horse'", "correct-horse"),
+        ('{"client_secret": "a1b2c3d4"}', "a1b2c3d4"),
+        ("Authorization: Basic YWRhOmh1bnRlcjI=", "Basic YWRhOmh1bnRlcjI="),
+        (f"<{MONGO}>", MONGO),
+        ("redis://:hunter2@localhost:6379/0", "redis://:hunter2@localhost:6379/0"),
+    ],
+)
+def test_common_secrets_are_found(text, secret):
+    """To their ends, and no further."""
+    assert [text[start:end] for start, end in find_secrets(text)] == [secret]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Basic understanding of basic instruments",
+        "Basic YWRh",
+        "Passwords are long. The password is secret.",
+        "password: no",
+        "https://example.com:8080/a@b",
+        "https://ada@example.com",
+        "See https://example.com/a:b",
+        "-----BEGIN PUBLIC KEY-----",
+        "AKIA and ASIA",
+        "ghp_short",
+    ],
+)
+def test_other_text_is_no_secret(text):
+    """Words that stand near secrets."""
+    assert find_secrets(text) == []
+
+
+def test_a_private_key_without_an_end_takes_no_other_text():
+    """Only its lines of base64 are removed."""
+    text = f"-----BEGIN PRIVATE KEY-----\n{LINES[:48]}\nThese are words of a person."
+    ((start, end),) = find_secrets(text)
+    assert text[end:] == "These are words of a person."
+    assert start == 0
+
+
+def test_the_end_of_a_private_key_is_not_looked_for_without_a_limit():
+    """What stands far behind is not removed with it."""
+    text = "-----BEGIN PRIVATE KEY-----" + " word" * 10_000 + "-----END PRIVATE KEY-----"
+    assert find_secrets(text) == [(0, len("-----BEGIN PRIVATE KEY----- "))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -16,13 +17,47 @@ REDACTED = "[redacted]"
 # JWT is decided after the match: a pattern that looks for its dot takes time that grows with the
 # square of the text. Every class is ASCII, so that bytes can be searched as Latin-1.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
-_FORMS = (
-    r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
-    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}"
-    r"|(?P<bearer>(?i:bearer\s++)[A-Za-z0-9._~+/=\-]{8,})"
-)
+KEY_FORMS: Mapping[str, str] = {
+    "key of a provider": (
+        r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
+        r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}"
+    ),
+    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
+    "AWS access key": r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    # github.blog/changelog/2021-03-31-authentication-token-format-updates-are-generally-available
+    "GitHub token": r"gh[pousr]_[A-Za-z0-9_]{36,}|github_pat_[A-Za-z0-9_]{22,}",
+    "GitLab token": r"glpat-[A-Za-z0-9_\-]{20,}",
+    "Slack token": r"xox[abeoprs]-[A-Za-z0-9\-]{10,}|xapp-[A-Za-z0-9\-]{10,}",
+    "npm token": r"npm_[A-Za-z0-9]{36,}",
+    "PyPI token": r"pypi-[A-Za-z0-9_\-]{16,}",
+    "Bearer": r"(?P<bearer>(?i:bearer\s++)[A-Za-z0-9._~+/=\-]{8,})",
+}
+"""The forms of keys and tokens, by kind."""
+_FORMS = "|".join(KEY_FORMS.values())
 _find_secrets = re.compile(rf"{_START}{_FORMS}|(?P<token>eyJ[A-Za-z0-9_\-.]{{31,}}))").finditer
 _find_forms = re.compile(rf"{_START}{_FORMS})").finditer
+# What follows is text of a person, not of a provider: `find_secrets` finds it, `redact` does not.
+# `Basic`, and a name and a password in base64.
+_find_basic = re.compile(r"(?<![A-Za-z0-9])(?i:basic) {1,2}([A-Za-z0-9+/]{8,}+={0,2}+)").finditer
+# A name that ends in such a word, `=` or `:`, and what follows, also in quotes.
+_find_named = re.compile(
+    r"(?<![A-Za-z0-9_.\-])[A-Za-z0-9_.\-]{0,40}?"
+    r"(?i:password|passwd|passphrase|pwd|secret|api[_\-]?key|(?:access|account|secret)[_\-]?key"
+    r"|(?:access|auth)[_\-]?token)"
+    r"[\"'\\]{0,2} ?[=:] ?[\"'\\]{0,2}(?P<value>[!#$%&*+./0-9:?@A-Z^_a-z|~\-]{4,}+=*+)"
+).finditer
+# A URL with a password, as of databases: `postgres://ada:secret@host/db`.
+_find_urls = re.compile(
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,30}+://[!$%&*+,.0-9;=?A-Z^_a-z|~\-]*+"
+    r":[!#$%&*+,.0-9:;=?A-Z^_a-z|~\-]++@[!#$%&*+,./0-9:;=?@A-Z\[\]^_a-z|~\-]++"
+).finditer
+# A private key in PEM: RFC 7468, section 10; OpenSSH and PGP use the same lines.
+_find_pem_headers = re.compile(r"-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----").finditer
+_match_pem_lines = re.compile(r"(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)*").match
+_PEM_END = "-----END "
+_LONGEST_PEM_LINE = 60
+_LONGEST_PEM = 20_000
+"""Characters in which the end of a private key is looked for."""
 # A header or parameter whose name contains one of these words may hold a key.
 _SECRET_WORDS = (
     "auth", "key", "token", "secret", "cookie", "credential", "password", "signature", "session",
@@ -41,9 +76,60 @@ def redact(text: str) -> str:
     return "".join((*pieces, text[end:])) if end else text
 
 
+SECRET_KINDS = (*KEY_FORMS, "JSON Web Token", "Basic", "password", "URL", "private key")
+"""What `find_secrets` finds."""
+
+
 def find_secrets(text: str) -> list[tuple[int, int]]:
-    """Where the text has something that looks like a key: start and end."""
-    return [match.span() for match in _matches(text)]
+    """Where the text has a secret: start and end; places may overlap."""
+    places = [match.span() for match in _matches(text)]
+    if "=" in text or ":" in text:
+        places += [match.span("value") for match in _find_named(text)]
+        places += [match.span() for match in _find_urls(text)] if "://" in text else []
+    places += [match.span() for match in _find_basic(text) if _is_basic(match[1])]
+    places += list(_find_pem(text))
+    return sorted(places)
+
+
+def find_uncut(text: str) -> Iterator[tuple[int, int]]:
+    """
+    Where a text that goes on must not be cut, besides in its secrets.
+
+    A name belongs to its password, and a private key that has begun to what follows.
+    """
+    for match in _find_named(text):
+        yield match.span()
+    after = max(text.rfind(_PEM_END) + 1, len(text) - _LONGEST_PEM)
+    begun = next(_find_pem_headers(text, after), None)
+    if begun is not None:
+        yield begun.start(), len(text)
+
+
+def _find_pem(text: str) -> Iterator[tuple[int, int]]:
+    """Private keys, to their ends; without an end, their lines of base64."""
+    done, end = 0, text.find(_PEM_END)
+    for match in _find_pem_headers(text):
+        start = match.start()
+        if start < done:
+            continue
+        if 0 <= end < start:
+            end = text.find(_PEM_END, start)
+        if 0 <= end - start <= _LONGEST_PEM:
+            closing = text.find("-----", end + len(_PEM_END), end + _LONGEST_PEM_LINE)
+            done = end + len(_PEM_END) if closing < 0 else closing + 5
+        else:
+            lines = _match_pem_lines(text, match.end())
+            done = match.end() if lines is None else lines.end()
+        yield start, done
+
+
+def _is_basic(code: str) -> bool:
+    """Whether base64 has a name, a colon and a password; any word may follow "basic"."""
+    try:
+        decoded = b64decode(code[: len(code) // 4 * 4])
+    except ValueError:
+        return False
+    return b":" in decoded[1:] and decoded.isascii() and decoded.decode("ascii").isprintable()
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:

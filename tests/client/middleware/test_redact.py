@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from base64 import b64encode
 from itertools import pairwise
 
 import pytest
@@ -38,8 +39,22 @@ MAIL = "ada@example.com"
 CARD = "4111 1111 1111 1111"
 IBAN = "DE89 3704 0044 0532 0130 00"
 PHONE = "+49 30 1234567"
-KINDS = ("email", "phone", "card", "iban")
-SECRETS = (SK, JWT, f"Bearer {'x' * 20}", MAIL, CARD, IBAN, PHONE)
+KINDS = ("email", "phone", "card", "iban", "ssn", "ip")
+SSN = "219-09-9999"
+ADDRESS = "2001:db8::1"
+TOKENS = (
+    "AKIA" + "Q3EGRLZ7" * 2,
+    "ghp_" + "a1B2" * 9,
+    "github_pat_" + "a1B2_" * 6,
+    "xoxb-" + "123456789012-" * 2 + "a1B2c3",
+    "npm_" + "a1B2" * 9,
+    "Basic " + b64encode(b"ada:a long password").decode(),
+    "postgres://ada:hunter2@db.example.com:5432/shop",
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + ("a1B2" * 16 + "\n") * 5
+    + "a1==\n-----END RSA PRIVATE KEY-----",
+)
+SECRETS = (SK, JWT, f"Bearer {'x' * 20}", MAIL, CARD, IBAN, PHONE, SSN, ADDRESS, *TOKENS)
 
 
 class Adapter:
@@ -274,7 +289,9 @@ def test_a_stream_of_an_answer_is_delivered_while_it_arrives():
 texts = st.lists(
     st.sampled_from(
         [*SECRETS, "a", "12", "4111", " ", "  ", "\n", "word", "@", ".", "-", "+49", "eyJ",
-         "bearer", "DE89", "以前", "\u2019", "[EMAIL_1]", "sk-", "(", "x" * 80, "1 1 1 1 1 1 1 1"]
+         "bearer", "DE89", "以前", "\u2019", "[EMAIL_1]", "sk-", "(", "x" * 80, "1 1 1 1 1 1 1 1",
+         "password", "=", " = ", ": ", '"', "hunter2", "y" * 200, "ada at example dot com", "at",
+         "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN ", "basic", "://"]
     ),
     max_size=25,
 ).map("".join)  # fmt: skip
@@ -316,7 +333,29 @@ def test_what_was_removed_can_be_put_back(text):
 
 @pytest.mark.parametrize(
     "unit",
-    ["eyJ", "bearer ", "a", "1 ", "1", "a@", "a.", "+", "[A", "DE89 ", "4111 ", "sk-", "以", "\n"],
+    [
+        "eyJ",
+        "bearer ",
+        "a",
+        "1 ",
+        "1",
+        "a@",
+        "a.",
+        "+",
+        "[A",
+        "DE89 ",
+        "4111 ",
+        "sk-",
+        "以",
+        "\n",
+        "password=",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END ",
+        "a at b dot ",
+        "x://a:b",
+        "::",
+        "1:",
+    ],
 )
 def test_the_work_grows_in_proportion_to_the_text(unit):
     """Also in a stream, whatever repeats in it."""

@@ -64,7 +64,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.wire.json_text import dump_text
 
-Kind: TypeAlias = Literal["email", "phone", "card", "iban"]
+Kind: TypeAlias = Literal["email", "phone", "card", "iban", "ssn", "ip"]
 """The kinds of personal data that are known."""
 Edit: TypeAlias = Callable[[str], str]
 
@@ -75,11 +75,11 @@ class Redact:
 
         client = Client.from_env(middleware=[Redact("email", "card", restore=True)])
 
-    What looks like an API key is always replaced, unless `secrets` is false. The kinds name
-    personal data: `email`, `phone`, `card`, `iban`. `patterns` adds own ones, by a name in
-    capitals: a regular expression, or a function that returns the places in a text as pairs of
-    start and end. With `restore`, marks in the answer are replaced by what they stand for. With
-    `answers`, answers are searched too.
+    Keys, tokens, passwords and private keys are always replaced, unless `secrets` is false. The
+    kinds name personal data: `email`, `phone`, `card`, `iban`, `ssn` (of the USA), `ip`.
+    `patterns` adds own ones, by a name in capitals: a regular expression, or a function that
+    returns the places in a text as pairs of start and end. With `restore`, marks in the answer are
+    replaced by what they stand for. With `answers`, answers are searched too.
     """
 
     guard: ClassVar[bool] = True

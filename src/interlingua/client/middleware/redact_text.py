@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.personal_data import FINDERS, LONGEST, Finder, Places
-from interlingua.wire.secrets import find_secrets
+from interlingua.wire.secrets import find_secrets, find_uncut
 
 Detector: TypeAlias = str | re.Pattern[str] | Callable[[str], Iterable[tuple[int, int]]]
 """A regular expression, or a function that returns where a text has what must be removed."""
@@ -41,6 +41,7 @@ class Detectors:
                     f"Redact: the name {name!r} of a pattern must be in capitals, digits and _."
                 )
             self._finders.append((name, _finder_of(name, detector)))
+        self._has_secrets = secrets
         self.is_bounded: bool = not patterns
         """Whether `safe_end` can be known before the end of a text."""
 
@@ -73,8 +74,10 @@ class Detectors:
             if start <= len(text) - LONGEST:
                 safe = start
                 break
-        for start, end, _ in reversed(places):
-            if start < safe < end:
+        spans = [(start, end) for start, end, _ in places]
+        spans += find_uncut(text) if self._has_secrets else ()
+        for start, end in sorted(spans, reverse=True):
+            if start < safe and (safe < end or end == len(text)):
                 safe = start
         return safe
 
