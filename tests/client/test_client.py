@@ -7,6 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
+from interlingua import sync
 from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
@@ -26,6 +27,7 @@ from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from support import virtual_time
 from support.patience import PATIENCE
+from support.scripted_adapter import ScriptedAdapter, says
 from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
 from support.warning_codes import codes
 
@@ -601,6 +603,31 @@ def test_profiles():
     assert client.profile_for(Request(model="anthropic:claude-3")).sampling
     assert client.profile_for(Request(model="big")).max_output_tokens == 5
     assert client.profile_for(Request(model="plain:m")) is NEUTRAL_PROFILE
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_more_middleware_may_be_a_list(is_list):
+    """`with_middleware` takes layers one by one or as a list, also in the blocking client."""
+    seen = []
+
+    def layer(name):
+        async def note(request, call_next):
+            seen.append(name)
+            return await call_next(request)
+
+        return note
+
+    layers = [layer("first"), layer("second")]
+    more = [layers] if is_list else layers
+    client = Client({"a": ScriptedAdapter(says("Hi."))})
+    asyncio.run(client.with_middleware(*more).complete(Request(model="m", messages="?")))
+    blocking = sync.Client({"a": ScriptedAdapter(says("Hi."))})
+    with blocking.with_middleware(*more) as twin:
+        twin.complete(Request(model="m", messages="?"))
+
+    assert seen == ["first", "second"] * 2
+    with pytest.raises(ConfigurationError, match="takes a list"):
+        client.with_middleware("logging")
 
 
 def test_a_default_that_is_not_there_is_an_error():

@@ -7,6 +7,7 @@ import pytest
 from interlingua.client.client import Client
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.local import local_server
+from interlingua.providers import environment
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
@@ -63,6 +64,22 @@ def test_the_model_on_this_machine():
     )
 
     assert (usual, blank, named) == (None, None, "m.gguf")
+
+
+@pytest.mark.parametrize("mark", ["'", '"'])
+def test_quotes_around_a_key_are_removed_and_told(caplog, mark):
+    """Some readers of env files keep the quotes; the warning names the variable, not the key."""
+    environment._warn_of_quotes.cache_clear()
+    environ = {"GROQ_API_KEY": f"{mark}gsk-secret{mark}", "MISTRAL_API_KEY": 'a"b'}
+    client = Client.from_env(environ)
+    Client.from_env(environ)  # the second time it is known
+
+    assert client.adapter("groq").configuration.key == "gsk-secret"
+    assert client.adapter("mistral").configuration.key == 'a"b'
+    (record,) = caplog.records
+    assert record.getMessage().startswith("GROQ_API_KEY has quotes around its value")
+    assert "gsk-secret" not in caplog.text
+    assert "groq" not in adapters_from_env({"GROQ_API_KEY": mark + mark})
 
 
 def test_a_row_without_an_address_is_left_out():

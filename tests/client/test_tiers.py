@@ -83,10 +83,23 @@ def test_a_model_that_can_do_what_the_request_needs(request_, able, need):
 
     assert choose(request_, *models, able=able, unable=unable) == (
         "able",
+        f"the only model of tier:small known to have {need}; house:unable has no {need}",
+    )
+    assert choose(request_, *models[:2], unable=unable) == (
+        "unknown",
+        (
+            f"the only model of tier:small; whether it has {need} is unknown; "
+            f"house:unable has no {need}"
+        ),
+    )
+    assert choose(request_, models[0], models[2], able=able, unable=unable) == (
+        "able",
         f"the only model of tier:small with {need}; house:unable has no {need}",
     )
-    model, _ = choose(request_, *models[:2], unable=unable)
-    assert model == "unknown"
+    assert choose(request_, entry("x"), entry("y")) == (
+        "x",
+        f"the first of 2 models of tier:small; whether it has {need} is unknown",
+    )
     with pytest.raises(ConfigurationError) as caught:
         choose(request_, models[0], entry("unable2"), unable=unable, unable2=unable)
     assert f"No model of 'tier:small' can answer this request: house:unable has no {need}" in str(

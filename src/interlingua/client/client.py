@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -269,14 +270,17 @@ class Client:
         twin._follow(routing.with_adapter(key, bound))  # noqa: SLF001
         return twin
 
-    def with_middleware(self, *middleware: Middleware) -> Self:
+    def with_middleware(self, *middleware: Middleware | Iterable[Middleware]) -> Self:
         """
-        Return a client with more middleware, inside of what this one has.
+        Return a client with more middleware, one by one or as a list, inside of what this one has.
 
         It shares adapters, connections, subscribers and active calls with this one.
         """
         twin = copy(self)
-        twin._add_middleware(middleware)  # noqa: SLF001
+        lists = [
+            check_middleware(each) if isinstance(each, Iterable) else (each,) for each in middleware
+        ]
+        twin._add_middleware(tuple(chain.from_iterable(lists)))  # noqa: SLF001
         return twin
 
     def with_prices(self, prices: Prices) -> Self:

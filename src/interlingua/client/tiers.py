@@ -65,15 +65,15 @@ def choose(route: Route, request: Request, adapters: Mapping[str, Any]) -> Route
     needs = dict.fromkeys((*route.conditions, *_needs(request)))
     tokens = estimate_request(request, only_known=True)
     left_out: dict[str, str] = {}
-    known: list[ModelEntry] = []
-    possible: list[ModelEntry] = []
+    unknown: dict[str, tuple[str, ...]] = {}
     for entry in route.choices:
-        refusal, is_known = _judge(entry, needs, tokens, adapters)
+        refusal, unknown_needs = _judge(entry, needs, tokens, adapters)
         if refusal:
             left_out[entry.id] = refusal
         else:
-            (known if is_known else possible).append(entry)
-    pool = known or possible
+            unknown[entry.id] = unknown_needs
+    able = [entry for entry in route.choices if entry.id in unknown]
+    pool = [entry for entry in able if not unknown[entry.id]] or able
     if not pool:
         why_not = "; ".join(f"{name} {why}" for name, why in left_out.items())
         raise ConfigurationError(
@@ -83,6 +83,10 @@ def choose(route: Route, request: Request, adapters: Mapping[str, Any]) -> Route
     entry, rule = _pick(pool, adapters)
     count = "the only model" if len(pool) == 1 else f"{rule} of {len(pool)} models"
     wanted = f" with {', '.join(needs)}" if needs else ""
+    if len(pool) < len(able):  # the others may have it too
+        wanted = f" known to have {', '.join(needs)}"
+    if unknown[entry.id]:
+        wanted = f"; whether it has {' and '.join(unknown[entry.id])} is unknown"
     others = [f"{name} {why}" for name, why in left_out.items()]
     reasons = [route.reason, f"{count} of {route.model}{wanted}", *others]
     return Route(entry.adapter, entry.wire_name, "; ".join(filter(None, reasons)))
@@ -117,25 +121,26 @@ def _media(part: Part) -> Iterator[str]:
 
 def _judge(
     entry: ModelEntry, needs: Iterable[str], tokens: int, adapters: Mapping[str, Any]
-) -> tuple[str, bool]:
-    """Why a model cannot answer, or an empty text; and whether it is known that it can."""
+) -> tuple[str, tuple[str, ...]]:
+    """Why a model cannot answer, or an empty text; and the needs of which it is unknown."""
     adapter = adapters.get(entry.adapter)
     if adapter is None or getattr(adapter, "is_configured", True) is False:
-        return f"is not configured (adapter {entry.adapter!r})", False
+        return f"is not configured (adapter {entry.adapter!r})", ()
     profile = profile_of(adapter, entry.wire_name)
-    is_known = True
+    unknown: list[str] = []
     for need in needs:
         if need == _DELEGATE:
             can: bool | None = entry.can_delegate
         else:
             can = _CAPABILITIES[need](profile)
         if can is False:
-            return f"has no {need}", False
-        is_known = is_known and bool(can)
+            return f"has no {need}", ()
+        if can is None:
+            unknown.append(need)
     window = profile.context_window
     if window is not None and tokens > window * (1 + ESTIMATE_ERROR):
-        return f"has a context window of only {window} tokens", False
-    return "", is_known
+        return f"has a context window of only {window} tokens", ()
+    return "", tuple(unknown)
 
 
 def _pick(pool: Sequence[ModelEntry], adapters: Mapping[str, Any]) -> tuple[ModelEntry, str]:

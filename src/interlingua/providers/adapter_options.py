@@ -16,11 +16,14 @@ from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.credentials import KeySource, check_source
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import (
+    MODEL,
     Endpoint,
     Provider,
     add_scheme,
     check_base_url,
     check_dialect,
+    find_dialect,
+    is_version,
 )
 from interlingua.providers.rows import providers
 from interlingua.spec.behaviour import Behaviour
@@ -168,6 +171,30 @@ def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | Non
     return local_server(settings.get("gguf"))
 
 
+def split_endpoint(row: Provider, url: str) -> tuple[str, str | None]:
+    """
+    The base URL of an address that ends in an endpoint, and the dialect of that endpoint.
+
+    Vendors show whole addresses in their examples, such as `https://host/v1/chat/completions`.
+    """
+    url = add_scheme(url, row)
+    if is_version(url.rstrip("/").rpartition("/")[2]):  # most base URLs, without a search
+        return url, None
+    for dialect in (row.dialect, *row.other_dialects):
+        for path in _endpoint_paths(row, dialect):
+            pattern = re.escape(path).replace(re.escape(MODEL), "[^/]+")
+            match = re.fullmatch(f"(.+?){pattern}/*", url)
+            if match is not None:
+                return match[1], dialect
+    return url, None
+
+
+def _endpoint_paths(row: Provider, dialect: str) -> Iterable[str]:
+    endpoint = row.endpoints.get(dialect)
+    own = () if endpoint is None else (endpoint.path, endpoint.stream_path)
+    return [path.partition("?")[0] for path in own if path] or find_dialect(dialect).FACTS.paths
+
+
 def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServer | None) -> str:
     """The base URL; for a server that is not started yet, only its host."""
     url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
@@ -230,8 +257,8 @@ def find_headers(row: Provider, settings: dict[str, Any]) -> dict[str, str]:
     """The headers of every call; takes options that are headers of this row out of `settings`."""
     options = dict(settings.get("options", {}))
     layers = [row.headers, settings.get("default_headers", {}), take_headers(row, options)]
-    for name in ("organization", "project"):
-        if name in settings and name not in row.header_options:
+    for name in HEADER_OPTIONS:
+        if name not in row.header_options and (name in settings or name in options):
             raise ConfigurationError(
                 f"{row.name!r} has no {name}. Leave the setting out.", setting=name
             )
@@ -245,6 +272,8 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
     return {header: str(options.pop(name)) for name, header in names if name in options}
 
 
+HEADER_OPTIONS = ("organization", "project")
+"""Who pays is said in headers: where a provider has none for it, no body field replaces it."""
 Optioned = TypeVar("Optioned", Request, OperationInput)
 
 
@@ -254,11 +283,12 @@ def join_options(
     row: Provider,
     dialect: str,
     names: tuple[str | None, ...],
-) -> tuple[Optioned, dict[str, str]]:
+) -> tuple[Optioned, dict[str, str], list[Warning]]:
     """
     The request with the adapter's options under it, and the headers that its options are.
 
-    Its own options are over it, under any of the adapter's names.
+    Its own options are over it, under any of the adapter's names. The warnings are about options
+    that are headers elsewhere.
     """
     given, joined = request.provider_options, dict(own)
     names = (dialect, *row.aliases, row.name, *names)
@@ -267,8 +297,14 @@ def join_options(
         if isinstance(options, Mapping):
             joined = merge_options(joined, options)
     headers = take_headers(row, joined) if joined else {}
+    lost = [name for name in HEADER_OPTIONS if joined.pop(name, None) is not None]
     others = {name: options for name, options in given.items() if name not in names}
-    return replace(request, provider_options={**others, dialect: joined}), headers
+    path = f"provider_options.{dialect}"
+    warnings = [
+        make_warning("setting_dropped", f"{path}.{name}", target=row.name, setting=name, when="")
+        for name in lost
+    ]
+    return replace(request, provider_options={**others, dialect: joined}), headers, warnings
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:

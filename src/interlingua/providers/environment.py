@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from interlingua.providers.credentials import ApiKey, KeySource
 from interlingua.providers.provider import Identity, Provider, add_scheme, check_base_url
+from interlingua.runtime.log import logger
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.sigv4 import AwsCredentials
 
 _GGUF = "INTERLINGUA_GGUF"
+_QUOTES = ("'", '"')
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 _IDENTITIES = {"aws": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), "google": (_FILE,)}
 """The variables that tell that there are keys of a cloud; they are looked for at the first call."""
 
 
 def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
-    """The value of the first variable that is set and not blank, without blanks around it."""
-    values = (environ.get(name, "").strip() for name in names)
-    return next(filter(None, values), None)
+    """The value of the first variable that is set, without blanks and quotes around it."""
+    for name in names:
+        value = environ.get(name, "").strip()
+        if value[:1] in _QUOTES and value[-1:] == value[:1]:
+            value = value[1:-1].strip()
+            _warn_of_quotes(name)
+        if value:
+            return value
+    return None
+
+
+@cache
+def _warn_of_quotes(name: str) -> None:
+    """Log once that a variable has quotes; the value, which may be a key, is not logged."""
+    logger.warning(
+        "%s has quotes around its value, which were removed. Programs that read an env file, such "
+        "as `docker run --env-file`, take quotes as part of the value: remove them there.",
+        name,
+    )
 
 
 def add_environment(

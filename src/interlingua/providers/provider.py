@@ -30,7 +30,7 @@ DIALECT_ENTRY_POINTS = "interlingua.dialects"
 Identity: TypeAlias = Literal["aws", "google"]
 """Whose keys a provider uses if it has none of its own."""
 
-_is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
+is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
 _match_url = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
 _is_loopback = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
 _match_host = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
@@ -346,7 +346,7 @@ def join_url(base_url: str, path: str) -> str:
         path = path[3:]
         base_url = _parent(base_url)
     first, slash, rest = path.lstrip("/").partition("/")
-    if slash and _is_version(first) and _is_version(base_url.rpartition("/")[2]):
+    if slash and is_version(first) and is_version(base_url.rpartition("/")[2]):
         return f"{base_url}/{rest}"
     return f"{base_url}/{path.lstrip('/')}"
 

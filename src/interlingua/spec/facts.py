@@ -281,6 +281,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The type of record that describes how servers differ; None if they do not."""
     history_quirks: Callable[[Any], Mapping[str, Any]] | None = None
     """Returns the fields of `history` that such a record changes."""
+    paths: tuple[str, ...] = ()
+    """
+    The endpoints of calls that generate, after the version; `{model}` is the name of the model.
+
+    A base URL that ends in one of them is understood as the address before it.
+    """
     sealed_field: SealedField | None = None
     """A field that clients return unchanged, in which a server can store state."""
     normal_request: Callable[[Json], Json] = _unchanged

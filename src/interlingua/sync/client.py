@@ -176,7 +176,7 @@ class Client(ClosedByWith, BlockingClient):
         )
 
     @documented_by(AsyncClient.with_middleware)
-    def with_middleware(self, *middleware: Middleware) -> Self:
+    def with_middleware(self, *middleware: Middleware | Iterable[Middleware]) -> Self:
         return self.wrap(self.asynchronous.with_middleware(*middleware))
 
     @documented_by(AsyncClient.with_prices)

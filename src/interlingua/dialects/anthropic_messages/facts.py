@@ -182,6 +182,7 @@ OPTIONS = words(
 
 FACTS = Facts(
     name=NAME,
+    paths=("/messages",),
     history=HISTORY,
     options=OPTIONS.union(BETAS),
     schema=STRICT_SCHEMA,

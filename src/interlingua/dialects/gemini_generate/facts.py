@@ -256,6 +256,7 @@ CACHE = CacheRules(
 
 FACTS = Facts(
     name=NAME,
+    paths=("/models/{model}:generateContent", "/models/{model}:streamGenerateContent"),
     history=HISTORY,
     schema=JSON_SCHEMA,
     cache=CACHE,

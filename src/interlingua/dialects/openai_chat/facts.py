@@ -311,6 +311,7 @@ _COMPATIBLE = words(
 
 FACTS = Facts(
     name=NAME,
+    paths=(PATH,),
     history=HISTORY,
     options=_OPENAI | _COMPATIBLE,
     schema=STRICT_SCHEMA,

@@ -200,6 +200,7 @@ OPTIONS = words(
 
 FACTS = Facts(
     name=NAME,
+    paths=("/responses",),
     history=HISTORY,
     options=OPTIONS,
     schema=STRICT_SCHEMA,

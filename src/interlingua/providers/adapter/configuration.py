@@ -22,6 +22,7 @@ from interlingua.providers.adapter_options import (
     find_timeouts,
     find_transport,
     join_options,
+    split_endpoint,
     with_base_path,
 )
 from interlingua.providers.catalog.profiles import profile_for
@@ -45,6 +46,7 @@ from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
+from interlingua.spec.response import Warning
 from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -83,11 +85,12 @@ class Configuration:
         self.reads_files: bool = checked.get("read_files", True)
         self.server: LocalServer | None = find_server(row, checked)
         self.has_own_server: bool = "server" in checked
-        self.dialect_name: str = checked.get("dialect") or row.dialect
-        self.dialect: Dialect = find_dialect(self.dialect_name)
-        self.gives_request: bool = _takes_request(self.dialect)
+        self.has_own_dialect: bool = "dialect" in checked
+        named = None
+        if "base_url" in checked:
+            checked["base_url"], named = split_endpoint(row, checked["base_url"])
         self.api_version: str = checked.get("api_version", "")
-        self.endpoint: Endpoint | None = find_endpoint(row, checked, self.dialect_name)
+        self._speak(checked.get("dialect") or named or row.dialect)
         self.places: Mapping[str, str] = checked.get("places", {})
         self.options: Mapping[str, Json] = checked.get("options", {})
         self.overrides: Mapping[str, Any] = checked.get("profile", {})
@@ -117,11 +120,22 @@ class Configuration:
         address = self.base_url
         if base_url is not None:
             twin.server = None
+            base_url, named = split_endpoint(self.provider, base_url)
             address = find_base_url(self.provider, {"base_url": base_url}, None)
+            if named not in (None, self.dialect_name) and not self.has_own_dialect:
+                twin._speak(named)  # noqa: SLF001
+                twin.profiles = {}
         own = self.key if self.credentials is None else self.credentials
         key = own if api_key is None else check_key(api_key)
         twin._bind(key, address, join_headers(self.headers, headers or {}))  # noqa: SLF001
         return twin
+
+    def _speak(self, dialect: str) -> None:
+        settings = {"api_version": self.api_version} if self.api_version else {}
+        self.dialect_name: str = dialect
+        self.dialect: Dialect = find_dialect(dialect)
+        self.gives_request: bool = _takes_request(self.dialect)
+        self.endpoint: Endpoint | None = find_endpoint(self.provider, settings, dialect)
 
     def _bind(
         self, key: Key | Credentials | None, base_url: str, headers: Mapping[str, str]
@@ -245,7 +259,9 @@ class Configuration:
         answers = {_supports(self.profile_for(family), mode) for family in families}
         return True if True in answers else False if answers == {False} else None
 
-    def with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
+    def with_options(
+        self, request: Request, profile: Profile
+    ) -> tuple[Request, dict[str, str], list[Warning]]:
         """The request with the adapter's options under its own; and the headers among them."""
         own = {}
         if self.options:

@@ -244,7 +244,8 @@ class Generation:
         unknown: list[Warning] = []
         if own.options or request.provider_options:
             unknown = unknown_owners(request, (own.name, row.name, *row.aliases))
-            request, headers = own.with_options(request, profile)
+            request, headers, lost = own.with_options(request, profile)
+            unknown += lost
         prepared = prepare(request, profile, dialect.FACTS, scan)
         wire = dialect.encode_request(prepared, profile, stream=stream)
         if own.endpoint is not None:

@@ -148,10 +148,11 @@ class Operations:
         """The result of an operation; its errors are labelled."""
         own = self._configuration
         try:
-            value, headers = await self._prepare_value(value)
-            losses: tuple[Warning, ...] = ()
+            value, headers, lost = await self._prepare_value(value)
+            losses = tuple(lost)
             if operation.formats:
-                value, losses = await self._spool(operation, value)
+                value, found = await self._spool(operation, value)
+                losses += found
             model = model_of(value)
             profile = own.profiles.get(model) or own.profile_for(model)
             base_url = own.base_url
@@ -183,12 +184,13 @@ class Operations:
         """None when the reply has begun, then its items as they arrive."""
         own = self._configuration
         try:
-            value, headers = await self._prepare_value(value)
+            value, headers, lost = await self._prepare_value(value)
             model = model_of(value)
             profile, base_url = own.profile_for(model), await own.start_server(model)
             call = await self._encode_operation(operation, value, profile)
             check_operation_losses(call.warnings, value, own.on_loss)
-            facts = ResultFacts(own.name, request_id, None, call.warnings, requested=model)
+            losses = (*lost, *call.warnings)
+            facts = ResultFacts(own.name, request_id, None, losses, requested=model)
             decoder = make_decoder(operation, value)
             if operation.is_download:
                 items = self._download(call, base_url, headers, operation, decoder, scope)
@@ -277,8 +279,8 @@ class Operations:
 
         return download_items(call.path, base_url, send, own.transport, own.dialect, decoder, scope)
 
-    async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str]]:
-        """The value with the bytes of its files and with the adapter's options; and its headers."""
+    async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str], list[Warning]]:
+        """The value with the bytes of its files and the options; its headers, and what is lost."""
         own = self._configuration
         if not own.key:
             own.check_key()
@@ -287,9 +289,11 @@ class Operations:
             profile = own.profile_for(value.model)
             if own.behaviour is not None:
                 value = behave(value, own.behaviour, profile).request
-            return own.with_options(value, profile)
+            value, headers, lost = own.with_options(value, profile)
+            check_operation_losses(tuple(lost), value, own.on_loss)
+            return value, headers, lost
         if not isinstance(value, OperationInput):
-            return value, {}
+            return value, {}, []
         value = await gather_parts(
             value,
             own.dialect_name,
@@ -298,7 +302,9 @@ class Operations:
         )
         check_value_size(value, own.provider)
         names = (own.name, value.provider)
-        return join_options(value, {}, own.provider, own.dialect_name, names)
+        value, headers, lost = join_options(value, {}, own.provider, own.dialect_name, names)
+        check_operation_losses(tuple(lost), value, own.on_loss)
+        return value, headers, lost
 
     async def _encode_operation(
         self, operation: Operation, value: Any, profile: Profile
