@@ -21,6 +21,9 @@ class Recorder:
         self.request = request
         return Response(model=request.model, message=Message.assistant("hello"))
 
+    def stream(self, request):
+        raise NotImplementedError
+
 
 async def ask(**options):
     """The request that `generate` makes of these options."""

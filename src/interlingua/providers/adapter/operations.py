@@ -290,7 +290,8 @@ class Operations:
             if own.behaviour is not None:
                 value = behave(value, own.behaviour, profile).request
             value, headers, lost = own.with_options(value, profile)
-            check_operation_losses(tuple(lost), value, own.on_loss)
+            if lost:
+                check_operation_losses(tuple(lost), value, own.on_loss)
             return value, headers, lost
         if not isinstance(value, OperationInput):
             return value, {}, []
@@ -303,7 +304,8 @@ class Operations:
         check_value_size(value, own.provider)
         names = (own.name, value.provider)
         value, headers, lost = join_options(value, {}, own.provider, own.dialect_name, names)
-        check_operation_losses(tuple(lost), value, own.on_loss)
+        if lost:
+            check_operation_losses(tuple(lost), value, own.on_loss)
         return value, headers, lost
 
     async def _encode_operation(
