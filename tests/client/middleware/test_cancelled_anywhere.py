@@ -7,9 +7,12 @@ from itertools import count
 import pytest
 
 from interlingua.middleware import Budget, CircuitBreaker, RateLimit, per_attempt
+from interlingua.simulator import text, usage
 from interlingua.streams.accumulate import events_from_response
+from support import virtual_time
 from support.limited import USAGE, Metered, call, cent_per_token, client_of
 from support.patience import PATIENCE
+from support.simulated import DIALECTS, in_virtual_time
 from support.steps import Steps, cancelled_at
 from support.stores import KINDS, Clock
 
@@ -157,6 +160,43 @@ def test_a_billed_answer_counts_if_the_program_ends_with_the_cancelled_call(
         if not is_cancelled:
             break
     assert billed > (kind != "memory")
+
+
+@either_moment
+@both_ways
+@pytest.mark.parametrize("provider", sorted(DIALECTS))
+def test_an_answer_over_http_counts_wherever_the_caller_is_cancelled(provider, way, late):
+    """At every await of the adapter and its transport: from the request on, money counts."""
+
+    async def cancel(at):
+        peer = in_virtual_time(text("one two three") + usage(input_tokens=10, output_tokens=5))
+        budget = Budget(100, cost=cent_per_token)
+        client = peer.client.with_middleware(budget, RateLimit(concurrency=1))
+        request = peer.ask(provider, max_tokens=50)
+        is_cancelled = await cancelled_at(partial(call, client, way, request), at, late=late)
+        await asyncio.sleep(1)
+        spent, exchanges = await budget.used(), peer.app.script.received
+        await peer.client.close()
+        assert not budget.tallies
+        if not exchanges:  # the simulator may not have seen a request that was on its way
+            assert spent == 0 or spent >= INPUT
+        elif way == "complete":
+            assert spent == pytest.approx(SPENT) or spent > 2 * SPENT
+        else:
+            assert INPUT <= spent <= SPENT + 0.01
+        return is_cancelled, spent
+
+    async def main():
+        amounts = []
+        for at in count():
+            is_cancelled, spent = await cancel(at)
+            amounts.append(spent)
+            if not is_cancelled:
+                break
+        assert amounts[-1] == pytest.approx(SPENT)
+        assert len(amounts) > 2
+
+    virtual_time.run(main())
 
 
 async def settled(store):
