@@ -444,7 +444,8 @@ class Attempts:
         known = self._ready
         if known is not None and known[0] is request and known[1] is adapter:
             progress.is_sent = True
-            return known[2].for_attempt(self._step, attempt, partial(self._log.resent.add, attempt))
+            on_resend = partial(self._log.resent.add, attempt)
+            return known[2].for_attempt(self._step, attempt, on_resend, progress.connect)
         ids = self._call_ids
         sent = request if ids is None else ids.write(request, adapter)
         if self._uploads is not None:
@@ -455,6 +456,7 @@ class Attempts:
             step=self._step,
             attempt=attempt,
             on_resend=partial(self._log.resent.add, attempt),
+            on_connect=progress.connect,
             tariffs=self._calls.tariffs,
         )
         self._ready, self.left_out = (request, adapter, ready), ready.left_out

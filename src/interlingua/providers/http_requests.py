@@ -62,13 +62,18 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """The header with `<request id>-<step>-<attempt>`, if there is one."""
 
     def for_attempt(
-        self, step: int, attempt: int, on_resend: Callable[[], object] | None = None
+        self,
+        step: int,
+        attempt: int,
+        on_resend: Callable[[], object] | None = None,
+        on_connect: Callable[[bool], object] | None = None,
     ) -> Ready:
         """The same for another attempt; two attempts may be under way at once."""
         headers = self.http.headers
         if self.id_header is not None:
             headers = {**headers, self.id_header: f"{self.request.request_id}-{step}-{attempt}"}
-        return replace(self, http=replace(self.http, headers=headers, on_resend=on_resend))
+        http = replace(self.http, headers=headers, on_resend=on_resend, on_connect=on_connect)
+        return replace(self, http=http)
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -485,6 +485,12 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     Called if the request is sent once more, because the server had closed the connection that was
     reused: it ended before one byte of the reply.
     """
+    on_connect: Callable[[bool], object] | None = None
+    """
+    Called with True before a connection is opened, and with False when it is open.
+
+    A transport need not do so: then the request counts as sent at once.
+    """
 
     @property
     def body_size(self) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -116,7 +116,7 @@ class Pool:
         while True:
             handler = connector.take(target.key) if keep_alive else None
             if handler is None:
-                handler = await self._connect(target, timeouts)
+                handler = await self._connect(target, timeouts, request.on_connect)
             writer = outgoing = None
             try:
                 handler.begin(keep_alive=keep_alive, has_body=request.method != "HEAD")
@@ -139,11 +139,18 @@ class Pool:
             _check_resend(request)
             keep_alive = False  # on a new connection, which is closed after the reply
 
-    async def _connect(self, target: Target, timeouts: Timeouts) -> Handler:
+    async def _connect(
+        self, target: Target, timeouts: Timeouts, on_connect: Callable[[bool], object] | None
+    ) -> Handler:
+        if on_connect is not None:
+            on_connect(True)
         try:
-            return await self.connector.open(target.address, timeouts.connect)
+            handler = await self.connector.open(target.address, timeouts.connect)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
+        if on_connect is not None:
+            on_connect(False)
+        return handler
 
     def _find_target(self, url: str) -> Target:
         try:

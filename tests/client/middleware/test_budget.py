@@ -1,6 +1,7 @@
 """`Budget`: never overspent, settled whatever happens to a call."""
 
 import asyncio
+import contextlib
 import logging
 from datetime import UTC, datetime
 
@@ -32,6 +33,7 @@ from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.response import Cost, Usage
 from support import virtual_time
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
+from support.patience import PATIENCE
 from support.simulated import simulated
 from support.stores import KINDS, Clock
 
@@ -483,6 +485,36 @@ def test_a_call_that_is_cancelled_before_it_is_sent_costs_nothing(way):
     for order in (1, -1):
         layers = [budget(usd=10.0), RateLimit(concurrency=1)]
         virtual_time.run(main(*layers[::order]))
+
+
+@pytest.mark.parametrize("has_sent", [True, False], ids=["sent", "connecting"])
+@both_ways
+def test_a_call_that_is_cancelled_while_it_connects_costs_nothing(way, has_sent):
+    """A server that takes the connection, and says nothing: not even hello, if it should."""
+
+    async def main():
+        arrived = asyncio.Event()
+
+        async def say_nothing(reader, writer):
+            await reader.readuntil(b"\r\n\r\n" if has_sent else b"\x16")
+            arrived.set()
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as server:
+            port, limit = server.sockets[0].getsockname()[1], budget(usd=10.0)
+            url = f"http{'' if has_sent else 's'}://127.0.0.1:{port}"
+            adapter = HttpAdapter("openai", "k", base_url=url)
+            async with Client({"metered": adapter}, middleware=[limit]) as client:
+                task = asyncio.create_task(call(client, way, ask(model="metered:m")))
+                await asyncio.wait_for(arrived.wait(), PATIENCE)
+                task.cancel()
+                await asyncio.wait([task])
+                used = await limit.used()
+        assert (used > 0) is has_sent
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(("on_cancel", "spent"), [("reserved", 0.25), ("input", 0.05)])

@@ -63,13 +63,17 @@ class Progress(msgspec.Struct, gc=False):
     earlier: int = 0
     """How many attempts of the call had ended when this one began."""
     is_sent: bool = False
-    """Whether the request was given to the adapter, ready to be sent."""
+    """Whether the request was given to the adapter, and is not waiting for a connection."""
     usage: Usage | None = None
     """What the provider has reported at the end of its answer."""
     cost: Cost | None = None
     """What that cost; None if the price is unknown."""
     lost: int = 0
     """How many attempts of an operation were cancelled or timed out after they were sent."""
+
+    def connect(self, is_connecting: bool) -> None:
+        """Note that a connection is being opened, or is open."""
+        self.is_sent = not is_connecting
 
     def answer(self, usage: Usage, cost: Cost | None) -> None:
         """Note the end of an answer; a layer may ask several times in one attempt."""

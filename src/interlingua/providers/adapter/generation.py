@@ -77,6 +77,7 @@ from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.sse import SSEDecoder
 
 OnResend: TypeAlias = Callable[[], object]
+OnConnect: TypeAlias = Callable[[bool], object]
 _CATALOG = Tariffs()
 """The prices of adapters that are used without a client."""
 
@@ -149,13 +150,14 @@ class Generation:
         step: int = 0,
         attempt: int = 0,
         on_resend: OnResend | None = None,
+        on_connect: OnConnect | None = None,
         tariffs: Tariffs = _CATALOG,
     ) -> Ready:
         """
         Address and sign an encoded request; a local server is started first.
 
-        All attempts of the request send the same bytes: `Ready.for_attempt`. `on_resend`: see
-        `HttpRequest`.
+        All attempts of the request send the same bytes: `Ready.for_attempt`. `on_resend` and
+        `on_connect`: see `HttpRequest`.
         """
         own, request = self._configuration, encoded.request
         base_url = own.base_url
@@ -178,6 +180,7 @@ class Generation:
             limits=own.limits,
             keep_alive=own.provider.keep_alive,
             on_resend=on_resend,
+            on_connect=on_connect,
         )
         return Ready(
             request=request,
