@@ -277,9 +277,8 @@ class Client:
         It shares adapters, connections, subscribers and active calls with this one.
         """
         twin = copy(self)
-        lists = [
-            check_middleware(each) if isinstance(each, Iterable) else (each,) for each in middleware
-        ]
+        given: tuple[Any, ...] = middleware  # a caller without a type checker may pass a string
+        lists = [each if isinstance(each, (list, tuple)) else (each,) for each in given]
         twin._add_middleware(tuple(chain.from_iterable(lists)))  # noqa: SLF001
         return twin
 

@@ -54,8 +54,11 @@ class Custom:
 
     name = "custom"
 
-    async def close(self):
-        pass
+    async def complete(self, _):
+        raise NotImplementedError
+
+    def stream(self, _):
+        raise NotImplementedError
 
 
 # Which way.

@@ -342,6 +342,9 @@ class InPieces:
             Response(message=rest, finish_reason=FinishReason(reason="stop")),
         ]
 
+    async def complete(self, _request):
+        raise NotImplementedError
+
     async def stream(self, _request):
         answer = self.answers.pop(0)
         *events, end = events_from_response(answer)
