@@ -10,6 +10,21 @@ from interlingua.wire.json_text import dump_text
 
 
 @pytest.mark.parametrize("name", dialects.names())
+@pytest.mark.parametrize("text", ["error 404", "Error: no such file", "ERRORS", "no such file", ""])
+def test_an_error_result_crosses_with_its_flag_or_with_a_warning(name, text):
+    """Whatever its text begins with."""
+    history = (
+        Message.user("?"),
+        Message.assistant(ToolCall(id="call_1", name="look")),
+        Message.tool_result("call_1", text, is_error=True, name="look"),
+    )
+    call = dialects.get(name).encode_request(Request(model="m", messages=history))
+    (back,) = dialects.get(name).decode_request(call).messages[-1].content
+
+    assert back.is_error or "tool_error_as_text" in [warning.code for warning in call.warnings]
+
+
+@pytest.mark.parametrize("name", dialects.names())
 @pytest.mark.parametrize("content", ["Error: no such file", (Text("Error: no such file"),)])
 def test_an_error_is_called_an_error_once(name, content):
     """No "Error: Error:", whoever wrote the first."""

@@ -386,8 +386,9 @@ def _write_error(expected: Expected, warning: Warning) -> None:
     """The text of the result says that it is an error."""
     made = [item for item in expected.items if item.text == NO_RESULT and not item.path]
     for item in made[:1] if warning.path is None else expected.at(warning.path, "result"):
-        text = f"Error: {item.text}" if item.text else "Error"
-        item.text = _WithNotes(text) if isinstance(item.text, _WithNotes) else text
+        if not isinstance(item.text, str) or item.text[:5].lower() != "error":
+            text = f"Error: {item.text}" if item.text else "Error"
+            item.text = _WithNotes(text) if isinstance(item.text, _WithNotes) else text
         item.is_error = False
 
 

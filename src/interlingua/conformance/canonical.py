@@ -252,12 +252,8 @@ def _fields(item: HistoryItem) -> dict[str, object]:
     names = (name for name in item.__struct_fields__ if name not in _NOT_COMPARED)
     fields = {name: getattr(item, name) for name in names}
     fields["media"] = [_fields(inner) for inner in item.media]
-    if item.kind == "result":
-        # A dialect without the flag relies on a text that already starts with "error".
-        is_error_text = isinstance(item.text, str) and item.text[:5].lower() == "error"
-        fields["is_error"] = item.is_error or is_error_text
-        if item.call == UNLINKED:
-            fields["call"] = None
+    if item.kind == "result" and item.call == UNLINKED:
+        fields["call"] = None
     return fields
 
 

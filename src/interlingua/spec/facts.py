@@ -35,6 +35,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """The dialect of the target; `extra` fields and opaque blocks of others are foreign."""
     model: str = ""
     """The model that will read the history; empty if it makes no difference."""
+    provider: str = ""
+    """The provider that will read it; empty if that makes no difference, or is not known."""
 
     # calls
     tools: bool = True
@@ -181,6 +183,8 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an array must describe its items."""
     object_root: bool = False
     """Whether the root must be an object and not a union."""
+    root_references: bool = False
+    """Whether the schema of a tool may be a reference at its root."""
     optional_cycles: bool = False
     """Whether a recursive `$ref` is accepted only in an optional property."""
 

@@ -88,12 +88,16 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
 
 
 def _limited(notes: WarningList | None, name: str, part: int, side: str, whole: int) -> int:
-    if part <= whole:
-        return part
     if notes is not None:
+        note_limited(name, part, side, whole, notes)
+    return min(part, whole)
+
+
+def note_limited(name: str, part: int, side: str, whole: int, notes: WarningList) -> None:
+    """Add a warning if a part is larger than its whole, to which it is limited."""
+    if part > whole:
         path = f"usage.{name}_tokens"
         notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
-    return whole
 
 
 def served_tier(name: Json) -> str | None:

@@ -160,7 +160,7 @@ def test_results_made_by_hand(content, output):
     ("content", "output", "codes"),
     [
         ("boom", "Error: boom", ["tool_error_as_text"]),
-        ("error: boom", "error: boom", []),
+        ("error: boom", "error: boom", ["tool_error_as_text"]),
         ("", "Error", ["tool_error_as_text"]),
         ((), "Error", ["tool_error_as_text"]),
         ((Text(text="boom"),), "Error: boom", ["tool_error_as_text"]),

@@ -33,7 +33,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.usage import note_negative, own_cost
+from interlingua.wire.usage import note_limited, note_negative, own_cost
 
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
 _REASONS: dict[str, Reason] = {
@@ -233,12 +233,17 @@ def _billed_passes(iterations: UncheckedJson) -> tuple[UsagePass, ...]:
 
 def usage_notes(wire: UncheckedJson) -> tuple[Warning, ...]:
     """The warnings about figures that cannot be."""
-    if not isinstance(wire, dict) or all(
-        type(value) is not int or value >= 0 for value in wire.values()
-    ):
+    if not isinstance(wire, dict):
+        return ()
+    creation = wire.get(_CREATION)
+    hourly = creation.get(_HOUR) if isinstance(creation, dict) else None
+    if not hourly and all(type(value) is not int or value >= 0 for value in wire.values()):
         return ()
     notes = WarningList()
     note_negative(wire, notes)
+    if not wire.get("iterations"):  # they have figures of their own
+        written = count(wire.get(_CACHE_WRITE)) or 0
+        note_limited("cache_write_1h", count(hourly) or 0, "cache_write", written, notes)
     return tuple(notes.warnings)
 
 

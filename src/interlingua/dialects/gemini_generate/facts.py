@@ -222,6 +222,7 @@ HISTORY = HistoryRules(
 
 JSON_SCHEMA = SchemaRules(
     name="Gemini JSON Schema",
+    root_references=True,  # `$ref` is in the list below, for any place of a schema
     optional_cycles=True,  # cyclic references are allowed only «within non-required properties»
     # https://ai.google.dev/api/generate-content#v1beta.GenerationConfig; recorded requests with
     # `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted too.

@@ -481,12 +481,27 @@ def details_text(details: Sequence[Json]) -> str:
 def split_tags(text: str) -> list[Part]:
     """Text that may start with thinking in tags, as parts."""
     if not text.lstrip().startswith(_OPEN_TAG):
-        return [Text(text=text)]
+        return _split_unopened(text)
     splitter = TagSplitter()
     pieces = [*splitter.feed(text), *splitter.finish()]
     thinking = "".join([piece for is_thinking, piece in pieces if is_thinking])
     part = Thinking(text=thinking, extra={NAME: {TAGS: splitter.tags}})
     return [part, *(Text(text=piece) for is_thinking, piece in pieces if not is_thinking)]
+
+
+def _split_unopened(text: str) -> list[Part]:
+    """
+    Text that may be thinking up to a closing tag without its opening tag, as parts.
+
+    The chat templates of some models end the prompt with the opening tag, so that the answer has
+    only the other: https://huggingface.co/deepseek-ai/DeepSeek-R1. A tag that a text mentions has
+    more text in its line.
+    """
+    thinking, close, rest = text.partition(_CLOSE_TAG)
+    if not close or _OPEN_TAG[1:] in thinking or (rest and rest[0] not in "\r\n"):
+        return [Text(text=text)]
+    part = Thinking(text=thinking, extra={NAME: {TAGS: {"opened": False, "closed": True}}})
+    return [part, Text(text=rest)] if rest else [part]
 
 
 class TagSplitter:
@@ -518,7 +533,7 @@ class TagSplitter:
             text = bare
         text, self._waiting = self._waiting + text, ""
         if self.tags is None:
-            if _OPEN_TAG.startswith(text):
+            if _OPEN_TAG.startswith(text) and text != _OPEN_TAG:
                 self._waiting = text
                 return []
             before = "".join(self._before)
@@ -540,11 +555,13 @@ class TagSplitter:
         return [piece for piece in ((True, thinking), (False, rest)) if piece[1]]
 
     def finish(self) -> list[tuple[bool, str]]:
-        """The text that was held back because it could have been part of a tag."""
+        """The text that was held back because it could have been part of a tag; the last one."""
         text, self._waiting = self._waiting, ""
         if self.tags is None and not self.is_past:
             text = "".join(self._before) + text
-        return [(self.tags is not None, text)] if text else []
+        pieces = [] if self.is_past or not text else [(self.tags is not None, text)]
+        self.is_past = True
+        return pieces
 
 
 def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
@@ -583,4 +600,5 @@ def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
 
 def tags_around(tags: Mapping[str, Json]) -> tuple[str, str]:
     """The text before thinking in tags, and after it."""
-    return f"{tags.get('before') or ''}{_OPEN_TAG}", _CLOSE_TAG if tags.get("closed", True) else ""
+    opening = _OPEN_TAG if tags.get("opened", True) else ""
+    return f"{tags.get('before') or ''}{opening}", _CLOSE_TAG if tags.get("closed", True) else ""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from interlingua.dialects.openai_chat.annotations import LOGPROBS, read_citations, read_logprobs
+from msgspec.structs import replace
+
+from interlingua.dialects.openai_chat.annotations import (
+    LOGPROBS,
+    read_citations,
+    read_logprobs,
+    with_citations,
+    with_logprobs,
+)
 from interlingua.dialects.openai_chat.content import (
     TagSplitter,
     decode_parsed,
     details_text,
     read_images,
     read_part,
+    split_tags,
     thinking_text,
 )
 from interlingua.dialects.openai_chat.errors import read_error
@@ -36,12 +45,30 @@ from interlingua.dialects.openai_chat.tool_calls import (
     opaque_tool_call,
     unnumber_tool_call,
 )
-from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, UncheckedJson
+from interlingua.spec.content import (
+    Citation,
+    Json,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    UncheckedJson,
+)
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
-from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
+from interlingua.spec.events import (
+    Finish,
+    ProviderEvent,
+    ReasoningEnd,
+    StreamEvent,
+    StreamStart,
+    TextEnd,
+    ToolCallEnd,
+)
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
+from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import Merged, extra_of, text_of
@@ -77,6 +104,7 @@ class Decoder:
         self._others: list[Json] = []
         self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
         self._early: list[StreamEvent] = []  # events before the start
+        self._first = StreamStart()
         self._started = False
         self._ended = False
         self._finish: str | None = None
@@ -170,7 +198,8 @@ class Decoder:
         self._started = True
         unread = {name: self._start[name] for name in self._start if name not in _FIXED}
         response_id, model = text_of(self._start.get("id")), text_of(self._start.get("model"))
-        return [StreamStart(id=response_id, model=model, extra={NAME: unread}), *early]
+        self._first = StreamStart(id=response_id, model=model, extra={NAME: unread})
+        return [self._first, *early]
 
     def _feed_choice(self, choice: dict[str, UncheckedJson]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)
@@ -240,7 +269,25 @@ class Decoder:
             logprobs=read_logprobs(choice, parts.last),
             message_extra=extra_for(parts.extra),
         )
+        content = parts.rearranged()
+        if content is not None:
+            finish = self._with_content(finish, content, citations)
         return [*events, finish]
+
+    def _with_content(
+        self, finish: Finish, content: tuple[Part, ...], citations: tuple[Citation, ...]
+    ) -> Finish:
+        """The end of a stream whose message has other parts than its events."""
+        accumulator = StreamAccumulator()
+        accumulator.feed(self._first)
+        accumulator.feed(finish)
+        whole = accumulator.response()
+        if citations:
+            content = with_citations(content, citations)
+        if self._choice.get(LOGPROBS):
+            content = with_logprobs(content, self._choice)
+        message = replace(whole.message, content=content)
+        return replace(finish, response=replace(whole, message=message))
 
 
 class _GrowingFields:
@@ -306,6 +353,7 @@ class PartAssembler:
         self._images: list[Part] = []
         self._is_empty_text = False  # there was content, but so far only empty text
         self._filled: set[str] = set()  # fields that had a value
+        self._ended: dict[int, Part] = {}
 
     @property
     def held(self) -> int:
@@ -354,12 +402,31 @@ class PartAssembler:
 
     def finish(self) -> list[StreamEvent]:
         """End every part."""
-        events = [] if self._tags is None else self._add_split(self._tags.finish(), self._tags)
-        events += [*self._end_content(), *self._tool_calls.finish()]
+        events = [*self._end_content(), *self._tool_calls.finish()]
+        for event in events:
+            if isinstance(event, ToolCallEnd):
+                self._ended[event.index] = event.tool_call
         self._extra.finish()
         for name in self._filled:
             self.extra.pop(name, None)
         return events
+
+    def rearranged(self) -> tuple[Part, ...] | None:
+        """
+        The parts as a whole answer has them; None if they are those of the events.
+
+        Text that turns out to be thinking has been passed on as text, and text may follow a tool
+        call; in a message, `tool_calls` is a field beside the content.
+        """
+        parts = [self._ended[index] for index in sorted(self._ended)]
+        first = parts[0] if parts and self._tags is not None else None
+        texts = split_tags(first.text) if isinstance(first, Text) and not first.extra else parts[:1]
+        content = (*texts, *parts[1:])
+        ordered = (
+            *(part for part in content if not isinstance(part, ToolCall)),
+            *(part for part in content if isinstance(part, ToolCall)),
+        )
+        return None if ordered == tuple(parts) else ordered
 
     def _next_index(self) -> int:
         self.count += 1
@@ -382,26 +449,28 @@ class PartAssembler:
     def _add_whole(self, part: Part) -> list[StreamEvent]:
         self.has_refusal = self.has_refusal or type(part) is Refusal
         closed, index = self._close(), self._next_index()
-        self.last[type(part)] = index
+        self.last[type(part)], self._ended[index] = index, part
         return [*closed, ProviderEvent(dialect=NAME, part=part, index=index)]
 
     def _close(self) -> list[StreamEvent]:
         """End the open text or thinking."""
-        events: list[StreamEvent] = []
+        ends: list[TextEnd | ReasoningEnd] = []
         if self.text is not None:
-            events.append(self.text.end())
+            ends.append(self.text.end())
         if self._thinking is not None:
-            events.append(self._thinking.end())
+            ends.append(self._thinking.end())
         self.text = self._thinking = None
-        return events
+        self._ended |= {end.index: end.part for end in ends}
+        return [*ends]
 
     def _end_content(self) -> list[StreamEvent]:
         """End all that precedes tool calls in a whole message."""
-        events = self._close()
+        events = [] if self._tags is None else self._add_split(self._tags.finish(), self._tags)
+        events += self._close()
         if self._is_empty_text and "content" not in self._filled:
-            segment = TextSegment(self._next_index())
-            self.last[Text] = segment.index
-            events += [segment.start(), segment.end()]
+            self.text = TextSegment(self._next_index())
+            self.last[Text] = self.text.index
+            events += [self.text.start(), *self._close()]
             self._filled.add("content")
         self._is_empty_text = False
         if self._refusal:

@@ -101,8 +101,12 @@ class ChatQuirks(
     # and fail if they are none; so the quirk is on for every host but OpenAI and Azure.
     json_arguments: bool = False
     """Whether the server parses the arguments of tool calls in the history."""
-    # OpenRouter passes a schema on to the host of the model, whose rules may be wider than
-    # OpenAI's; models of OpenAI behind it keep OpenAI's rules.
+    # The rules of a strict schema are those of OpenAI's own check: «'additionalProperties' is
+    # required to be supplied and to be false» (recorded). They hold for OpenAI's models wherever
+    # they are served, and at Groq (https://console.groq.com/docs/structured-outputs), Cerebras
+    # (https://inference-docs.cerebras.ai/capabilities/structured-outputs) and DeepSeek
+    # (https://api-docs.deepseek.com/guides/tool_calls). What other hosts refuse is not known: the
+    # schema is sent as it is, and they decide.
     any_schema: bool = False
     """Whether any JSON Schema is accepted as strict."""
     # https://docs.mistral.ai/api; recorded requests to Mistral were accepted with `document_url`.

@@ -160,7 +160,7 @@ def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
 
 def _error_text(text: str, warnings: WarningList) -> str:
     """The API has no error flag for results: the text has to say that it is an error."""
+    warnings.add_here("tool_error_as_text")
     if text[:5].lower() == "error":  # the text says it already
         return text
-    warnings.add_here("tool_error_as_text")
     return f"Error: {text}" if text else "Error"

@@ -21,7 +21,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import end_of_results, pairs_of
-from interlingua.prepare.history.scan import Messages
+from interlingua.prepare.history.scan import Messages, is_own
 from interlingua.spec.content import Part, ToolCall, ToolResult, ToolType
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
@@ -186,7 +186,7 @@ def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
     mapped = map_call_ids((call.id for call in pairs.calls.values()), target.call_id)
     renamed: dict[Spot, str] = {}
     for spot, call in pairs.calls.items():
-        if mapped[call.id] != call.id:
+        if mapped[call.id] != call.id and not is_own(messages[spot[0]], target):
             renamed[spot] = mapped[call.id]
             edits.change("call_id_mapped", call, id=call.id[:80], sent=mapped[call.id])
     return _rename(messages, renamed, pairs.result_of, edits)

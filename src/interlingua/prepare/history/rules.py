@@ -249,13 +249,16 @@ _WITHOUT: Mapping[str, tuple[str, object]] = {
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
     changes: dict[str, Any] = {}
+    reader = {"model": request.model, "provider": request.provider or ""}
     if profile.tool_call_id_pattern is not None:
-        changes["call_id"] = profile.tool_call_id_pattern
+        changes |= {**reader, "call_id": profile.tool_call_id_pattern}
+    if profile.thinking is False:
+        changes |= reader
     # An empty tuple is a statement; None means that nothing is known of the model.
     if profile.tool_result_types == ():
         changes["result_media"] = False
     changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))
     changes |= (rule for name, rule in _WITHOUT.items() if getattr(profile, name) is False)
     if profile.thinking_bound_to_model:
-        changes |= {"thinking_per_model": True, "model": request.model}
+        changes |= {**reader, "thinking_per_model": True}
     return changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -17,6 +18,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.seal import has_seal
 
@@ -38,6 +40,7 @@ Condition: TypeAlias = Literal[
     "unpaired_calls",  # calls are not followed by their results, in order and first in a message
 ]
 Messages: TypeAlias = tuple[Message, ...]
+_dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 Trigger: TypeAlias = type | Condition
 """A kind of part, in a message or in a result, or a condition."""
 
@@ -267,3 +270,22 @@ def _answers(message: Message, waiting: list[str]) -> bool:
         elif waiting or type(part) in _PAIRED:
             return False
     return True
+
+
+def is_own(message: Message, target: HistoryRules) -> bool:
+    """Whether the model that will read the message has made it, by the metadata of the message."""
+    if message.role != "assistant" or not message.metadata:
+        return False
+    provider, model = message.metadata.get("provider"), message.metadata.get("model")
+    if provider and target.provider and provider != target.provider:
+        return False
+    return isinstance(model, str) and bool(target.model) and is_same_model(model, target.model)
+
+
+def is_same_model(left: str, right: str) -> bool:
+    """Whether two names are equal apart from a date and the host's name."""
+    # Seen in recordings: a request for `claude-haiku-4-5` is answered by
+    # `claude-haiku-4-5-20251001`, one for `gpt-4o` by `gpt-4o-2024-08-06`. Gateways put the vendor
+    # before the name: `anthropic/claude-…`.
+    names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
+    return names[0] == names[1]

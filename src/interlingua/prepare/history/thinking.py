@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import pairs_of
-from interlingua.prepare.history.scan import Messages
+from interlingua.prepare.history.scan import Messages, is_own, is_same_model
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Part,
@@ -34,7 +33,6 @@ from interlingua.wire.json_text import dump_text
 from interlingua.wire.seal import has_seal, without_seal
 
 _THINKING = frozenset((Thinking,))
-_dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
 class _Codes(NamedTuple):
@@ -74,22 +72,13 @@ def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) 
         if message.role != "assistant" or not message.metadata:
             return message
         model = message.metadata.get("model")
-        if not isinstance(model, str) or _is_same_model(model, target.model):
+        if not isinstance(model, str) or is_same_model(model, target.model):
             return message
         why = f"{target.model} accepts only its own thinking, and this is of {model}"
         loss = _Loss(_STALE, why, is_own, with_signatures=True)
         return _settle(message, loss, target, edits)
 
     return edit(messages, settle)
-
-
-def _is_same_model(left: str, right: str) -> bool:
-    """Whether two names are equal apart from a date and the host's name."""
-    # Seen in recordings: a request for `claude-haiku-4-5` is answered by
-    # `claude-haiku-4-5-20251001`, one for `gpt-4o` by `gpt-4o-2024-08-06`. Gateways put the vendor
-    # before the name: `anthropic/claude-…`.
-    names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
-    return names[0] == names[1]
 
 
 def drop_seals(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:  # noqa: ARG001
@@ -117,6 +106,8 @@ def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits
     of_others = _Loss(_FOREIGN, "Only an assistant message may hold thinking", lambda _: True)
 
     def settle(message: Message) -> Message | None:
+        if takes_none and is_own(message, target):  # a model may think that is not known to
+            return message
         reason = loss if message.role == "assistant" else of_others
         return _settle(message, reason, target, edits)
 

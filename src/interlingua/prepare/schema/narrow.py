@@ -461,8 +461,9 @@ def encode_parameters(
     *,
     strict: bool | None,
 ) -> tuple[Json, bool | None]:
-    """`encode_schema` for a tool, whose schema must have an object as its root."""
-    if isinstance(schema, dict) and not _is_plain(schema):
+    """`encode_schema` for a tool, whose schema must have an object as its root, or refer to one."""
+    is_reference = rules.root_references and isinstance(schema, dict) and "$ref" in schema
+    if isinstance(schema, dict) and not is_reference and not _is_plain(schema):
         narrowed = remembered(schema, rules, object_root)
         _warn(narrowed.losses, rules, warnings, path)
         schema = narrowed.schema
