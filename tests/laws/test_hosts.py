@@ -120,7 +120,8 @@ def without_tags(said, quirks):
     """What an answer has, where the host puts thinking into the text between tags."""
     start, end = "<think>", "</think>"
     text = said.text.lstrip()
-    if not quirks.think_tags or said.reasoning or not text.startswith(start):
+    is_unopened = start not in text and f"{end}\n" in text  # the prompt had the opening tag
+    if not quirks.think_tags or said.reasoning or not (text.startswith(start) or is_unopened):
         return said
     thought, _, rest = text.removeprefix(start).partition(end)
     return said._replace(reasoning=thought.strip(), text=rest.lstrip())

@@ -493,9 +493,8 @@ def _split_unopened(text: str) -> list[Part]:
     """
     Text that may be thinking up to a closing tag without its opening tag, as parts.
 
-    The chat templates of some models end the prompt with the opening tag, so that the answer has
-    only the other: https://huggingface.co/deepseek-ai/DeepSeek-R1. A tag that a text mentions has
-    more text in its line.
+    Seen in recordings of llama.cpp with a model of Qwen, whose template puts the opening tag into
+    the prompt. A tag that a text mentions has more text in its line.
     """
     thinking, close, rest = text.partition(_CLOSE_TAG)
     if not close or _OPEN_TAG[1:] in thinking or (rest and rest[0] not in "\r\n"):
