@@ -137,3 +137,43 @@ def test_error_events_of_the_vendors_have_their_class():
         decoder = dialects.get(name).stream_decoder()
         with pytest.raises(ContentFilterError):
             decoder.feed(Frame(data=dump_text(data), event=data["type"]))
+
+
+NGINX = """<html>
+<head><title>502 Bad Gateway</title></head>
+<body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body>
+</html>"""
+CLOUDFLARE = (
+    """<!DOCTYPE html>
+<html lang="en-US"><head><title>api.test | 524: A timeout occurred</title>
+<style>body{margin:0}</style></head><body>"""
+    + "<div>quota &amp; model</div>" * 400
+)
+PAGES = {
+    "nginx": (NGINX, "502 Bad Gateway"),
+    "cloudflare": (CLOUDFLARE, "api.test | 524: A timeout occurred"),
+    "bare": ("<body><p>Please&nbsp;log in.</p></body>", "Please log in."),
+    "empty": ("<html></html>", "without text"),
+}
+
+
+@pytest.mark.parametrize("name", dialects.names())
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_gateway_is_shortened(name, page):
+    """The message has the title of the page, and `raw` the page; its words do not classify it."""
+    text, shown = PAGES[page]
+    error = dialects.get(name).decode_error(502, {"content-type": "text/html"}, text.encode())
+
+    assert error.message.endswith(f"An HTML page, probably of a gateway or proxy: {shown}")
+    assert error.error_class == "server_error"
+    assert text.startswith(error.raw[:1000])
+
+
+@pytest.mark.parametrize("name", dialects.names())
+def test_a_page_inside_an_error_body_is_shortened(name):
+    """Proxies put the page that they got into a message of their own."""
+    body = {"error": {"message": NGINX}}
+    error = dialects.get(name).decode_error(502, {}, dump_text(body).encode())
+
+    assert "502 Bad Gateway" in error.message
+    assert "<" not in error.message

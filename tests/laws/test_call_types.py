@@ -17,7 +17,6 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.tool_names import flat_name
 from support.exceptions import NEWER
 from support.facts import NAMES
 from support.oracles_clients import oracle
@@ -59,7 +58,7 @@ def decoded(name, wire, *, stream):
 def expected(name, call):
     """The forms in which a client of the dialect may get a call."""
     rules = dialects.get(name).FACTS.history
-    place = (call.namespace, call.name) if rules.namespaces else (None, sent_name(call))
+    place = (call.namespace, call.name) if rules.namespaces else (None, call.name)
     if call.type == "custom":
         if "custom" in rules.tool_types:
             return [(call.id, *place, "custom", call.raw_arguments)]
@@ -73,10 +72,6 @@ def expected(name, call):
         (call.id, *place, kind, call.raw_arguments),
         (call.id, *place, kind, {"input": call.raw_arguments}),
     ]
-
-
-def sent_name(call):
-    return call.name if call.namespace is None else flat_name(call.namespace, call.name)
 
 
 def received(call):

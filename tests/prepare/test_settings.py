@@ -471,6 +471,17 @@ def test_strict_tools():
     assert told == [("strict_dropped", "tools[0].strict"), ("strict_implied", "tools[2].strict")]
 
 
+@pytest.mark.parametrize("name", dialects.names())
+def test_tools_that_lose_strict_are_told_once(name):
+    """One warning names them, however many there are."""
+    tools = tuple(replace(TOOL, name=f"tool_{i}", strict=True) for i in range(3))
+    request = Request(model="m", messages="Hi", tools=tools)
+    wire = dialects.get(name).encode_request(request, Profile(strict_tools=False))
+    (warning,) = [each for each in wire.warnings if each.code == "strict_dropped"]
+
+    assert (warning.path, "tool_0, tool_1, tool_2" in warning.message) == ("tools[0].strict", True)
+
+
 def test_too_many_strict_tools():
     """Claude takes twenty; the others lose the mark."""
     tools = tuple(ToolDefinition(name=f"t{i}", strict=True) for i in range(22))
@@ -478,7 +489,7 @@ def test_too_many_strict_tools():
     clamped, told = told_by(Request(tools=tools), Profile(max_strict_tools=20))
 
     assert [tool.strict for tool in clamped.tools] == [True] * 20 + [None] * 2
-    assert [path for _, path in told] == ["tools[20].strict", "tools[21].strict"]
+    assert [path for _, path in told] == ["tools[20].strict"]
 
 
 # Content.

@@ -474,7 +474,11 @@ def test_read_fault(body, fault):
     [
         (b"", "HTTP 500: no message", None),
         (b" \n", "HTTP 500: no message", " \n"),
-        (b"<html>Bad</html>", "HTTP 500: <html>Bad</html>", "<html>Bad</html>"),
+        (
+            b"<html>Bad</html>",
+            "HTTP 500: An HTML page, probably of a gateway or proxy: Bad",
+            "<html>Bad</html>",
+        ),
         (b"gone \xff", "HTTP 500: gone \ufffd", "gone \ufffd"),
         (b"null", "HTTP 500: null", "null"),
         (b"{}", "HTTP 500: {}", {}),

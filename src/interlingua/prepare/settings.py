@@ -23,6 +23,7 @@ from interlingua.prepare.thinking import (
     tools_before_thinking,
     zero_budget,
 )
+from interlingua.prepare.tool_forms import warn_not_strict
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
 from interlingua.spec.request import Request, ToolChoice, ToolChoiceMode, ToolDefinition
 from interlingua.spec.warnings import WarningList
@@ -169,17 +170,19 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
     if most is None or not request.tools:
         return request
     tools = list(request.tools)
+    dropped: list[int] = []
+    implied: list[int] = []
     count = 0
     for i, tool in enumerate(tools):
         if isinstance(tool, ToolDefinition) and tool.strict is not None:
             count += tool.strict
             if is_strict and count <= most:
                 continue
-            if tool.strict:
-                warnings.add("strict_dropped", f"tools[{i}].strict", limit=most)
-            else:
-                warnings.setting_implied("strict", f"tools[{i}].strict")
+            (dropped if tool.strict else implied).append(i)
             tools[i] = replace(tool, strict=None)
+    warn_not_strict(request.tools, dropped, most, warnings)
+    for i in implied:
+        warnings.setting_implied("strict", f"tools[{i}].strict")
     return request if all(map(is_, tools, request.tools)) else replace(request, tools=tuple(tools))
 
 

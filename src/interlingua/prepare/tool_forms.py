@@ -128,6 +128,15 @@ def _loaded_tools(request: Request, history: tuple[Message, ...]) -> Iterator[st
                     yield from inner.loaded_tools
 
 
+def warn_not_strict(
+    tools: tuple[ToolSpec, ...], indexes: list[int], limit: int, warnings: WarningList
+) -> None:
+    """Add one warning for all tools that lose `strict`."""
+    if indexes:
+        path, names = f"tools[{indexes[0]}].strict", _list_names(tools, indexes)
+        warnings.add("strict_dropped", path, limit=limit, tools=names)
+
+
 def _list_names(tools: tuple[ToolSpec, ...], indexes: list[int]) -> str:
     names = [tool_key(tools[i])[1] for i in indexes[:_MOST_NAMES]]
     return ", ".join(names) + (", …" if len(indexes) > _MOST_NAMES else "")

@@ -188,7 +188,7 @@ _SETTINGS: dict[str, Texts] = {
     ),
     "stop_sequences_dropped": _NO_SETTING,
     "strict_dropped": (
-        "{target} supports at most {limit} strict tools; `strict` was dropped.",
+        "{target} supports at most {limit} strict tools; `strict` was dropped of {tools}.",
         "The API takes only some strict tools in a request.",
         "Set `strict` only for the tools that need it most.",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from html import unescape
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -229,8 +230,11 @@ def make_error(
     the headers takes precedence over `request_id`.
     """
     text = redact(text[: 2 * _MAX_TEXT])[:_MAX_TEXT]
-    if not fault.message:
-        fault = fault._replace(message=text.strip())
+    message = fault.message or text.strip()
+    if _is_page(message):
+        message = _page_text(message)
+    if message != fault.message:
+        fault = fault._replace(message=message)
     lowered = lower_names({str(name): str(value) for name, value in headers.items()})
     make = error_type or classify(status, fault)
     message = redact(fault.message) or "no message"
@@ -258,6 +262,24 @@ def make_error(
             or request_id
         ),
     )
+
+
+_is_page = re.compile(r"\s*<(?:!doctype html|html|head|body)\b", re.IGNORECASE).match
+_find_titles = re.compile(r"<(?:title|h1)\b[^<>]*>([^<]+)<", re.IGNORECASE).findall
+_replace_tags = re.compile(r"<[^<>]*>").sub
+_MAX_PAGE = 200
+"""Characters of the words of a page that an error shows."""
+
+
+def _page_text(page: str) -> str:
+    """What an HTML page says in few words: gateways before a provider answer with pages."""
+    page = page[:_MAX_WORDING]
+    titles = [" ".join(unescape(text).split()) for text in _find_titles(page)]
+    words = ": ".join(dict.fromkeys(filter(None, titles)))
+    if not words:
+        words = " ".join(unescape(_replace_tags(" ", page.rpartition("</head>")[2])).split())
+    shown = f"{words[:_MAX_PAGE]}…" if len(words) > _MAX_PAGE else words
+    return f"An HTML page, probably of a gateway or proxy: {shown or 'without text'}"
 
 
 def _amazon_type(headers: Mapping[str, str]) -> str | None:

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from typing import TypeGuard
 
-from interlingua.spec.content import ToolCall
-from interlingua.spec.events import ToolCallStart
 from interlingua.spec.request import ToolDefinition, ToolSpec, tool_key
 
 _LONGEST = 64
@@ -37,11 +35,6 @@ def sent_names(tools: Iterable[ToolSpec]) -> dict[tuple[str | None, str], str]:
             names[key] = flat_name(*key, used)
             used.add(names[key])
     return names
-
-
-def plain_name(call: ToolCall | ToolCallStart) -> str:
-    """The name of a call for a client whose dialect has no namespaces."""
-    return call.name if call.namespace is None else flat_name(call.namespace, call.name)
 
 
 def flat_name(namespace: str | None, name: str, used: Iterable[str] = ()) -> str:

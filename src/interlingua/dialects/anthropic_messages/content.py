@@ -39,7 +39,6 @@ from interlingua.wire.media import (
     parse_data_url,
 )
 from interlingua.wire.tool_calls import input_object
-from interlingua.wire.tool_names import plain_name
 
 Block: TypeAlias = dict[str, Json]
 
@@ -220,7 +219,7 @@ def _encode_tool_use(call: ToolCall) -> Block:
     block: Block = {
         "type": "tool_use",
         "id": call.id,
-        "name": plain_name(call),
+        "name": call.name,
         "input": input_object(call),
     }
     return restore(block, call, NAME) if call.extra else block

@@ -39,7 +39,6 @@ from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText
-from interlingua.wire.tool_names import plain_name
 
 # `MessageDelta` has them beside `stop_reason`; the other fields are beside `delta`.
 _DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
@@ -185,8 +184,7 @@ def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Jso
         return {"type": "text", "text": "", **extra}
     if isinstance(event, ReasoningStart):
         return {"type": "thinking", "thinking": "", "signature": "", **extra}
-    name = plain_name(event)
-    return {"type": "tool_use", "id": event.tool_call_id, "name": name, "input": {}, **extra}
+    return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **extra}
 
 
 def _frame(data: dict[str, Json]) -> Frame:

@@ -46,7 +46,6 @@ from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
 from interlingua.wire.tool_calls import input_object
-from interlingua.wire.tool_names import plain_name
 
 _NO_CALLS: Mapping[str, ToolCall] = {}
 _RESPONSE = "response"
@@ -308,9 +307,9 @@ def encode_tool_call(call: ToolCall) -> dict[str, Json]:
     """A tool call; its arguments must be an object, so other text goes into one under `input`."""
     arguments = input_object(call)
     if not call.extra:  # fast path
-        return {"functionCall": {"name": plain_name(call), "args": arguments, "id": call.id}}
+        return {"functionCall": {"name": call.name, "args": arguments, "id": call.id}}
     extra, inner, absent = _split_extra(call, "functionCall")
-    wire: dict[str, Json] = {**inner, "name": plain_name(call)}
+    wire: dict[str, Json] = {**inner, "name": call.name}
     if arguments or not ("args" in absent or "args" in inner):
         wire["args"] = arguments
     if not ("id" in absent or "id" in inner):

@@ -8,7 +8,7 @@ import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
 from interlingua.prepare.schema import encode_parameters, from_openapi
-from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take
+from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take, warn_not_strict
 from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
@@ -119,6 +119,9 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dic
             wire.append({_DECLARATIONS: group, **others})
             joined.update(dict.fromkeys(names, wire[-1]))
         group.append(_encode_declaration(tool, warnings, path))
+    # Only the mode VALIDATED enforces schemas, for all tools together.
+    strict = [i for i, tool in enumerate(tools) if isinstance(tool, ToolDefinition) and tool.strict]
+    warn_not_strict(tools, strict, 0, warnings)
     return wire
 
 
@@ -135,8 +138,6 @@ def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) 
         wire[_JSON_SCHEMA], _ = encode_parameters(
             tool.parameters, JSON_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
-    if tool.strict:  # only the mode VALIDATED enforces schemas, for all tools together
-        warnings.add("strict_dropped", f"{path}.strict", limit=0)
     return {**extra, **wire}
 
 

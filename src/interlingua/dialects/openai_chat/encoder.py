@@ -62,7 +62,6 @@ from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import extra_of, merge
 from interlingua.wire.tool_calls import ArgumentText
-from interlingua.wire.tool_names import plain_name
 
 # Fields of a choice that have another meaning in a chunk; they are sent in the envelope.
 _CHUNK_FIELDS = ("index", "delta", "message", "finish_reason")
@@ -276,7 +275,7 @@ class _ToolCall:
 
     def start(self) -> dict[str, Json]:
         kind = self._kind
-        inner = {"name": plain_name(self._event), self._field: ""}
+        inner = {"name": self._event.name, self._field: ""}
         if self._is_legacy:
             unread = self._extra.get("function")
             return {LEGACY: merge(unread if isinstance(unread, dict) else {}, inner)}

@@ -40,7 +40,6 @@ from interlingua.spec.events import StreamEvent
 from interlingua.streams.segments import ToolCallSegment
 from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
-from interlingua.wire.tool_names import plain_name
 
 MakeId: TypeAlias = Callable[[], str]
 NextIndex: TypeAlias = Callable[[], int]  # the index of the next part of the message
@@ -128,7 +127,7 @@ def encode_tool_call(tool_call: ToolCall, *, answer: bool) -> dict[str, Json]:
     An id that was made for a tool call in a response is sent back to the server, since the result
     refers to it. A tool call without an id in a request is encoded without one.
     """
-    extra, name, kind = extra_of(tool_call, NAME), plain_name(tool_call), wire_type(tool_call.type)
+    extra, name, kind = extra_of(tool_call, NAME), tool_call.name, wire_type(tool_call.type)
     if not extra:
         raw = tool_call.raw_arguments
         text = dump_text(tool_call.arguments) if raw is None else raw
