@@ -284,8 +284,8 @@ class Decoder:
         whole = accumulator.response()
         if citations:
             content = with_citations(content, citations)
-        if self._choice.get(LOGPROBS):
-            content = with_logprobs(content, self._choice)
+        if self._choice.value.get(LOGPROBS):
+            content = with_logprobs(content, self._choice.value)
         message = replace(whole.message, content=content)
         return replace(finish, response=replace(whole, message=message))
 
