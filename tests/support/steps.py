@@ -8,12 +8,13 @@ class Steps:
     Runs a coroutine in the task that awaits this, and cancels that task where it waits.
 
     `at` is the number of the wait; None never cancels. With `late`, what is waited for has ended
-    when the task is cancelled, but the coroutine has not seen it yet.
+    when the task is cancelled, but the coroutine has not seen it yet. With `twice`, the task is
+    cancelled once more where it waits next.
     """
 
-    def __init__(self, work, at=None, *, late=False):
+    def __init__(self, work, at=None, *, late=False, twice=False):
         self._work = work
-        self._at = at
+        self._places = () if at is None else (at, at + 1) if twice else (at,)
         self._late = late
         self.count = 0
         """How often the coroutine has waited."""
@@ -27,7 +28,7 @@ class Steps:
                 waited_for = work.send(value) if error is None else work.throw(error)
             except StopIteration as end:
                 return end.value
-            if self.count == self._at:
+            if self.count in self._places:
                 self._cancel(task, waited_for)
             self.count += 1
             try:
@@ -43,9 +44,9 @@ class Steps:
             task.cancel()
 
 
-async def cancelled_at(make, at, *, late):
+async def cancelled_at(make, at, **moment):
     """Run a new coroutine, cancelled at this wait; whether it got there."""
-    steps = Steps(make(), at, late=late)
+    steps = Steps(make(), at, **moment)
 
     async def run():
         await steps

@@ -23,13 +23,13 @@ from interlingua.client.custom_adapter import OnMember
 from interlingua.client.middleware.contract import GENERATE, Progress
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.operations import NO_USAGE
 from interlingua.runtime.cancel import CANCELLED, CancelScope, is_cancelled
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import CircuitOpenError, ErrorClass, SDKError
 from interlingua.spec.response import Attempt, Cost, Usage
 
 _NO_MEMBERS: dict[int, str] = {}
+_UNKNOWN_USAGE = Usage(estimated=True)
 
 
 class Target(NamedTuple):
@@ -165,7 +165,7 @@ class AttemptLog:
             return
         facts = {**self._event(running), "latency_ms": latency, "resent": number in self.resent}
         if failure is None or failure.error_class is ErrorClass.CANCELLED:
-            used = NO_USAGE if usage is None else usage
+            used = _UNKNOWN_USAGE if usage is None else usage
             event = CallCompleted(**facts, usage=used, cost=cost, finish_reason=finish_reason)
             self._notify(event)
         else:

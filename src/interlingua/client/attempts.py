@@ -20,7 +20,7 @@ from interlingua.client.custom_adapter import CustomCall, as_member_adapter, per
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
-from interlingua.client.middleware.meter import hedged_usage, is_cut
+from interlingua.client.middleware.meter import hedged_usage, is_unanswered
 from interlingua.client.middleware.operation_meter import metered
 from interlingua.client.middleware.shown import Shown
 from interlingua.client.retry_policy import RetryPolicy
@@ -543,7 +543,7 @@ class OperationAttempts:
                     call = replace(self._call, attempt=running.number, progress=running.progress)
                     result = await inner.perform(call, value, partial(self._send, running))
             except BaseException as error:
-                if running.progress.is_sent and is_cut(error):
+                if is_unanswered(error, running.progress):
                     self._call.progress.lost += 1
                 log.fail(running, find_failure(error, self._scope))
                 delay = await log.delay(error, policy, retries)

@@ -63,7 +63,7 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
 
     type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
-    """The tokens of the attempt; if it was cancelled, as far as they are known."""
+    """The tokens of the attempt; if it was cancelled, as far as they are known, as an estimate."""
     cost: Cost | None = None
     """What the attempt cost; None if the price is unknown."""
     finish_reason: str = "other"

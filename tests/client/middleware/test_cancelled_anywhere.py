@@ -92,24 +92,31 @@ def make(store, at, layers):
     return adapter, client_of(adapter, *LAYERS[layers](budget, limit, store)), budget, limit
 
 
-either_moment = pytest.mark.parametrize(
-    "late", [False, True], ids=["while it waits", "as the wait ends"]
-)
+MOMENTS = {
+    "while it waits": {},
+    "as the wait ends": {"late": True},
+    "twice": {"twice": True},
+}
+each_moment = pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+# Who cancels twice and ends the event loop does not let the store count.
+each_single_moment = pytest.mark.parametrize("moment", [{}, {"late": True}], ids=[*MOMENTS][:2])
 both_ways = pytest.mark.parametrize("way", ["complete", "stream"])
 
 
-@either_moment
+@each_moment
 @both_ways
 @pytest.mark.parametrize("layers", sorted(LAYERS))
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_billed_answer_counts_wherever_the_caller_is_cancelled(kind, layers, way, late, tmp_path):
+def test_a_billed_answer_counts_wherever_the_caller_is_cancelled(
+    kind, layers, way, moment, tmp_path
+):
     """At every await of the call: money and limits count the answer, or that there was none."""
 
     async def cancel_everywhere(store):
         billed = began = 0
         for at in count():
             adapter, client, budget, limit = make(store, at, layers)
-            is_cancelled = await cancelled_at(partial(call, client, way), at, late=late)
+            is_cancelled = await cancelled_at(partial(call, client, way), at, **moment)
             await settled(store)
             assert not budget.tallies
             check(adapter, way, await budget.used(), await limit.used(SCOPE))
@@ -131,17 +138,17 @@ def test_a_billed_answer_counts_wherever_the_caller_is_cancelled(kind, layers, w
     asyncio.run(main())
 
 
-@either_moment
+@each_single_moment
 @both_ways
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_billed_answer_counts_if_the_program_ends_with_the_cancelled_call(
-    kind, way, late, tmp_path
+    kind, way, moment, tmp_path
 ):
     """As after Ctrl-C: the event loop is closed as soon as the call has ended."""
     store, billed = KINDS[kind](Clock(), tmp_path), 0
 
     async def cancel(client, at):
-        await Steps(call(client, way), at, late=late)
+        await Steps(call(client, way), at, **moment)
 
     async def look(adapter, budget, limit):
         await settled(store)
@@ -162,10 +169,10 @@ def test_a_billed_answer_counts_if_the_program_ends_with_the_cancelled_call(
     assert billed > (kind != "memory")
 
 
-@either_moment
+@each_moment
 @both_ways
 @pytest.mark.parametrize("provider", sorted(DIALECTS))
-def test_an_answer_over_http_counts_wherever_the_caller_is_cancelled(provider, way, late):
+def test_an_answer_over_http_counts_wherever_the_caller_is_cancelled(provider, way, moment):
     """At every await of the adapter and its transport: from the request on, money counts."""
 
     async def cancel(at):
@@ -173,7 +180,7 @@ def test_an_answer_over_http_counts_wherever_the_caller_is_cancelled(provider, w
         budget = Budget(100, cost=cent_per_token)
         client = peer.client.with_middleware(budget, RateLimit(concurrency=1))
         request = peer.ask(provider, max_tokens=50)
-        is_cancelled = await cancelled_at(partial(call, client, way, request), at, late=late)
+        is_cancelled = await cancelled_at(partial(call, client, way, request), at, **moment)
         await asyncio.sleep(1)
         spent, exchanges = await budget.used(), peer.app.script.received
         await peer.client.close()

@@ -128,13 +128,17 @@ def is_cut(error: BaseException | None) -> bool:
     return is_cancelled(error)
 
 
+def is_unanswered(error: BaseException | None, progress: Progress) -> bool:
+    """Whether an attempt was cancelled or timed out after sending, and the provider may go on."""
+    # An error of the provider says that there will be no answer.
+    return progress.is_sent and is_cut(error) and not isinstance(error, ProviderError)
+
+
 def is_lost(error: BaseException | None, call: Call) -> bool:
     """Whether a whole answer was cancelled or timed out, of which not even the length is known."""
     progress = call.progress
     return (
-        is_cut(error)
-        and not isinstance(error, ProviderError)  # the provider says that it has failed
-        and progress.is_sent
+        is_unanswered(error, progress)
         and not progress.is_stream
         and progress.usage is None
         and getattr(error, "partial", None) is None

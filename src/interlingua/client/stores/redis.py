@@ -362,9 +362,11 @@ class RedisStore:
         call = self._call(RESERVE, keys, arguments)
         try:
             reply = await self._wait(call)
-        except (asyncio.CancelledError, StoreError):
+        except (asyncio.CancelledError, StoreError) as error:
             if call.is_sent:  # the server may take it, even later, and would hold it for its lease
-                self._give_back(id_, checked, lease)
+                given = self._give_back(id_, checked, lease)
+                if isinstance(error, asyncio.CancelledError):  # the event loop may end now
+                    await asyncio.wait({given.future}, timeout=self._timeout)
             raise
         if reply[0] == 1:
             taken_at = float(reply[1]) / MICROSECONDS
@@ -389,11 +391,11 @@ class RedisStore:
     ) -> tuple[list[str], list[Any]]:
         return self._limit_keys(id_, limits), [self._now(), id_, *real, *_arguments(limits)]
 
-    def _give_back(self, id_: str, limits: Sequence[Limit], lease: float) -> None:
-        """Send it until the server has answered; nobody waits for that."""
+    def _give_back(self, id_: str, limits: Sequence[Limit], lease: float) -> Call:
+        """Send it until the server has answered, also if nobody waits for that."""
         keys, arguments = self._settlement(id_, limits, [0.0] * len(limits))
         # Each time a server that hangs is waited for as long as `PATIENCE`, a second.
-        self._call(GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
+        return self._call(GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""

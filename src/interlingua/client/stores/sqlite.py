@@ -132,16 +132,17 @@ class SQLiteStore:
         try:
             return await self._thread.write(work)
         except asyncio.CancelledError:  # it may have been taken, or will be: this comes after it
-            self._thread.post(give_back).add_done_callback(asyncio.Future.exception)
+            self._thread.post(give_back).add_done_callback(_retrieve)
             raise
 
     async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> bool:
         """Replace what was taken by the real amounts; False if it was settled before."""
         check_amounts(amounts)
         real = dict(amounts)
-        return await self._thread.write(
-            lambda connection: self._settle(connection, reservation, real)
-        )
+        settled = self._thread.post(lambda connection: self._settle(connection, reservation, real))
+        settled.add_done_callback(_retrieve)
+        # What was used is counted, also if the event loop ends now: the thread goes on.
+        return await asyncio.shield(settled)
 
     def _settle(
         self, connection: Connection, reservation: Reservation, amounts: dict[str, float] | None
@@ -308,6 +309,12 @@ class SQLiteStore:
         )
         for (key,) in ended.fetchall():
             _drop_list(connection, key, now)
+
+
+def _retrieve(future: asyncio.Future[Any]) -> None:
+    """Mark the error of a future that nobody may wait for as seen."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _find(connection: Connection, statement: str, key: str) -> Any:
