@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from interlingua import dialects
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.operations import OperationResult
+from support.run_profile import examples
 
 FUZZ = Path(__file__).parents[1] / "scripts" / "fuzz"
 
@@ -52,23 +55,69 @@ def test_an_unknown_target_is_refused_with_the_known_ones():
     assert "openai_chat.stream" in said
 
 
-def test_every_target_holds(fuzz):
-    """One round each, with every decoder of every dialect."""
-    found = fuzz.targets()
+@pytest.fixture(scope="module")
+def found(fuzz):
+    """Its targets, by name."""
+    return fuzz.targets(fuzz.FIXTURES)
+
+
+def test_every_decoder_is_a_target(fuzz, found):
+    """Of each dialect, each operation, each endpoint of the server side, and each document."""
     for name in dialects.names():
-        assert {f"{name}.{use}" for use in ("request", "response", "stream", "error")} <= set(found)
-    for target, recorded in found.values():
-        fuzz.try_target(target, recorded, 1)
+        uses = ("request", "response", "stream", "error")
+        assert {f"{name}.{use}" for use in uses} <= set(found)
+        operations = dialects.get(name).OPERATIONS
+        assert {
+            key for key in operations if not any(_is_of(f"{name}.{key}", t) for t in found)
+        } == set()
+    missing = [each for each in fuzz.endpoints() if not fuzz.is_covered(each, found)]
+    assert missing == []
+    results = {kind.__name__ for kind in fuzz.subclasses(OperationResult)}
+    documents = {"Message", "Request", "Response", "messages", "event", "session", "cassette"}
+    assert {f"document.{name}" for name in documents | results} <= set(found)
+
+
+def _is_of(operation, target):
+    """Whether a target is a reply of an operation; one with several replies has a number."""
+    return target == operation or target.rpartition(".")[0] == operation
+
+
+def test_every_target_accepts_its_seeds(fuzz, found):
+    """So damage is done to what would be read, and not to what is refused at once."""
+    for name, target in found.items():
+        fuzz.prove(name, target)
+
+
+def test_a_seed_that_is_refused_is_reported(fuzz):
+    """With the name of its target."""
+
+    def refuse(_data):
+        raise DecodeError("no")
+
+    with pytest.raises(AssertionError, match="deaf refuses its seed"):
+        fuzz.prove("deaf", fuzz.Target(refuse, [b"x"]))
+    with pytest.raises(AssertionError, match="bare has no seed"):
+        fuzz.prove("bare", fuzz.Target(len, []))
+
+
+def test_every_target_holds(fuzz, found):
+    """A few examples each."""
+    for name, target in found.items():
+        try:
+            fuzz.try_target(target, 1, examples(80))
+        except Exception as error:
+            error.add_note(name)
+            raise
 
 
 def test_a_defect_is_found(fuzz, capsys):
     """With its smallest input, and how to repeat it."""
 
-    def target(data):
+    def use(data):
         if b"{" in data:
             raise ValueError("defect")
 
-    assert fuzz.run({"broken": (target, [])}, 60, 3) == 1
+    assert fuzz.run({"broken": fuzz.Target(use, [b'{"a": 1}'])}, 60, 3) == 1
     said = capsys.readouterr().out
-    assert "--seed 3 broken" in said
+    assert "--seed 3 'broken'" in said
     assert "input: b'{'" in said

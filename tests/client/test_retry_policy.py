@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua import sync
 from interlingua.client.retry_policy import RetryPolicy, retry
 from interlingua.spec.errors import (
     AuthenticationError,
@@ -159,3 +160,18 @@ def test_numbers_that_cannot_be(name, number):
     """They are told when the policy is made."""
     with pytest.raises(ConfigurationError, match="must be 0 or more"):
         RetryPolicy(**{name: number})
+
+
+@pytest.mark.parametrize(
+    "module", [lambda call: asyncio.run(retry(call)), sync.retry], ids=["async", "sync"]
+)
+def test_a_call_that_was_made_already_is_refused(module):
+    """A coroutine can be awaited once, so each attempt needs the function; nothing is left open."""
+
+    async def fetch():
+        raise AssertionError("unreachable")
+
+    with pytest.raises(ConfigurationError, match=r"retry\(lambda: fetch\(url\)\)"):
+        module(fetch())
+    with pytest.raises(ConfigurationError, match="not a int"):
+        module(5)

@@ -1,15 +1,39 @@
 """Whatever a server sends or a caller names, only our own errors leave a dialect."""
 
+import asyncio
 import json
 from contextlib import suppress
+from urllib.parse import quote
 
 import msgspec
 import pytest
 
-from interlingua import FinishReason, Message, Request, Response, Text, Usage, dialects
+from interlingua import (
+    Audio,
+    FinishReason,
+    Image,
+    Message,
+    Request,
+    Response,
+    Text,
+    Usage,
+    dialects,
+)
 from interlingua.dialects import Frame, events_from_response
+from interlingua.dialects.gemini_generate import files as gemini_files
+from interlingua.dialects.openai_shared import batches as openai_batches
 from interlingua.errors import ProviderError, SDKError
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.media import refuse_lost_files
+from interlingua.providers.rows import providers
+from interlingua.simulator import Simulator
+from interlingua.spec.contracts import NEUTRAL_PROFILE
+from interlingua.spec.modalities.files import STORED
+from interlingua.spec.modalities.speech import SpeakInput, TranscribeInput
+from interlingua.spec.operations import OperationReply
+from interlingua.transport import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps, loads
+from support.simulator_calls import call
 
 DIGITS = "9" * 5_000
 """Python refuses to read such a number, or to write it."""
@@ -70,6 +94,105 @@ def test_a_request_with_a_lone_surrogate_can_be_sent(dialect, field):
     request = msgspec.structs.replace(request, **changed)
 
     with suppress(SDKError):
-        call = dialects.get(dialect).encode_request(request)
-        assert dumps(call.body).decode()
-        assert call.path.encode()
+        sent = dialects.get(dialect).encode_request(request)
+        assert dumps(sent.body).decode()
+        assert sent.path.encode()
+
+
+@every_dialect
+@pytest.mark.parametrize("code", [DIGITS, "²", "٤٠٠", "4_0_0", " 429", "-429", [], {}, 10**400])
+def test_an_error_in_a_success_with_an_odd_code_is_the_providers(dialect, code):
+    """A body with status 200 may report an error; only a code of three digits is a status."""
+    row = next(row for row in providers().values() if row.dialect == dialect)
+    body = dumps({"error": {"message": "no", "code": code}, "code": code, "status": code})
+    adapter = HttpAdapter(row, "key", transport=CannedTransport([CannedReply(body=body)]))
+
+    with pytest.raises(ProviderError, match="no"):
+        asyncio.run(adapter.complete(Request(model="m", messages="Hi.")))
+
+
+@pytest.mark.parametrize("code", [DIGITS, "²", "4_2_9", True, 10**40, -1])
+def test_a_line_of_a_batch_with_an_odd_code_is_a_failed_request(code):
+    """The status of a failed request is its code only if that is a status."""
+    line = {"custom_id": "a", "error": {"code": code, "message": "no"}}
+
+    assert openai_batches.read_reply(line, 0).status == 500
+    assert openai_batches.read_reply(line | {"error": {"code": "429"}}, 0).status == 429
+
+
+@pytest.mark.parametrize("value", [[], {}, ["ACTIVE"], {"a": 1}, 5, None, True])
+@pytest.mark.parametrize("field", ["state", "sizeBytes", "createTime", "error"])
+def test_a_file_of_gemini_with_an_odd_field_is_read(field, value):
+    """The field is kept as it came."""
+    file = gemini_files.read_file({"name": "files/a", field: value})
+
+    assert (file.state, file.size) == ("ready", None)
+    assert file.extra["gemini_generate"][field] == value
+
+
+@pytest.mark.parametrize("year", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_a_time_outside_the_years_that_can_be_written_is_kept_as_it_came(year):
+    """A time zone moves it before the year 1 or behind 9999."""
+    file = gemini_files.read_file({"name": "files/a", "createTime": year})
+
+    assert file.created_at is None
+    assert file.extra["gemini_generate"] == {"createTime": year}
+
+
+@pytest.mark.parametrize("parts", [5, "x", {"inlineData": {}}, [5], [{"inlineData": 5}], None])
+def test_speech_of_gemini_with_odd_parts_has_no_audio(parts):
+    """It is our error, whole and streamed, that says so."""
+    body = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    operations = dialects.get("gemini_generate").OPERATIONS
+    value = SpeakInput(model="m", text="Hi.")
+    whole = operations["speak"].script(value, NEUTRAL_PROFILE)
+    next(whole)
+    with pytest.raises(SDKError):
+        whole.send(OperationReply(200, {}, dumps(body)))
+    streamed = operations["stream_speech"].stream_decoder(value)
+    assert streamed.feed(b"data: " + dumps(body) + b"\n\n") == []
+    with pytest.raises(SDKError):
+        streamed.finish()
+
+
+def test_a_segment_of_gemini_at_an_impossible_time_begins_at_0():
+    """A number that does not fit into a float is none."""
+    said = dumps({"segments": [{"text": "Hi.", "start": 10**400, "end": True}]}).decode()
+    body = {"candidates": [{"content": {"parts": [{"text": said}]}, "finishReason": "STOP"}]}
+    value = TranscribeInput(model="m", audio=Audio(data=b"RIFF"), timestamps=("segment",))
+    script = dialects.get("gemini_generate").OPERATIONS["transcribe"].script(value, NEUTRAL_PROFILE)
+    next(script)
+
+    with pytest.raises(StopIteration) as end:
+        script.send(OperationReply(200, {}, dumps(body)))
+    assert [(part.start, part.end) for part in end.value.value.segments] == [(0.0, 0.0)]
+
+
+REFUSED = [
+    ("/v1/audio/speech", {"model": "m", "input": "Hi.", "response_format": {}}),
+    ("/v1/audio/speech", {"model": "m", "input": "Hi.", "response_format": []}),
+    ("/v1/audio/speech", {"model": "m", "input": "Hi.", "response_format": "tape"}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), REFUSED)
+def test_an_odd_response_format_is_refused_by_the_simulator(path, body):
+    """With a 400, as the vendor does, and not with a failure of the server."""
+    assert call(Simulator(), path, body).status == 400
+
+
+@pytest.mark.parametrize("path", ["/v1/batch/jobs?page=", "/v1/batch/jobs?page_size="])
+@pytest.mark.parametrize("number", [DIGITS, "-1", "²", "1_0", ""])
+def test_an_odd_page_is_refused_or_the_first_one(path, number):
+    """A number of a query is text of a stranger."""
+    reply = call(Simulator(), path + quote(number), method="GET")
+
+    assert reply.status in (200, 400)
+
+
+def test_a_file_that_expires_at_an_impossible_time_is_sent():
+    """The time stands in a message, which may be a stranger's."""
+    for moment in (-(10**400), -1e300, "x", []):
+        extra = {STORED: {"provider": "openai", "expires_at": moment}}
+        request = Request(messages=[Message.user(Image(file_id="f", extra=extra))])
+        refuse_lost_files(request, ("openai",), 1_000.0)

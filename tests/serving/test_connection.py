@@ -132,6 +132,43 @@ def test_an_old_client_gets_no_chunks():
         b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
         b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n-5\r\n",
         b"GET / HTTP/1.1\r\nx: " + b"y" * 70_000,
+        b"GET / HTTP/1.12\r\n\r\n",
+        b"GET / HTTP/1.x\r\n\r\n",
+        b"G\xc3\x89T / HTTP/1.1\r\n\r\n",
+        b"G(T / HTTP/1.1\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\n\r\n",
+        b"GET /\x7f HTTP/1.1\r\n\r\n",
+        b"GET /\tx HTTP/1.1\r\n\r\n",
+        b"GET  HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: a\x00b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: a\nb: c\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: a\rb\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: a\x1b[2J\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx y: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx\x00: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx : a\r\n\r\n",
+        b"GET / HTTP/1.1\r\n: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: a\r\n folded\r\n\r\n",
+        *(
+            b"POST / HTTP/1.1\r\ncontent-length: %b\r\n\r\n" % length
+            for length in (b"+5", b"0x5", b"5_0", b"5,5", b"\xb2", b"9" * 5_000, b"5 5", b"1e3")
+        ),
+        b"POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
+        *(
+            b"POST / HTTP/1.1\r\ntransfer-encoding: %b\r\n\r\n0\r\n\r\n" % coding
+            for coding in (b"gzip", b"gzip, chunked", b"chunked, chunked", b"xchunked", b"")
+        ),
+        b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        *(
+            b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n%b\r\n" % size
+            for size in (b"+5", b"0x5", b"5_0", b" 5", b"5 ", b"", b";a=b", b"f" * 17, b"\xb2")
+        ),
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1;" + b"a" * 5_000,
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1;a\x00\r\nx\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n" + b"x: y\r\n" * 20_000,
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx\x00: y\r\n\r\n",
     ],
 )
 def test_what_is_no_http(data):

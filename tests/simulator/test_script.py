@@ -12,6 +12,7 @@ from interlingua.simulator import (
     SIMULATED,
     Script,
     ScriptError,
+    Simulator,
     Turn,
     by_model,
     echo,
@@ -209,3 +210,21 @@ def test_only_so_many_are_kept():
         script.record("openai_chat", "POST", WireCall())
 
     assert [exchange.number for exchange in script.received] == [4, 5]
+
+
+def test_a_simulator_that_runs_on_forgets_old_exchanges():
+    """A thousand are remembered by default, so that its memory does not grow."""
+    for script in (Script(echo), Simulator(echo).script, Simulator().script):
+        for _ in range(1_010):
+            script.record("openai_chat", "POST", WireCall())
+        assert len(script.received) == 1_000
+        assert script.received[-1].number == 1_010
+
+    assert len(_after_three(Simulator(echo, keep=2).script)) == 2
+    assert len(_after_three(Simulator(Script(echo, keep=None), keep=2).script)) == 3
+
+
+def _after_three(script):
+    for _ in range(3):
+        script.record("openai_chat", "POST", WireCall())
+    return script.received

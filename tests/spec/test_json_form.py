@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.conformance.strategies import conversations, json_values, requests, responses
 from interlingua.spec import errors
 from interlingua.spec.content import (
@@ -466,3 +467,32 @@ def test_what_is_neither_text_nor_a_dict():
     """The error says what to pass."""
     with pytest.raises(ConfigurationError, match="takes JSON text or a dict, not a int"):
         from_json(5, Message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'{"role": "\ud800"}',
+        r'{"\ud800": 1, "role": "user"}',
+        r'{"role": "user", "content": [{"kind": "\ud800"}]}',
+        r'{"role": "user", "content": [{"kind": "text", "\ud800": 1}]}',
+    ],
+)
+def test_a_lone_surrogate_where_a_name_is_expected_is_our_error(text):
+    """As text, and as the JSON that was parsed of it."""
+    for document in (text, text.encode(), json.loads(text)):
+        with pytest.raises(DecodeError, match=r"lone surrogate|Invalid|required"):
+            from_json(document, Message)
+
+
+def test_a_result_of_a_run_is_no_document():
+    """The error names the values of it that are."""
+    result = GenerateResult(
+        steps=(StepResult(response=Response(message=Message.assistant("Hi."))),),
+        messages=(Message.assistant("Hi."),),
+    )
+    advice = r"Write to_json\(result\.response\) or to_json\(result\.messages\)"
+    with pytest.raises(ConfigurationError, match=advice):
+        to_json(result)
+    with pytest.raises(ConfigurationError, match="Documents are messages, requests"):
+        to_json(5)

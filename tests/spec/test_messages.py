@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from interlingua.conformance.strategies import conversations, media, texts, words
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.messages import Message, to_parts
 
 CAT = Image(url="https://example.com/cat.png")
@@ -145,3 +146,24 @@ def test_replace_keeps_the_rest():
     changed = msgspec.structs.replace(message, content="bye")
 
     assert (changed.text, changed.name, message.text) == ("bye", "Ada", "hi")
+
+
+def test_the_id_of_a_tool_call_in_a_message_says_what_to_write():
+    """Other libraries have it there; here it is in the result."""
+    advice = r"Message\.tool_result\(tool_call_id, content\)"
+    with pytest.raises(ConfigurationError, match=advice):
+        Message(role="tool", content="4 C", tool_call_id="call_1")
+    with pytest.raises(ConfigurationError, match=advice):
+        from_json({"role": "tool", "tool_call_id": "call_1"}, Message)
+    assert "tool_call_id" not in repr(Message(role="tool"))
+    assert b"tool_call_id" not in to_json(Message(role="tool"))
+
+
+@pytest.mark.parametrize("field", ["image_data", "image_media_type", "id", "result"])
+def test_an_unknown_field_of_a_tool_result_says_what_to_write(field):
+    """An image is a part of the content."""
+    instead = {"image_data": "content=", "image_media_type": "content=", "id": "tool_call_id="}
+    with pytest.raises(ConfigurationError, match=instead.get(field, "There are content")):
+        ToolResult(tool_call_id="call_1", **{field: b"x"})
+    with pytest.raises(ConfigurationError, match="ToolResult: Missing required argument"):
+        ToolResult()

@@ -81,7 +81,8 @@ def test_a_type_checker_sees_the_fields(kind):
         for node in source_of(base).body
         if isinstance(node, ast.AnnAssign)
     }
-    fields = {name: declared[name] for name in kind.__struct_fields__}
+    refused = {"tool_call_id"} if kind is Message else set()  # there only to say what to write
+    fields = {name: declared[name] for name in kind.__struct_fields__ if name not in refused}
 
     assert (constructor.name, ast.unparse(unseen.test)) == ("__init__", "TYPE_CHECKING")
     assert [argument.arg for argument in given_by.args] == ["self", *kind.__match_args__]

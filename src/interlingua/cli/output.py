@@ -19,6 +19,7 @@ import click
 from interlingua.cli.tables import DIM, RED, YELLOW, draw, fold_lines, plain_cell
 from interlingua.cli.tables import Column as Column  # noqa: PLC0414 -- for the commands
 from interlingua.cli.tables import printable as printable  # noqa: PLC0414
+from interlingua.wire.integers import read_integer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,7 +234,7 @@ def terminal_size(stream: TextIO) -> tuple[int, int]:
         size = (0, 0)
     given = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
     columns, lines = (
-        int(text) if text.isascii() and text.isdecimal() else known
+        known if (number := read_integer(text)) is None else number
         for text, known in zip(given, size, strict=True)
     )
     return columns or _WIDTH, lines or _HEIGHT

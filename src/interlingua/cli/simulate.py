@@ -57,7 +57,7 @@ def command(
         raise click.UsageError(f"{key_env} is not set. Set it to the key that clients must send.")
     answer = within_limits(echo if script == "echo" else use_tools)
     pace = latency(first=first, between=between)
-    rules = Script(lambda request: answer(request) + pace, keep=100)
+    rules = Script(lambda request: answer(request) + pace)
     app = Simulator(rules, key=key, models=models or None, strict=strict)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(out, app, host, port))

@@ -148,6 +148,18 @@ def adapter_policy(
     )
 
 
+def check_callable(call: object) -> None:
+    """Raise `ConfigurationError` for a call that was made already, and so cannot be made again."""
+    if callable(call):
+        return
+    if asyncio.iscoroutine(call):
+        call.close()  # nobody will await it
+    raise ConfigurationError(
+        f"`retry` takes a function, not a {type(call).__name__}: it calls the function once for "
+        "each attempt. Write retry(lambda: fetch(url)), not retry(fetch(url))."
+    )
+
+
 async def retry(
     call: Callable[[], Awaitable[Value]], policy: RetryPolicy = DEFAULT_POLICY
 ) -> Value:
@@ -156,6 +168,7 @@ async def retry(
 
     Calls of a client are retried with `client.complete(request, retry=policy)` instead.
     """
+    check_callable(call)
     for attempt in count():
         try:
             return await call()

@@ -27,6 +27,7 @@ from interlingua.transport.media import (
     refuse_files,
     replace_media,
 )
+from interlingua.wire.files import seconds_of
 
 OperationInputType = TypeVar("OperationInputType", bound=OperationInput)
 
@@ -149,7 +150,8 @@ def _loss(part: Image | Audio | Document, names: tuple[str, ...], now: float) ->
     owner, expires = known.get("provider"), known.get("expires_at")
     if isinstance(owner, str) and owner not in names:
         return f"a file that {owner} stores (upload it to {names[0]})"
-    if isinstance(expires, (int, float)) and expires <= now:
+    expires = seconds_of(expires)
+    if expires is not None and expires <= now:
         moment = datetime.fromtimestamp(expires, UTC)
         return f"a file that expired at {moment:%Y-%m-%d %H:%M} UTC (upload it again)"
     return None

@@ -26,6 +26,7 @@ from interlingua.spec.response import Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.reader import FrameDecoder
 from interlingua.wire.fields import carried_body
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 
 UNCLEAR = frozenset(("error", "other"))
@@ -158,8 +159,8 @@ def _reported_status(body: dict[str, UncheckedJson]) -> int | None:
     if isinstance(error, dict):
         codes = [error.get("code"), error.get("status"), error.get("status_code"), *codes]
     for code in codes:
-        number = int(code) if isinstance(code, str) and code.isdecimal() else code
-        if type(number) is int and 400 <= number < 600:
+        number = read_integer(code, least=400, most=599)
+        if number is not None:
             return number
     return None
 

@@ -10,6 +10,7 @@ under a server made for it.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 import struct
@@ -30,14 +31,24 @@ from interlingua.serving.asgi import (
     Scope,
 )
 from interlingua.spec.errors import ConfigurationError
+from interlingua.wire.integers import read_integer
 
 _MAX_HEAD = 64 * 1024
+_MAX_LINE = 4 * 1024  # of a chunk: its size and its extensions
+_AHEAD = 64 * 1024  # bytes behind a request that are held while it is answered
+_HEAD_TIMEOUT = 30.0  # seconds from the first byte of a head to its end
+_IDLE_TIMEOUT = 60.0  # seconds without a byte, between requests and within a body
 _TLS_HELLO = b"\x16\x03"  # a client that speaks TLS to this port never sends the end of a head
 _MAX_BODY = 512 * 1024 * 1024
 _LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
-_BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+# The grammar of RFC 9110 and RFC 9112, without the forms that two readers may understand
+# differently: https://www.rfc-editor.org/rfc/rfc9112#name-request-smuggling
+_is_token = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_is_target = re.compile(rb"[\x21-\x7e]+").fullmatch
+_is_value = re.compile(rb"[\t\x20-\x7e\x80-\xff]*").fullmatch
+_chunk_size = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?").fullmatch
 
 
 class _Head(NamedTuple):
@@ -45,6 +56,9 @@ class _Head(NamedTuple):
     target: str
     version: str
     headers: list[tuple[bytes, bytes]]
+    is_chunked: bool = False
+    length: int = 0
+    """The size of a body that is not chunked."""
 
     def get(self, name: bytes) -> str:
         """The value of a header in lower case; empty if it is absent."""
@@ -53,7 +67,11 @@ class _Head(NamedTuple):
 
 
 class _BadRequestError(Exception):
-    """The bytes are not an HTTP request."""
+    """The bytes are not an HTTP request, or a request that did not come in time."""
+
+    def __init__(self, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class _ClosedError(Exception):
@@ -71,6 +89,8 @@ class Connection(asyncio.Protocol):
         self._closed = asyncio.Event()
         self._can_write = asyncio.Event()
         self._can_write.set()
+        self._wanted = 0  # bytes that are being waited for
+        self._is_paused = False
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None]
 
@@ -85,6 +105,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        self._limit_buffer()
         self._news.set()
 
     def eof_received(self) -> bool:
@@ -120,8 +141,8 @@ class Connection(asyncio.Protocol):
                 pass
         except _ClosedError:
             pass
-        except _BadRequestError:
-            self._transport.write(_BAD_REQUEST)
+        except _BadRequestError as error:
+            self._transport.write(_refusal(error.status))
         finally:
             self._transport.close()
 
@@ -145,66 +166,89 @@ class Connection(asyncio.Protocol):
             loop = asyncio.get_running_loop()
             loop.call_exception_handler({"message": "the application failed", "exception": error})
             if not reply.started:
-                self._transport.write(_FAILED)
+                self._transport.write(_refusal(HTTPStatus.INTERNAL_SERVER_ERROR))
             return False
         return reply.finished and reply.keeps_alive
 
     async def _read_head(self) -> bytes:
-        searched = 0
-        while (end := self._buffer.find(b"\r\n\r\n", max(searched - 3, 0))) < 0:
-            searched = len(self._buffer)
-            if searched > _MAX_HEAD or self._buffer.startswith(_TLS_HELLO):
-                raise _BadRequestError
-            await self._more()
-        return self._take(end + 4)
+        if not self._buffer:
+            await self._more(on_timeout=_ClosedError())
+        try:
+            async with asyncio.timeout(_HEAD_TIMEOUT):
+                return await self._read_until(b"\r\n\r\n", _MAX_HEAD)
+        except TimeoutError:
+            raise _BadRequestError(HTTPStatus.REQUEST_TIMEOUT) from None
 
     async def _read_body(self, head: _Head) -> bytes:
         if head.get(b"expect") == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if "chunked" in head.get(b"transfer-encoding"):
+        if head.is_chunked:
             return await self._read_chunks()
-        length = head.get(b"content-length") or "0"
-        if not length.isdigit() or int(length) > _MAX_BODY:
-            raise _BadRequestError
-        return await self._read_exactly(int(length))
+        return await self._read_exactly(head.length)
 
     async def _read_chunks(self) -> bytes:
         body = bytearray()
         while True:
-            line = await self._read_line()
-            try:
-                size = int(line.partition(b";")[0], 16)
-            except ValueError as error:
-                raise _BadRequestError from error
-            if size < 0 or len(body) + size > _MAX_BODY:
+            match = _chunk_size((await self._read_until(b"\r\n", _MAX_LINE))[:-2])
+            size = _MAX_BODY + 1 if match is None else int(match[1], 16)
+            if len(body) + size > _MAX_BODY:
                 raise _BadRequestError
             if size == 0:
-                while await self._read_line():
-                    pass
+                await self._skip_trailers()
                 return bytes(body)
             body += await self._read_exactly(size)
-            await self._read_line()
+            if await self._read_exactly(2) != b"\r\n":
+                raise _BadRequestError
 
-    async def _read_line(self) -> bytes:
-        while (end := self._buffer.find(b"\r\n")) < 0:
+    async def _skip_trailers(self) -> None:
+        size = 0
+        while (line := await self._read_until(b"\r\n", _MAX_HEAD - size)) != b"\r\n":
+            _parse_header(line[:-2])
+            size += len(line)
+
+    async def _read_until(self, end: bytes, most: int) -> bytes:
+        """What comes up to these bytes, and them."""
+        searched = 0
+        while (place := self._buffer.find(end, max(searched - len(end) + 1, 0), most)) < 0:
+            searched = len(self._buffer)
+            if searched >= most or self._buffer.startswith(_TLS_HELLO):
+                raise _BadRequestError
             await self._more()
-        return self._take(end + 2)[:-2]
+        return self._take(place + len(end))
 
     async def _read_exactly(self, size: int) -> bytes:
         while len(self._buffer) < size:
-            await self._more()
+            await self._more(size)
         return self._take(size)
 
-    async def _more(self) -> None:
+    async def _more(self, wanted: int = 0, on_timeout: Exception | None = None) -> None:
+        """Wait for the next bytes."""
         if self._closed.is_set():
             raise _ClosedError
+        self._wanted = wanted
+        self._limit_buffer()
         self._news.clear()
-        await self._news.wait()
+        try:
+            async with asyncio.timeout(_IDLE_TIMEOUT):
+                await self._news.wait()
+        except TimeoutError:
+            raise on_timeout or _BadRequestError(HTTPStatus.REQUEST_TIMEOUT) from None
 
     def _take(self, size: int) -> bytes:
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
+        self._wanted = 0
+        self._limit_buffer()
         return taken
+
+    def _limit_buffer(self) -> None:
+        """Let the client wait while there is more in the buffer than is read soon."""
+        is_full = len(self._buffer) > self._wanted + _MAX_HEAD + _AHEAD
+        if is_full and not self._is_paused:
+            self._transport.pause_reading()
+        elif self._is_paused and not is_full and not self._closed.is_set():
+            self._transport.resume_reading()
+        self._is_paused = is_full
 
     # Replies.
 
@@ -269,19 +313,41 @@ class _Reply:
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
+def _refusal(status: HTTPStatus) -> bytes:
+    """A reply after which the connection is closed."""
+    line = f"HTTP/1.1 {status.value} {status.phrase}"
+    return f"{line}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
+
+
 def _parse_head(data: bytes) -> _Head:
     first, *lines = data[:-4].lstrip(b"\r\n").split(b"\r\n")
     words = first.split(b" ")
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+    if len(words) != 3 or not _is_token(words[0]) or not _is_target(words[1]):
         raise _BadRequestError
-    headers: list[tuple[bytes, bytes]] = []
-    for line in lines:
-        name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip():
-            raise _BadRequestError
-        headers.append((name.lower(), value.strip()))
+    if words[2] not in (b"HTTP/1.0", b"HTTP/1.1"):
+        raise _BadRequestError
     method, target, version = (word.decode("latin-1") for word in words)
-    return _Head(method, target, version, headers)
+    headers = [_parse_header(line) for line in lines]
+    encodings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
+    lengths = [value for name, value in headers if name == b"content-length"]
+    if encodings:
+        # With a length too, another server before this one may see another end of the body.
+        if encodings != [b"chunked"] or lengths or version == "HTTP/1.0":
+            raise _BadRequestError
+        return _Head(method, target, version, headers, is_chunked=True)
+    if not lengths:
+        return _Head(method, target, version, headers)
+    length = read_integer(lengths[0].decode("latin-1"), most=_MAX_BODY)
+    if length is None or len(lengths) > 1:
+        raise _BadRequestError
+    return _Head(method, target, version, headers, length=length)
+
+
+def _parse_header(line: bytes) -> tuple[bytes, bytes]:
+    name, _, value = line.partition(b":")
+    if b":" not in line or not _is_token(name) or not _is_value(value):
+        raise _BadRequestError
+    return name.lower(), value.strip()
 
 
 def _scope(head: _Head, transport: asyncio.Transport) -> Scope:

@@ -15,7 +15,6 @@ from interlingua.simulator.dsl import latency
 from interlingua.simulator.script import Script, echo, use_tools, within_limits
 from interlingua.spec.errors import ConfigurationError
 
-_MAX_EXCHANGES = 100  # it may run for ever, and nobody reads the exchanges
 _SCRIPTS = {"tools": use_tools, "echo": echo}
 BASES = (
     ("openai", "OPENAI_BASE_URL", "/v1"),
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{options.key_env} is not set; set it to the key clients must send\n")
         return 2
     models = options.model or None
-    script = Script(lambda request: answer(request) + pace, keep=_MAX_EXCHANGES)
+    script = Script(lambda request: answer(request) + pace)
     app = Simulator(script, key=key, models=models, strict=options.strict)
     try:
         with contextlib.suppress(KeyboardInterrupt):

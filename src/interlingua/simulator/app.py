@@ -51,7 +51,7 @@ from interlingua.simulator.dsl import Fault, Turn, fail
 from interlingua.simulator.operations import SimulatedOperations
 from interlingua.simulator.operations.files import POLLS
 from interlingua.simulator.operations.videos import VideoScript
-from interlingua.simulator.script import Answer, Exchange, Script, ScriptError
+from interlingua.simulator.script import KEEP, Answer, Exchange, Script, ScriptError
 from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
@@ -163,6 +163,8 @@ class Simulator(Application):
     the client side of its dialect would have to change the request for the model. `videos` say how
     video jobs go on, one after another.
 
+    `script.received` has the last `keep` exchanges.
+
     The requests of a batch are answered by the script too, a share each time that the batch is
     asked for; it ends when it was asked for `batch_polls` times. Let a function choose the answers
     of requests that fail: an error in the list may be the reply to another call. A request that
@@ -177,8 +179,9 @@ class Simulator(Application):
         strict: bool = False,
         videos: Iterable[VideoScript] = (),
         batch_polls: int = POLLS,
+        keep: int | None = KEEP,
     ) -> None:
-        self.script: Script = _script_of(answers)
+        self.script: Script = _script_of(answers, keep)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._strict = strict
@@ -342,10 +345,10 @@ def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:
     return headers
 
 
-def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
+def _script_of(answers: tuple[Answer | Script, ...], keep: int | None) -> Script:
     scripts = [answer for answer in answers if isinstance(answer, Script)]
     if not scripts:
-        return Script(*(answer for answer in answers if not isinstance(answer, Script)))
+        return Script(*(answer for answer in answers if not isinstance(answer, Script)), keep=keep)
     if len(answers) > 1:
         raise ConfigurationError("Pass either one Script or turns and functions, not both.")
     return scripts[0]

@@ -29,6 +29,8 @@ SIMULATED = "[simulated answer, no model was asked]"
 """The beginning of each answer that is not scripted."""
 
 
+KEEP = 1000
+"""How many exchanges are remembered by default; each has the whole body of its request."""
 _SHOWN = 80  # characters of the last message in an error
 
 
@@ -76,11 +78,11 @@ class Script:
         Script(echo)
 
     The last one is repeated; with `repeat_last=False` a request after it is a `ScriptError`.
-    `received` lists the exchanges so far; `keep` limits it to the last ones. A script may be used
-    from several threads.
+    `received` lists the last exchanges: at most `keep`, all for None. A script may be used from
+    several threads.
     """
 
-    def __init__(self, *answers: Answer, keep: int | None = None, repeat_last: bool = True) -> None:
+    def __init__(self, *answers: Answer, keep: int | None = KEEP, repeat_last: bool = True) -> None:
         for answer in answers:
             if not callable(answer):
                 as_turn(answer)  # refuses what is no answer now, not at the request

@@ -56,6 +56,28 @@ def _shown(value: Record, name: str) -> str:
         return f"{name}=<{type(getattr(value, name)).__name__}>"
 
 
+_construct: Any = msgspec.StructMeta.__call__
+
+
+class Hinted(msgspec.StructMeta):
+    """The type of records that say what to write in place of a field that does not exist."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **fields):  # noqa: ANN002, ANN003, ANN204, N805 -- a metaclass
+            try:
+                return _construct(cls, *args, **fields)
+            except TypeError as error:
+                from interlingua.spec.check import advice  # that module imports this one
+
+                known = cls.__struct_fields__
+                for name in fields.keys() - known:
+                    hint = advice(name, known, cls.instead)
+                    text = f"{cls.__name__} has no field {name!r}. {hint}"
+                    raise ConfigurationError(text) from None
+                raise ConfigurationError(f"{cls.__name__}: {error}") from None
+
+
 class _Part(Record, frozen=True, kw_only=True, tag_field="kind"):
     extra: Extra = {}
     """Wire fields without a canonical place, by dialect; only that dialect gets them back."""
@@ -292,7 +314,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
         return raw is None or self.type == "custom" or parse_arguments(raw) is not None
 
 
-class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
+class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result", metaclass=Hinted):
     """
     The result of a tool call.
 
@@ -302,6 +324,12 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     """
 
     kind: ClassVar[Literal["tool_result"]] = "tool_result"
+    instead: ClassVar[Mapping[str, str]] = {
+        "id": "tool_call_id=",
+        "image_data": "content=(Text(...), Image(data))",
+        "image_media_type": "content=(Image(data, media_type=...),)",
+    }
+    """What to write in place of other fields, for error messages."""
     tool_call_id: str
     """The id of the call that this answers."""
     content: Any = ()

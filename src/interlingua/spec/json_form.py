@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_origin
 import msgspec
 
 from interlingua.spec import errors
-from interlingua.spec.content import FilePath, parse_json
+from interlingua.spec.content import FilePath, Record, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
@@ -91,6 +91,10 @@ def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False
         raise DecodeError(
             f"This is not a {_name(kind)} document: it is nested too deeply."
         ) from error
+    except UnicodeEncodeError as error:  # names and tags are compared as UTF-8
+        raise DecodeError(
+            f"This is not a {_name(kind)} document: a name has a lone surrogate."
+        ) from error
 
 
 def to_json(value: Document | Sequence[Message]) -> bytes:
@@ -134,6 +138,8 @@ def from_json(
 
 
 def _encode(value: Document) -> dict[str, Any]:
+    if not isinstance(value, Record):
+        raise ConfigurationError(f"A {_type(value)} is no document.{_advice(value)}")
     if isinstance(value, Request) and value.context is not None:  # a program's own object
         value = msgspec.structs.replace(value, context=None)
     try:
@@ -147,6 +153,18 @@ def _encode(value: Document) -> dict[str, Any]:
     elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
         _omit_unknown_limits(document["response"])
     return {_VERSION_KEY: FORMAT_VERSION, **document}
+
+
+def _advice(value: object) -> str:
+    """Which of its values are documents."""
+    names = [name for name in ("response", "messages") if _has(value, name)]
+    if not names:
+        return " Documents are messages, requests, responses, events, and results of operations."
+    return f" Write {' or '.join(f'to_json(result.{name})' for name in names)}."
+
+
+def _has(value: object, name: str) -> bool:
+    return getattr(value, name, None) is not None
 
 
 def _omit_unknown_limits(response: dict[str, Any]) -> None:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    get_args,
+)
 
 import msgspec
 
-from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget, advice
-from interlingua.spec.content import Extra, Record, ToolType, UncheckedJson
+from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget
+from interlingua.spec.content import Extra, Hinted, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage, to_messages
@@ -220,31 +230,15 @@ _INSTEAD = {
 }
 
 
-class _RequestType(msgspec.StructMeta):
-    """Names the right field for one that does not exist."""
-
-    if not TYPE_CHECKING:
-
-        def __call__(cls, *args, **fields):  # noqa: ANN002, ANN003, ANN204, N805 -- a metaclass
-            try:
-                return _construct(cls, *args, **fields)
-            except TypeError as error:
-                known = cls.__struct_fields__
-                for name in fields.keys() - known:
-                    hint = advice(name, known, _INSTEAD)
-                    raise ConfigurationError(f"Request has no field {name!r}. {hint}") from None
-                raise ConfigurationError(f"Request: {error}") from None
-
-
-_construct: Any = msgspec.StructMeta.__call__
-
-
-class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
+class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
     """
     One request, in the canonical language.
 
     None means "not set"; 0, 0.0, "" and () are values.
     """
+
+    instead: ClassVar[Mapping[str, str]] = _INSTEAD
+    """What to write in place of other fields, for error messages."""
 
     # The only list of settings: a new field is an option of `generate`, is checked, and is saved by
     # sessions. After a change, run scripts/settings_types.py, which writes `spec/settings.py`.

@@ -53,6 +53,7 @@ def stream(
 
 @documented_by(retry_policy.retry)
 def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
+    retry_policy.check_callable(call)
     for attempt in count():
         try:
             return call()

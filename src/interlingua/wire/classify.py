@@ -32,6 +32,7 @@ from interlingua.spec.errors import (
     ServerError,
     StreamError,
 )
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import (
     lower_names,
@@ -447,7 +448,7 @@ def _redirection(location: str) -> str:
 
 
 def _status_in(code: str | None) -> int | None:
-    return int(code) if code and re.fullmatch("[45][0-9][0-9]", code) else None
+    return read_integer(code, least=400, most=599)
 
 
 def _redact_raw(raw: UncheckedJson, text: str) -> UncheckedJson:

@@ -53,8 +53,14 @@ class Fields:
         return None
 
     def number(self, key: str) -> float | None:
-        """Read a number, integer or not."""
-        return self._typed(key, (int, float), "a number")
+        """Read a number that fits into a float, integer or not."""
+        value = self.left.get(key)
+        if is_number(value):
+            del self.left[key]
+            return value
+        if self.strict and value is not None:
+            raise wrong_type(self.at(key), "a number", value)
+        return None
 
     def integer(self, key: str) -> int | None:
         """Read an integer."""
@@ -115,10 +121,10 @@ class Fields:
         del self.left[key]
         return value
 
-    def _typed(self, key: str, kinds: type[T] | tuple[type[T], ...], expected: str) -> T | None:
+    def _typed(self, key: str, kind: type[T], expected: str) -> T | None:
         value = self.left.get(key)
         # In Python a bool is an int, but JSON's true is not a number.
-        if isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)):
+        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
             del self.left[key]
             return value
         if self.strict and value is not None:

@@ -18,7 +18,7 @@ from interlingua.spec.modalities.files import (
     UploadInput,
 )
 from interlingua.spec.operations import Operation, ServedOperation, ServedReply
-from interlingua.wire.fields import Fields
+from interlingua.wire.fields import Fields, is_number
 from interlingua.wire.operations import page_size
 from interlingua.wire.resources import (
     MakeHeaders,
@@ -83,15 +83,21 @@ def file_part(value: UploadInput) -> FormPart:
     )
 
 
+_YEAR_1 = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_YEAR_10000 = datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 86400
+
+
 def seconds_of(value: object) -> float | None:
     """Seconds since 1970, from a number or from a time as RFC 3339 writes it."""
+    seconds = value
     if isinstance(value, str):
         try:
             time = datetime.fromisoformat(value)
         except ValueError:
             return None
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        seconds = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    # A time zone can move a time out of the years that `time_text` writes.
+    return seconds if is_number(seconds) and _YEAR_1 <= seconds < _YEAR_10000 else None
 
 
 def take_time(fields: Fields, key: str) -> float | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 
 import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec.content import Json
 from interlingua.spec.operations import ServedModel
+from interlingua.wire.files import seconds_of
 from interlingua.wire.json_text import loads
 
 _MILLION = 1_000_000
-_YEAR_9999 = 253_370_764_800
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,14 +120,11 @@ def _words(entry: Mapping[str, object], paths: tuple[str, ...]) -> tuple[str, ..
 def _date(entry: Mapping[str, object]) -> float | None:
     """Seconds since 1970; 0 means that the date is unknown."""
     for value in _values(entry, _CREATED):
-        if isinstance(value, str):
-            try:
-                moment = datetime.fromisoformat(value)
-            except ValueError:
-                continue
-            return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()) or None
-        if isinstance(value, (int, float)) and 0 < value < _YEAR_9999:
-            return float(value)
+        seconds = seconds_of(value)
+        if isinstance(value, str) and seconds is not None:
+            return max(0.0, seconds) or None
+        if seconds is not None and seconds > 0:
+            return float(seconds)
     return None
 
 

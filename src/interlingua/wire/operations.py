@@ -12,6 +12,7 @@ from interlingua.spec.errors import DecodeError, InvalidRequestError, SDKError
 from interlingua.spec.operations import Operation, Script, ServedModel
 from interlingua.spec.request import Request
 from interlingua.wire.fields import count
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import loads
 
 
@@ -107,17 +108,15 @@ def page_by_token(call: WireCall, _headers: Mapping[str, str], body: bytes) -> W
     return replace(call, query={**call.query, "pageToken": token}, warnings=())
 
 
-_MAX_DIGITS = 18  # Python refuses to read a number of several thousand
-
-
 def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:
     """The page size that the query asks for; `InvalidRequestError` if it is not a number."""
     text = query.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > _MAX_DIGITS or not int(text):
+    size = read_integer(text, least=1)
+    if size is None:
         raise InvalidRequestError(f"{name}: must be an integer greater than 0.", error_code=None)
-    return min(int(text), highest)
+    return min(size, highest)
 
 
 def page_start(models: Sequence[ServedModel], last_id: str, name: str) -> int:

@@ -12,6 +12,7 @@ from interlingua.spec.contracts import Frame
 from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import ConfigurationError, DecodeError, StreamError
 from interlingua.wire.framing import allow, drop_bom, too_many
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dump_text, loads
 
 _LIMITS = Limits()
@@ -251,8 +252,8 @@ def _decode_event(text: str) -> tuple[Frame | None, int]:
             event = value or None
         elif name == "id" and "\0" not in value:
             ident = value
-        elif name == "retry" and value.isascii() and value.isdigit():
-            retry = int(value) if len(value) <= _RETRY_DIGITS else retry
+        elif name == "retry" and (number := read_integer(value, digits=_RETRY_DIGITS)) is not None:
+            retry = number
         else:
             unread += 1
     if not data:

@@ -50,6 +50,15 @@ def test_a_float_without_a_fraction_is_an_integer():
         assert problems(INTEGER, value)
 
 
+def test_the_keys_of_a_dictionary_are_integers_in_digits():
+    """A model wrote them: any other text is a problem, also one of thousands of digits."""
+    shape = Dictionary(INTEGER, TEXT, dict)
+
+    assert decode(shape.decode, {"-7": "a", str(2**70): "b"}) == {-7: "a", 2**70: "b"}
+    for key in ("9" * 5_000, "²", "1_0", "--1", ""):
+        assert len(problems(shape, {key: "a"})) == 1
+
+
 def test_a_choice_distinguishes_true_from_one():
     """As JSON does."""
     choice = Choice([(1, "one"), ("b", "bee")])

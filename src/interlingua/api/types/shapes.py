@@ -19,6 +19,7 @@ from interlingua.api.types.records import Field, RecordType
 from interlingua.api.types.schema import Definitions, Findings, Path, add_limits
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, Problem
+from interlingua.wire.integers import ANY_LIMIT, read_integer
 from interlingua.wire.json_text import dumps
 
 
@@ -187,7 +188,8 @@ class Dictionary(Shape):
 
     def _parse_key(self, name: str) -> UncheckedJson:
         if isinstance(self._keys, Scalar) and self._keys.type is int:
-            return int(name) if name.removeprefix("-").isdecimal() else name
+            number = read_integer(name, least=-(10**ANY_LIMIT), digits=ANY_LIMIT)
+            return name if number is None else number
         return name
 
 

@@ -36,6 +36,7 @@ from interlingua.wire.files import (
     time_text,
     uploaded_file,
 )
+from interlingua.wire.integers import read_integer
 from interlingua.wire.operations import page_after_last, read_page
 from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
@@ -148,17 +149,16 @@ def write_file(file: StoredFile) -> dict[str, Json]:
 
 def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
     file, fields = uploaded_file(call)
-    seconds = fields.get("expires_in_seconds", "")
-    if seconds and not (
-        seconds.isdecimal() and len(seconds) < 9 and _LEAST_EXPIRY <= int(seconds) <= _MOST_EXPIRY
-    ):
+    given = fields.get("expires_in_seconds", "")
+    seconds = read_integer(given, least=_LEAST_EXPIRY, most=_MOST_EXPIRY)
+    if given and seconds is None:
         message = f"`expires_in_seconds` must be between {_LEAST_EXPIRY} and {_MOST_EXPIRY}."
         raise InvalidRequestError(message, status_code=400)
     return UploadInput(
         content=file.content if isinstance(file.content, bytes) else b"",
         file_name=file.file_name or "unnamed",
         media_type=file.media_type,
-        expires_after=int(seconds) if seconds else None,
+        expires_after=seconds,
     )
 
 

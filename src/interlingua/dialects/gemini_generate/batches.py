@@ -54,6 +54,7 @@ from interlingua.wire.batches import (
 )
 from interlingua.wire.fields import Fields, request_errors, restore, text_of
 from interlingua.wire.files import seconds_of, time_text
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.jsonl import encode_lines
 from interlingua.wire.operations import page_by_token, page_size
@@ -276,9 +277,7 @@ def _read_stats(stats: Json) -> BatchCounts:
 
 def _integer(value: Json) -> int | None:
     """A number; JSON of this API has large integers as strings."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        return int(value)
-    return value if type(value) is int else None
+    return read_integer(value)
 
 
 def _read_faults(error: Json) -> tuple[BatchFault, ...]:

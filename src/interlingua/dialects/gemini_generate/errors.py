@@ -13,6 +13,7 @@ from interlingua.dialects.gemini_generate.facts import Shape, to_camel
 from interlingua.spec import errors
 from interlingua.spec.content import Json, UncheckedJson
 from interlingua.wire import classify
+from interlingua.wire.integers import read_integer
 from interlingua.wire.ratelimit_headers import parse_duration
 
 # HTTP statuses and their words of google.rpc.Code; the first word of a status is the default.
@@ -67,8 +68,7 @@ def read_error(
     fault = classify.read_fault(value)
     code, fault = fault.code, fault._replace(code=None)  # `code` is only the status again
     if status is None:
-        is_status = code is not None and code.isdecimal() and len(code) == 3
-        status = int(code or 0) if is_status else _STATUSES.get(fault.kind or "")
+        status = read_integer(code, least=100, most=999) or _STATUSES.get(fault.kind or "")
     details = _details(value)
     error_type = _find_class(status, fault, details)
     delay = _retry_delay(details)

@@ -33,7 +33,7 @@ from interlingua.spec.operations import (
 )
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
-from interlingua.wire.fields import Fields, restore
+from interlingua.wire.fields import Fields, restore, text_of
 from interlingua.wire.files import (
     download,
     file_page,
@@ -42,6 +42,7 @@ from interlingua.wire.files import (
     take_time,
     time_text,
 )
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import loads
 from interlingua.wire.operations import page_by_token
 from interlingua.wire.resources import (
@@ -120,11 +121,10 @@ def read_file(value: Json) -> StoredFile:
     fields = Fields(value, strict=False)
     name = fields.need("name")
     size = fields.left.get("sizeBytes")  # an int64, which is a string in the JSON of protobuf
-    if isinstance(size, str) and size.isdecimal() and len(size) < 19:
+    size = read_integer(size) if isinstance(size, str) else None
+    if size is not None:
         fields.take("sizeBytes")
-    else:
-        size = None
-    state = fields.left.get("state")
+    state = text_of(fields.left.get("state"))
     if state in _STATES:
         fields.take("state")
     error = fields.left.get("error")
@@ -132,8 +132,8 @@ def read_file(value: Json) -> StoredFile:
         id=name,
         file_name=fields.text("displayName"),
         media_type=fields.text("mimeType"),
-        size=None if size is None else int(size),
-        state=_STATES.get(str(state), "ready"),  # a video is PROCESSING before it can be used
+        size=size,
+        state=_STATES.get(state, "ready"),  # a video is PROCESSING before it can be used
         created_at=take_time(fields, "createTime"),
         expires_at=take_time(fields, "expirationTime"),
         uri=fields.text("uri"),
@@ -213,10 +213,10 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadChunk:
     if upload_id is None or "upload" not in commands:
         message = "The request names no upload: it has no start command and no upload_id."
         raise InvalidRequestError(message, status_code=400)
-    offset = headers.get("x-goog-upload-offset", "0")
+    offset = read_integer(headers.get("x-goog-upload-offset", "0"))
     return UploadChunk(
         upload_id=upload_id,
-        offset=int(offset) if offset.isdecimal() and len(offset) < 19 else -1,
+        offset=-1 if offset is None else offset,
         content=content,
         is_last="finalize" in commands,
         address=address,

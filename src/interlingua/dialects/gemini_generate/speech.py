@@ -35,6 +35,7 @@ from interlingua.spec.operations import Operation, Script
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.fields import is_number
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64
 from interlingua.wire.sse import SSEDecoder
@@ -219,7 +220,8 @@ def _blobs(candidate: dict[str, Json]) -> list[dict[str, Json]]:
     """The inline data of a candidate."""
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
-    blobs = [part.get("inlineData") for part in parts or () if isinstance(part, dict)]
+    parts = parts if isinstance(parts, list) else []
+    blobs = [part.get("inlineData") for part in parts if isinstance(part, dict)]
     return [blob for blob in blobs if isinstance(blob, dict)]
 
 
@@ -311,8 +313,7 @@ def _read_segment(wire: dict[str, Json]) -> TranscriptSegment:
 
 
 def _seconds(value: UncheckedJson) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number else 0.0
+    return float(value) if is_number(value) else 0.0
 
 
 class _TranscriptItems:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from interlingua.dialects.openai_shared import openai_error_text
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.wire import classify
+from interlingua.wire.integers import read_integer
 
 _REQUEST_ERROR = "invalid_request_error"
 _WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
@@ -44,8 +44,8 @@ def read_error(
         case {"error": {"metadata": {"error_type": str(code)}}}:
             fault = fault._replace(code=code)  # OpenRouter: the upstream provider's error
     # In a stream, OpenRouter and llama.cpp have the HTTP status as the code.
-    if status is None and fault.code and re.fullmatch("[45][0-9][0-9]", fault.code):
-        status = int(fault.code)
+    if status is None:
+        status = read_integer(fault.code, least=400, most=599)
     retryable = True if fault.code in _MODEL_FAULTS else None
     return classify.make_error(status, headers, fault, raw=value, text=text, retryable=retryable)
 

@@ -41,6 +41,7 @@ from interlingua.wire.batches import (
     serve_batches,
 )
 from interlingua.wire.fields import Fields, request_errors, restore, text_of
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.operations import page_size, read_page
 from interlingua.wire.resources import by_name, decode_list
@@ -202,8 +203,8 @@ def _read_line(endpoint: str, model: str, value: Json, number: int) -> tuple[str
 
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
     size = page_size(call.query, "page_size", default=_PAGE, highest=_PAGE)
-    number = call.query.get("page", "0")
-    return BatchQuery(owner=_OWNER, limit=size, after=number if number.isdecimal() else "0")
+    number = read_integer(call.query.get("page", "0"))
+    return BatchQuery(owner=_OWNER, limit=size, after=str(number or 0))
 
 
 def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:

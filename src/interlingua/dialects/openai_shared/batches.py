@@ -52,6 +52,7 @@ from interlingua.wire.batches import (
     serve_batches,
 )
 from interlingua.wire.fields import Fields, count, request_errors, restore, text_of
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.jsonl import encode_lines
 from interlingua.wire.operations import page_size, read_page
@@ -299,7 +300,7 @@ def read_reply(value: Json, _index: int) -> BatchReply:
         return BatchReply(id=item_id, error=expired(message), raw=value)
     if code == _CANCELLED:
         return BatchReply(id=item_id, error=cancelled(message), raw=value)
-    status = int(code) if isinstance(code, (str, int)) and str(code).isdecimal() else 500
+    status = read_integer(code, least=100, most=999) or 500
     return BatchReply(id=item_id, status=status, body={"error": fault}, raw=value)
 
 

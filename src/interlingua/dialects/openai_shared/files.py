@@ -31,6 +31,7 @@ from interlingua.wire.files import (
     serve_files,
     uploaded_file,
 )
+from interlingua.wire.integers import read_integer
 from interlingua.wire.operations import page_after_last, read_page
 from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
@@ -156,14 +157,15 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
         raise InvalidRequestError("'purpose' is a required property.", status_code=400)
     hours, seconds = fields.get("expiry"), fields.get("expires_after[seconds]")
     given = hours or seconds or ""
-    if given and not given.isdecimal():
+    expiry = read_integer(given)
+    if given and expiry is None:
         raise InvalidRequestError("The expiry must be an integer.", status_code=400)
     return UploadInput(
         content=file.content if isinstance(file.content, bytes) else b"",
         file_name=file.file_name or "",
         media_type=file.media_type,
         purpose=fields["purpose"],
-        expires_after=int(given) * (_HOUR if hours else 1) if given else None,
+        expires_after=None if expiry is None else expiry * (_HOUR if hours else 1),
     )
 
 

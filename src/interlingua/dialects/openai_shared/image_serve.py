@@ -18,6 +18,7 @@ from interlingua.spec.modalities.images import (
 from interlingua.spec.operations import ServedOperation, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.fields import Fields, extra_of
+from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import encode_base64, parse_data_url
 from interlingua.wire.resources import serve
@@ -171,11 +172,12 @@ def _form_value(name: str, text: str) -> Json:
     if name == "stream":
         return text == "true"
     if name in _NUMBERS:
-        if not text.isdecimal() or len(text) > 6:  # no number of this API has more digits
+        number = read_integer(text, digits=6)  # no number of this API has more
+        if number is None:
             raise InvalidRequestError(
                 f"Invalid type for '{name}': expected an integer.", error_code="invalid_type"
             )
-        return int(text)
+        return number
     return text
 
 

@@ -21,6 +21,7 @@ from interlingua.spec.operations import (
 )
 from interlingua.spec.response import Usage, Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.fields import is_number, text_or_none
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64
 from interlingua.wire.resources import serve
@@ -235,9 +236,10 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> SpeakInput:
         if not isinstance(body.get(field), str) or not body[field]:
             message = f"Missing required parameter: '{field}'."
             raise InvalidRequestError(message, status_code=400)
-    audio_format = body.get("response_format", "mp3")
-    if audio_format not in AUDIO_TYPES:
-        message = f"Invalid value for 'response_format': {audio_format!r}."
+    given = body.get("response_format", "mp3")
+    audio_format = next((name for name in AUDIO_TYPES if name == given), None)
+    if audio_format is None:
+        message = f"Invalid value for 'response_format': {given!r:.60}."
         raise InvalidRequestError(message, status_code=400)
     voice = body.get("voice", body.get("voice_id"))
     voice = voice.get("id") if isinstance(voice, dict) else voice
@@ -249,8 +251,8 @@ def _decode_served(call: WireCall, _params: Mapping[str, str]) -> SpeakInput:
         text=body["input"],
         voice=voice if isinstance(voice, str) else None,
         format=audio_format,
-        speed=float(speed) if isinstance(speed, (int, float)) else None,
-        instructions=body.get("instructions"),
+        speed=float(speed) if is_number(speed) else None,
+        instructions=text_or_none(body.get("instructions")),
         provider_options={"": {"stream_format": body.get("stream_format", "audio")}},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interlingua.prepare.schema.read import TYPES, Schema, is_deep, map_items, map_values
 from interlingua.prepare.schema.rewrite import add_null
 from interlingua.spec.content import UncheckedJson
+from interlingua.wire.integers import read_integer
 
 # Servers accept proto names as well as JSON names.
 _NAMES = {
@@ -86,9 +87,8 @@ def _type(value: object) -> list[tuple[str, object]]:
 
 def _count(value: object) -> object:
     # Protocol buffers write 64-bit integers as text in JSON.
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
-        return int(value)
-    return value
+    number = read_integer(value)
+    return value if number is None else number
 
 
 def _restore_numbers(out: Schema) -> None:

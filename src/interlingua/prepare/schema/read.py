@@ -8,6 +8,8 @@ from operator import is_
 from typing import Any, TypeAlias, TypeGuard
 from urllib.parse import unquote
 
+from interlingua.wire.integers import read_integer
+
 Schema: TypeAlias = dict[str, Any]
 """A schema that is an object. What each value is, its keyword tells."""
 
@@ -349,7 +351,7 @@ def _says_null(node: Schema) -> bool:
 
 
 def _is_index(name: str, node: list[object]) -> bool:
-    return name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(node)
+    return read_integer(name, most=len(node) - 1) is not None
 
 
 def _is_container(value: object) -> bool:
