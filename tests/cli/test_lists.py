@@ -96,6 +96,23 @@ def test_keys(program):
     assert (damaged.returncode, len(damaged.stderr.splitlines())) == (1, 1)
 
 
+def test_keys_that_others_can_read_are_reported(program):
+    """Once, on stderr, with the command that helps; a private file says nothing."""
+    program.env.pop("OPENAI_API_KEY")
+    program.run("keys", "set", "openai", stdin=f"{KEY}\n")
+    path = program.home / "keys.json"
+    quiet = program.run("ask", "-n", "-m", MODEL, "Hi")
+    path.chmod(0o644)
+    told = program.run("ask", "-n", "-m", MODEL, "Hi")
+
+    assert "chmod" not in quiet.stderr
+    assert told.returncode == 0
+    assert " ".join(told.stderr.split()).count(f"chmod 600 {path}") == 1
+    assert KEY not in told.stderr
+    path.write_text('{"OPENAI_API_KEY": null}')  # it is in the keyring
+    assert "chmod" not in program.run("keys", "list").stderr
+
+
 def test_keys_in_a_keyring(bare):
     """Where the package `keyring` has a place, the key is there and not in the file."""
     (bare.home / "keyring.py").write_text(

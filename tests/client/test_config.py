@@ -1,6 +1,7 @@
 """Clients from the environment and from files."""
 
 import asyncio
+import os
 
 import pytest
 
@@ -379,3 +380,24 @@ def test_mistakes_have_their_place(write, text, message):
     """File and line."""
     with pytest.raises(ConfigurationError, match=message):
         read_registry(write(text), {})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("name", ["api_key", "apiKey"])
+def test_a_file_with_a_key_that_others_can_read_is_reported(write, caplog, name):
+    """With what to do; a file that is private, or has no key, is not."""
+    path = write(f"adapters:\n  claude: {{type: anthropic, {name}: planted-key}}\n")
+    path.chmod(0o640)
+    read_registry(path, {})
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "has the API key of claude" in caplog.text
+    assert "chmod 600" in caplog.text
+    assert "planted-key" not in caplog.text
+
+    caplog.clear()
+    path.chmod(0o600)
+    read_registry(path, {})
+    path.write_text(FILE, encoding="utf-8")
+    path.chmod(0o644)
+    read_registry(path, {})
+    assert caplog.text == ""

@@ -147,3 +147,29 @@ def test_a_key_that_cannot_be_sent():
         asyncio.run(work())
 
     assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@every_key
+@every_provider
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
+def test_a_key_in_a_header_about_limits_is_redacted(provider, key, is_stream):
+    """Of an error: in its limits, in a copy of them, and in their JSON form."""
+    echoed = error(429, "Too many requests.") + header("x-ratelimit-limit-requests", f"5;k={key}")
+    with simulated(echoed) as peer:
+        client = Client(adapters(peer.server.url, key=key))
+        request = peer.ask(provider)
+
+        async def ask():
+            async with client:
+                if is_stream:
+                    return [event async for event in client.stream(request)]
+                return await client.complete(request)
+
+        with pytest.raises(SDKError) as caught:
+            asyncio.run(ask())
+
+    limits = caught.value.rate_limit
+    assert limits.requests_limit == 5
+    assert limits.raw["x-ratelimit-limit-requests"] == "5;k=[redacted]"
+    assert key not in repr(limits)
+    assert key.encode() not in pickle.dumps(caught.value)

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlingua.cli.files import config_folder, private_file
+from interlingua.cli.output import Output
 
 if TYPE_CHECKING:
     from interlingua.cli.prompts import Question
@@ -139,7 +142,21 @@ def _read_keys() -> dict[str, str | None]:
         value = None
     if not isinstance(value, dict):
         raise click.ClickException(f"{_keys_path()} is damaged; delete it and set the keys again")
+    if any(value.values()):
+        _warn_if_readable(_keys_path())
     return value
+
+
+@cache
+def _warn_if_readable(path: Path) -> None:
+    """Write a warning, once, if others can read the file with the keys."""
+    from interlingua.transport.downloads import others_can_read
+
+    if others_can_read(path):
+        Output().warn(
+            f"Other users of this machine can read your keys in {path}. "
+            f"Run `chmod 600 {shlex.quote(str(path))}`."
+        )
 
 
 def _write_keys(keys: dict[str, str | None]) -> None:

@@ -19,8 +19,10 @@ from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.environment import add_environment, first_value, has_address
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_provider, providers
+from interlingua.runtime.log import logger
 from interlingua.spec.check import Row, Seconds, fits, rows_of_options
 from interlingua.spec.errors import ConfigurationError
+from interlingua.transport.downloads import others_can_read
 
 
 def adapters_from_env(
@@ -117,6 +119,7 @@ def read_registry(
     environ = os.environ if environ is None else environ
     file = read_document(Path(path).expanduser()).check(rows_of_options(_File))
     adapters = file.sections("adapters", _adapter_rows())
+    _warn_about_keys(Path(path).expanduser(), adapters)
     models = file.sections("models", rows_of_options(_Model))
     entries = [_entry(name, section, adapters) for name, section in models.items()]
     _check_profiles(entries, models)
@@ -130,6 +133,18 @@ def read_registry(
         if error.setting is None or error.model is None:
             raise
         raise models[error.model].error(error.setting, error.message) from None
+
+
+def _warn_about_keys(path: Path, adapters: Mapping[str, Section]) -> None:
+    holders = [name for name, section in adapters.items() if "api_key" in section]
+    holders += [name for name, section in adapters.items() if "apiKey" in section]
+    if holders and others_can_read(path):
+        logger.warning(
+            "%s has the API key of %s, and other users of this machine can read the file. "
+            "Run chmod 600 on it, or name a variable with `api_key_env`.",
+            path,
+            ", ".join(holders),
+        )
 
 
 def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> ModelEntry:

@@ -89,6 +89,14 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def others_can_read(path: Path) -> bool:
+    """Whether another user of this machine can read the file; False where that is not known."""
+    try:
+        return os.name == "posix" and bool(path.stat().st_mode & 0o044)
+    except OSError:
+        return False
+
+
 def copy_mode(target: Path, successor: Path) -> None:
     """Copy the permissions of the target, if it exists, to the file that will replace it."""
     with suppress(FileNotFoundError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import SDKError
+from interlingua.spec.response import RateLimitInfo
 
 REDACTED = "[redacted]"
 
@@ -315,4 +317,6 @@ def _redact_value(value: Any, secrets: list[str]) -> Any:
         return {_redact_value(key, secrets): _redact_value(item, secrets) for key, item in items}
     if type(value) in (list, tuple):
         return type(value)(_redact_value(item, secrets) for item in value)
+    if isinstance(value, RateLimitInfo):
+        return replace(value, raw=_redact_value(value.raw, secrets))
     return value

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import random
 import shutil
 import sqlite3
@@ -259,7 +260,7 @@ def test_several_processes_open_a_damaged_file(closed, tmp_path, name):
 
 
 def test_another_process_has_set_the_copy_aside_first(closed, tmp_path, monkeypatch):
-    """Two processes find a copy without its file: the second to get the lock begins anew, too."""
+    """Two processes find a copy without its file: to the second, nothing is left to restore."""
     source, _ = closed
     path = copy_cut(source, tmp_path / "here", {})
     path.unlink()
@@ -303,14 +304,14 @@ def test_a_log_that_is_removed_while_its_file_is_set_aside(crashed, tmp_path, mo
     """The last process that closes a file removes its log: then there is none to keep."""
     source, _ = crashed
     path = copy_cut(source, tmp_path / "here", {})
-    copy = shutil.copyfile
+    copy = copies._copy_file
 
     def copy_late(name, target):
         if str(name).endswith("-wal"):
             name.unlink()
         return copy(name, target)
 
-    monkeypatch.setattr(copies.shutil, "copyfile", copy_late)
+    monkeypatch.setattr(copies, "_copy_file", copy_late)
 
     aside = copies._set_aside(path)
     assert aside.read_bytes() == (source / "s").read_bytes()
@@ -397,14 +398,80 @@ def test_the_copy_of_another_store(closed, tmp_path, caplog):
     assert len([*path.parent.glob("s-copy.damaged-1")]) == 1
 
 
-def test_a_file_that_was_removed(closed, tmp_path):
-    """A store begins anew where its file is gone; the old copy is kept under another name."""
-    source, _ = closed
+def test_a_file_that_was_removed_is_restored_from_its_copy(closed, tmp_path, caplog):
+    """And the log says so; the copy goes on as before."""
+    source, state = closed
     path = copy_cut(source, tmp_path / "here", {})
     path.unlink()
 
+    assert state_of(path) == state
+    assert f"{path} was missing. What it had was restored from {path}-copy." in caplog.text
+    append_to_all(path, state)
+    assert [*path.parent.glob("*.damaged-*")] == []
+
+
+def test_a_file_that_was_removed_without_its_log_is_restored(crashed, tmp_path):
+    """The log that is left belongs to no file; it is kept under another name."""
+    source, state = crashed
+    path = copy_cut(source, tmp_path / "here", {})
+    path.unlink()
+
+    assert state_of(path) == state
+    assert [each.name for each in path.parent.glob("*.damaged-*")] == ["s.damaged-1-wal"]
+
+
+def test_a_file_that_was_removed_beside_a_damaged_copy(closed, tmp_path, caplog):
+    """The copy is kept under another name, and a new store begins."""
+    source, _ = closed
+    path = copy_cut(source, tmp_path / "here", {"s-copy": PAGE + 7})
+    path.unlink()
+
     assert state_of(path) == {}
+    assert "restored" not in caplog.text
     assert len([*path.parent.glob("s-copy.damaged-1")]) == 1
+
+
+def modes(folder):
+    return {each.name: oct(each.stat().st_mode & 0o777) for each in folder.iterdir()}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_only_the_owner_can_read_what_a_store_makes(tmp_path):
+    """File, copy, logs, the lock, what is restored, and what is kept of a damaged file."""
+    before = os.umask(0)
+    try:
+        store = open_store(tmp_path / "new" / "s")
+        (tmp_path / "new").mkdir()
+        fill(store, range(3))
+        running = modes(tmp_path / "new")
+        store.stop()
+        path = tmp_path / "new" / "s"
+        path.write_bytes(path.read_bytes()[:5_000])
+        state_of(path)
+        asyncio.run(SessionStore.recover(path, tmp_path / "new" / "recovered"))
+        path.unlink()
+        state_of(path)
+    finally:
+        os.umask(before)
+
+    assert {"s", "s-wal", "s-copy", "s-copy-wal"} <= running.keys()
+    after = modes(tmp_path / "new")
+    assert {"s", "s-copy", "s.damaged-1", "s-lock", "recovered"} <= after.keys()
+    assert {*running.values(), *after.values()} == {"0o600"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_store_that_others_may_read_stays_so(closed, tmp_path):
+    """Its owner has decided that; a new copy and a restored file have the same permissions."""
+    source, _ = closed
+    path = copy_cut(source, tmp_path / "here", {"s": 5_000})
+    for each in path.parent.iterdir():
+        each.chmod(0o640)
+    state_of(path)
+    (path.parent / "s-copy").unlink()
+    state_of(path)
+
+    assert {*modes(path.parent).values()} == {"0o640"}
 
 
 @pytest.mark.parametrize("content", [b"x" * 10, b"no database" * 1_000, b"SQLite format 3\0"])

@@ -28,8 +28,15 @@ from interlingua.api.session.tables import (
     copy_path,
     search_text,
 )
-from interlingua.client.stores.sqlite_thread import Schema, check_file, is_damage, make_tables
+from interlingua.client.stores.sqlite_thread import (
+    Schema,
+    check_file,
+    is_damage,
+    make_private,
+    make_tables,
+)
 from interlingua.runtime.log import logger
+from interlingua.transport.downloads import copy_mode
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -75,6 +82,7 @@ class SessionCopies:
 
     def attach(self, connection: Connection, path: Path) -> None:
         """Open the copy. It needs no sync of its own: that of the file is enough."""
+        make_private(self.path(path), like=path)
         connection.execute("ATTACH ? AS copy", (os.fspath(self.path(path)),))
         connection.execute("PRAGMA copy.journal_mode=WAL").fetchall()
         connection.execute("PRAGMA copy.synchronous=NORMAL")
@@ -120,6 +128,9 @@ class SessionCopies:
     def _repair(self, path: Path, error: Exception) -> None:
         copy = self.path(path)
         is_copy_damaged = _is_damaged(copy, COPY)
+        if not is_copy_damaged and not path.exists() and _find_state(copy, "copied_state"):
+            _restore_missing(path, copy)
+            return
         if not _is_damaged(path, STORE):  # perhaps another process has just repaired it
             if is_copy_damaged or not _belong_together(path, copy):
                 _replace_copy(copy, error)
@@ -127,10 +138,11 @@ class SessionCopies:
         restored = Path(f"{path}-new")
         restored.unlink(missing_ok=True)
         if not is_copy_damaged and _find_state(copy, "copied_state") is not None:
-            restored.touch()  # an empty file gets what is in the copy
+            make_private(restored, like=path)  # an empty file gets what is in the copy
             result = f"What it had was restored from {copy}"
         else:
             result = _describe(recover_file(path, restored))
+            copy_mode(path, restored)
             if copy.exists():
                 _set_aside(copy)
         aside = _set_aside(path, restored)
@@ -170,7 +182,8 @@ def _locked(path: Path) -> Iterator[None]:
     """
     import sqlite3
 
-    lock = f"{path}-lock"
+    lock = Path(f"{path}-lock")
+    make_private(lock, like=path)
     with closing(sqlite3.connect(lock, timeout=_WAITING, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield
@@ -225,15 +238,31 @@ def _find_state(path: Path, table: str) -> _State | None:
     return None
 
 
-def _set_aside(path: Path, successor: Path | None = None) -> Path:
-    """Keep a file and its log under another name; put another file in its place."""
+def _restore_missing(path: Path, copy: Path) -> None:
+    """Make the file, empty: opening it fills it with what is in the copy."""
+    log = Path(f"{path}-wal")
+    if log.exists():  # SQLite would apply it to the new file
+        _copy_file(log, Path(f"{_free_name(path)}-wal"))
+    for name in (log, Path(f"{path}-shm")):
+        name.unlink(missing_ok=True)
+    make_private(path, like=copy)
+    logger.warning("%s was missing. What it had was restored from %s.", path, copy)
+
+
+def _free_name(path: Path) -> Path:
     number = 1
     while (aside := Path(f"{path}.damaged-{number}")).exists():
         number += 1
+    return aside
+
+
+def _set_aside(path: Path, successor: Path | None = None) -> Path:
+    """Keep a file and its log under another name; put another file in its place."""
+    aside = _free_name(path)
     log = Path(f"{path}-wal")
-    shutil.copyfile(path, aside)
+    _copy_file(path, aside)
     with suppress(FileNotFoundError):  # the last process that closes the file removes its log
-        shutil.copyfile(log, f"{aside}-wal")
+        _copy_file(log, Path(f"{aside}-wal"))
     _sync(aside)
     for name in (log, Path(f"{path}-shm")):  # before the successor: SQLite would apply the log
         name.unlink(missing_ok=True)
@@ -242,6 +271,14 @@ def _set_aside(path: Path, successor: Path | None = None) -> Path:
     else:
         successor.replace(path)
     return aside
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its permissions, which hold from the first byte on."""
+    with source.open("rb") as content:  # before the target is made: the source may be missing
+        make_private(target, like=source)
+        with target.open("wb") as file:
+            shutil.copyfileobj(content, file)
 
 
 def _sync(path: Path) -> None:

@@ -96,7 +96,7 @@ def recover_file(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
     if not is_readable:
         raise StoreError(f"{path}: the beginning of the file is lost. Nothing can be recovered.")
     try:
-        into.touch(exist_ok=False)
+        into.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         raise ConfigurationError(f"{into} exists already. Name a new file.") from None
     except OSError as error:

@@ -8,8 +8,11 @@ What survives, because every record is in two files (`copies.py`):
 
 - The end of a process at any moment, and a power cut: every record whose `append` has returned.
 - Any one of the files (`<path>`, `<path>-copy` and their logs) cut at any byte or overwritten:
-  every record whose `append` has returned. The damaged file is kept under another name.
+  every record whose `append` has returned. The damaged file is kept under another name. A file
+  that was removed is restored from its copy, and the log says so.
 - Both files damaged: of each session the records before the first one that is lost in both.
+
+New files can be read and written only by their owner.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
 Records: TypeAlias = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
-_SCHEMA = replace(STORE, copies=SessionCopies())
+_SCHEMA = replace(STORE, copies=SessionCopies(), is_private=True)
 _UNSPACED = "[\u0e00-\u0eff\u2e80-\U0003ffff]"
 """Scripts that do not separate words, so that an index of words does not help."""
 _WITH_TEXT = "SELECT id FROM records WHERE text LIKE ? ESCAPE '\\'"

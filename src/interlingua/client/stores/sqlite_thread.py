@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from interlingua.spec.check import refuse
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
-from interlingua.transport.downloads import as_path
+from interlingua.transport.downloads import as_path, copy_mode
 
 if TYPE_CHECKING:  # imported on use: not every program has a store
     from sqlite3 import Connection
@@ -74,6 +74,8 @@ class Schema(Record, frozen=True, kw_only=True):
     synchronous: str = "NORMAL"
     """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
     copies: Copies | None = None
+    is_private: bool = False
+    """A new file can be read and written only by its owner."""
 
 
 class _Job(NamedTuple):
@@ -374,6 +376,8 @@ def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     check_file(path, schema, timeout)
     if copies is not None:
         copies.check(path, timeout)
+    if schema.is_private:
+        make_private(path)
     writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         writer.execute("PRAGMA journal_mode=WAL").fetchall()
@@ -411,6 +415,21 @@ def _inode(path: Path) -> int:
 def _is_other(before: Sequence[int], after: Sequence[int]) -> bool:
     """Whether a file was replaced or removed; one that was not there may have been made."""
     return any(old not in {0, new} for old, new in zip(before, after, strict=True))
+
+
+def make_private(path: Path, like: Path | None = None) -> None:
+    """
+    Make an empty file, if there is none, that only its owner can read and write.
+
+    With `like`, its permissions are those of that file, if it exists. SQLite gives the logs of a
+    file its permissions.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:  # it is there; or nobody can make it, and SQLite says why
+        return
+    if like is not None:
+        copy_mode(like, path)
 
 
 def make_tables(connection: Connection, schema: Schema, database: str = "main") -> None:
