@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from copy import copy
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -26,7 +27,16 @@ from interlingua.spec.request import Request, ToolDefinition
 from interlingua.streams.grammar import Grammar
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
-from support.simulated import DIALECTS, KEY, complete, run, settled, simulated, stream
+from support.simulated import (
+    DIALECTS,
+    KEY,
+    complete,
+    in_virtual_time,
+    run,
+    settled,
+    simulated,
+    stream,
+)
 
 TOOLS = (ToolDefinition(name="get_weather", parameters={"type": "object", "properties": {}}),)
 ANSWER = (
@@ -472,3 +482,17 @@ def test_a_local_server_starts_only_for_a_request_that_can_be_encoded():
     with pytest.raises(ConfigurationError):
         asyncio.run(adapter.complete(lossy, strict=True))
     assert not gate.asked.is_set()
+
+
+@every_provider
+def test_the_moment_of_a_reset_is_known_without_a_date(provider):
+    """A duration is counted from our clock where the server sends no date, whole and streamed."""
+    peer = in_virtual_time(text("Hi.") + header("x-ratelimit-reset-requests", "1h0m0s"))
+    earliest = datetime.now(UTC) + timedelta(seconds=3_599)  # a date has no fractions
+    whole = complete(peer, peer.ask(provider))
+    events, _ = stream(peer, peer.ask(provider))
+    latest = datetime.now(UTC) + timedelta(seconds=3_600)
+
+    for answer in (whole, events[-1].response):
+        assert answer.rate_limit.reset_after == 3_600
+        assert earliest <= answer.rate_limit.reset_at <= latest

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+import socket
 import threading
 
 import pytest
@@ -74,6 +75,7 @@ def test_unknown_host():
     error = run(work)
 
     assert error.retryable
+    assert isinstance(error.cause, socket.gaierror)
     assert_no_key(error)
 
 
@@ -126,6 +128,8 @@ def test_no_reply(script, action):
 
     assert type(error) is NetworkError
     assert error.retryable
+    causes = {reset_at_once: ConnectionResetError, close_at_once: EOFError, garbage: type(None)}
+    assert isinstance(error.cause, causes[script])
 
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://a/b", "http://", "http:///x", "http://[", "/v1"])
@@ -197,6 +201,8 @@ def test_incomplete_body(sent, how):
     assert (type(whole), type(stream)) == (NetworkError, StreamError)
     assert whole.retryable
     assert stream.retryable
+    assert isinstance(whole.cause, (ConnectionResetError, EOFError))
+    assert isinstance(stream.cause, (ConnectionResetError, EOFError))
 
 
 def test_chunks_before_a_reset():

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import gzip
+import socket
 import sys
 
 import httpx2
@@ -131,14 +132,20 @@ def test_faults(script, action, settings, kind, retryable):
 
     assert type(error) is kind
     assert error.retryable is retryable
+    is_lost = kind in (NetworkError, StreamError)
+    assert isinstance(error.cause, (ConnectionResetError, EOFError)) is is_lost
 
 
 def test_refused_and_unknown():
     """No connection is a network error; no URL is the caller's mistake."""
 
     async def work(transport):
-        with pytest.raises(NetworkError, match="Cannot connect"):
+        with pytest.raises(NetworkError, match="Cannot connect") as refused:
             await read(transport, call(f"http://127.0.0.1:{free_port()}/"))
+        with pytest.raises(NetworkError, match="Cannot connect") as unknown:
+            await read(transport, call("http://nowhere.invalid/"))
+        assert isinstance(refused.value.cause, ConnectionRefusedError)
+        assert isinstance(unknown.value.cause, socket.gaierror)
         for url in ("", "ftp://a/b", "/v1"):
             with pytest.raises(ConfigurationError):
                 await read(transport, HttpRequest(url=url))

@@ -247,6 +247,18 @@ def test_moments(text):
     assert limit.reset_after == 10
 
 
+@pytest.mark.parametrize("text", ["10", "10s", "0m10s", "10000ms"])
+def test_a_duration_is_a_moment_too(text):
+    """Counted from the server's clock, or from the given time; without both it is not known."""
+    headers = {"x-ratelimit-reset-requests": text}
+    for limit in (
+        parse_rate_limit(headers | {"date": DATE}),
+        parse_rate_limit(headers, now=NOW),
+    ):
+        assert (limit.reset_after, limit.reset_at) == (10, NOW + timedelta(seconds=10))
+    assert parse_rate_limit(headers).reset_at is None
+
+
 def test_no_limits():
     """Headers without limits are None, not an empty report."""
     assert parse_rate_limit({"retry-after": "1"}) is None

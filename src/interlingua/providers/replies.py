@@ -44,7 +44,7 @@ async def read_error(reply: HttpReply, dialect: Dialect) -> ProviderError:
         body = await reply.read()
     except SDKError:
         body = b""
-    decode = partial(dialect.decode_error, reply.status, _dated(reply.headers), body)
+    decode = partial(dialect.decode_error, reply.status, dated(reply.headers), body)
     return await asyncio.to_thread(decode) if len(body) > STEP else decode()
 
 
@@ -56,7 +56,7 @@ def reported_error(
         body = body[0]
     if not isinstance(body, dict) or not body.get("error"):
         return None
-    return dialect.decode_error(_reported_status(body) or 200, _dated(headers), dumps(body))
+    return dialect.decode_error(_reported_status(body) or 200, dated(headers), dumps(body))
 
 
 def check_answer(
@@ -148,9 +148,9 @@ class WholeDecoder:
         return []
 
 
-def _dated(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers with a date, from which a `Retry-After` date is counted: the server's or ours."""
-    return {"date": formatdate(usegmt=True), **headers}
+def dated(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers with a date, the server's or ours, from which waits and resets are counted."""
+    return headers if "date" in headers else {**headers, "date": formatdate(usegmt=True)}
 
 
 def _reported_status(body: dict[str, UncheckedJson]) -> int | None:

@@ -238,7 +238,7 @@ class RateLimitInfo(_Unread):
     reset_after: float | None = None
     """Seconds until an exhausted limit resets; if none is exhausted, until the next reset."""
     reset_at: datetime | None = None
-    """The same as a point in time, if the provider sends one."""
+    """The same as a point in time."""
     raw: Mapping[str, str] = field(default_factory=dict)
     """The headers about limits, unchanged."""
 

@@ -30,6 +30,7 @@ from interlingua.transport.aiohttp_pool import OpenReply, Pool
 from interlingua.transport.bodies import Inflater, inflate, inflater_for
 from interlingua.transport.timeouts import (
     Bounded,
+    connection_error,
     host_of,
     is_one_value,
     next_deadline,
@@ -285,7 +286,8 @@ def send_error(error: Exception, request: HttpRequest, timeouts: Timeouts) -> SD
             retryable = error.status >= 500
             return NetworkError(f"The proxy refused {host}: {error.status}", retryable=retryable)
         case aiohttp.ServerDisconnectedError():
-            return NetworkError(f"{host} closed the connection before it sent a response.")
+            text = f"{host} closed the connection before it sent a response."
+            return NetworkError(text, cause=connection_error(error))
         case HttpProcessingError():
             return NetworkError(f"The response from {host} is not valid HTTP.")
         case aiohttp.ClientConnectionError() | OSError():
@@ -328,4 +330,5 @@ def body_error(error: Exception, request: HttpRequest, *, in_stream: bool) -> SD
         text = f"the connection to {host} was lost during the response"
     else:
         text = f"cannot read the response from {host}: {type(error).__name__}"
-    return StreamError(text) if in_stream else NetworkError(text)
+    cause = connection_error(error)
+    return StreamError(text, cause=cause) if in_stream else NetworkError(text, cause=cause)

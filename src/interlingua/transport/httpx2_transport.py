@@ -29,6 +29,7 @@ from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
     Bounded,
+    connection_error,
     host_of,
     is_one_value,
     next_deadline,
@@ -280,8 +281,8 @@ class _Reply:
             raise
         except TimeoutError:
             error = timeout_error(phase, self._request, self._timeouts)
-        except Exception:  # noqa: BLE001 -- all are translated
-            error = self._body_error(NetworkError)
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = self._body_error(NetworkError, failure)
         raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -304,8 +305,8 @@ class _Reply:
             except TimeoutError:
                 error: SDKError = timeout_error(phase, self._request, self._timeouts)
                 break
-            except Exception:  # noqa: BLE001 -- all are translated
-                error = self._body_error(StreamError)
+            except Exception as failure:  # noqa: BLE001 -- all are translated
+                error = self._body_error(StreamError, failure)
                 break
             if chunk is None:
                 return
@@ -329,8 +330,11 @@ class _Reply:
             if chunk:
                 yield chunk
 
-    def _body_error(self, kind: type[NetworkError | StreamError]) -> SDKError:
-        return kind(f"the response from {host_of(self._request)} is incomplete: it ended too early")
+    def _body_error(
+        self, kind: type[NetworkError | StreamError], failure: Exception
+    ) -> NetworkError | StreamError:
+        text = f"the response from {host_of(self._request)} is incomplete: it ended too early"
+        return kind(text, cause=connection_error(failure))
 
 
 def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) -> SDKError:
@@ -359,5 +363,6 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
                 "Check API keys and header values for line breaks."
             )
         case httpx2.RemoteProtocolError():
-            return NetworkError(f"{host} closed the connection, or its response is not valid HTTP.")
+            text = f"{host} closed the connection, or its response is not valid HTTP."
+            return NetworkError(text, cause=connection_error(failure))
     return NetworkError(f"The connection to {host} was lost before a response came.")

@@ -41,7 +41,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.timeouts import address_of
+from interlingua.transport.timeouts import address_of, connection_error
 from interlingua.version import USER_AGENT
 from interlingua.wire.media import local_path, media_type_for
 
@@ -443,7 +443,8 @@ def _fetch_error(failure: Exception, url: str, seconds: float) -> SDKError:
     if isinstance(failure, ValueError):
         return ConfigurationError("Cannot parse the URL of a file to fetch.")
     return _forbidden_cause(failure) or NetworkError(
-        f"Cannot fetch from {address_of(url)}: {type(failure).__name__}"
+        f"Cannot fetch from {address_of(url)}: {type(failure).__name__}",
+        cause=connection_error(failure),
     )
 
 

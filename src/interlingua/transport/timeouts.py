@@ -154,10 +154,16 @@ def system_error(failure: BaseException | None) -> OSError | None:
         if failure is None:
             return None
         error = getattr(failure, "os_error", failure)
-        if isinstance(error, OSError) and type(error).__module__ == "builtins":
+        # `socket.gaierror` is that of a failed look-up.
+        if isinstance(error, OSError) and type(error).__module__ in {"builtins", "socket"}:
             return type(error)(*error.args)
         failure = failure.__cause__ or failure.__context__
     return None
+
+
+def connection_error(failure: BaseException | None) -> OSError | EOFError:
+    """What ended a connection: the operating system's error, or `EOFError` if the server did."""
+    return system_error(failure) or EOFError("The server closed the connection.")
 
 
 def too_large(request: HttpRequest | None, limit: int) -> DecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -187,7 +187,7 @@ def _parse_http_date(text: str) -> datetime | None:
 def _parse_reset(text: str, now: datetime | None) -> _Reset | None:
     after = parse_duration(text)
     if after is not None and after < _EPOCH:
-        return _Reset(after, None)
+        return _Reset(after, None if now is None else now + timedelta(seconds=after))
     at = _parse_timestamp(text.strip()) if after is None else _parse_epoch(after)
     return None if at is None else _Reset(_seconds_until(at, now), at)
 

@@ -47,6 +47,7 @@ from interlingua.providers.replies import (
     WholeDecoder,
     check_answer,
     check_body,
+    dated,
     feed_rest,
     in_steps,
     read_error,
@@ -392,7 +393,7 @@ class Generation:
         own = self._configuration
         dialect, given = own.dialect, {"request": request} if own.gives_request else {}
         response = dialect.decode_response(
-            body, headers=headers, new_id=new_ulid, profile=profile, **given
+            body, headers=dated(headers), new_id=new_ulid, profile=profile, **given
         )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, request, dialect)
@@ -416,7 +417,7 @@ class Generation:
             request_id=request.request_id,
             model=request.model,
             warnings=ready.warnings,
-            rate_limit=parse_rate_limit(reply.headers),
+            rate_limit=parse_rate_limit(dated(reply.headers)),
         )
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
