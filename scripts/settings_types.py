@@ -103,7 +103,9 @@ def _fields(module: ast.Module) -> Iterator[Field]:
                 ast.AnnAssign(target=ast.Name(id=name), annotation=annotation),
                 ast.Expr(value=ast.Constant(value=str(doc))),
             ):
-                yield Field(name, ast.unparse(annotation), inspect.cleandoc(doc))
+                text = ast.unparse(annotation)
+                if not text.startswith("ClassVar"):
+                    yield Field(name, text, inspect.cleandoc(doc))
 
 
 def _names(module: ast.Module, constant: str) -> set[str]:

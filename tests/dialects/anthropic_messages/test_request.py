@@ -138,6 +138,28 @@ def test_what_this_api_has_no_words_for():
     ]
 
 
+@pytest.mark.parametrize(
+    ("user", "metadata", "sent", "losses"),
+    [
+        (None, {"user_id": "u1"}, {"user_id": "u1"}, []),
+        ("u1", {"user_id": "u1"}, {"user_id": "u1"}, []),
+        ("u1", None, {"user_id": "u1"}, []),
+        ("", {}, {"user_id": ""}, []),
+        (None, {"user_id": "u1", "team": "a"}, {"user_id": "u1"}, ["metadata"]),
+        ("u1", {"user_id": "u2"}, {"user_id": "u1"}, ["metadata"]),
+        (None, {"user_id": 5}, None, ["metadata"]),
+        (None, {"team": "a"}, None, ["metadata"]),
+        (None, {}, None, []),
+    ],
+)
+def test_the_user_in_the_metadata_is_sent(user, metadata, sent, losses):
+    """`user_id` is the only label of this API; `user` counts first, and any other is a loss."""
+    call = encode(user=user, metadata=metadata)
+
+    assert call.body.get("metadata") == sent
+    assert [warning.path for warning in call.warnings] == losses
+
+
 def test_options_are_merged_last():
     """`provider_options` reach into nested objects and win."""
     call = encode(

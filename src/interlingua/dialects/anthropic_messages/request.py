@@ -41,10 +41,8 @@ _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)|(?<=/model/)[^/]+(?=/invo
 _COUNT = "/count_tokens"
 _sampling = Settings("temperature", "top_p", "top_k")
 _thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
-# `metadata` of the API holds only `user_id`, which is our `user`; the others have no field at all.
-_unsupported = Settings(
-    "seed", "frequency_penalty", "presence_penalty", "verbosity", "metadata", "logprobs"
-)
+# The API has no field at all for these.
+_unsupported = Settings("seed", "frequency_penalty", "presence_penalty", "verbosity", "logprobs")
 _DEPRECATED = "~output_format"
 """Our own key in `extra`: the format was in `output_format`, not in `output_config`."""
 _EFFORTS = {"minimal": "low"}  # `OutputConfigParam.effort` begins with `low`
@@ -147,12 +145,24 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
     body.update(_sampling.values_in(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
-    if request.user is not None:
-        body["metadata"] = {"user_id": request.user}
+    if request.user is not None or request.metadata is not None:
+        _encode_user(request, body, warnings)
     if request.response_format is not None:
         _encode_format(request.response_format, body, warnings)
     for name, _ in _unsupported.values_in(request):
         warnings.setting_dropped(name)
+
+
+def _encode_user(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+    # `metadata` of the API holds only `user_id` (`MetadataParam`), which is also our `user`.
+    labels = dict(request.metadata or {})
+    user = labels.get("user_id") if request.user is None else request.user
+    if isinstance(user, str):
+        body["metadata"] = {"user_id": user}
+        if labels.get("user_id") == user:
+            del labels["user_id"]
+    if labels:
+        warnings.setting_dropped("metadata")
 
 
 def _encode_thinking(
