@@ -423,7 +423,8 @@ MEANINGS = {
     "Session.history": (
         "How much of `messages` is sent: `full`, `dynamic` (what fits the model), or `stateless`."
     ),
-    "Script.keep": "How many requests are kept; by default all.",
+    "Script.keep": "How many exchanges are remembered; None: all.",
+    "Simulator.keep": "How many exchanges are remembered; None: all.",
     "Script.repeat_last": (
         "Whether the last answer is repeated; if not, a request after it is a `ScriptError`."
     ),

@@ -62,6 +62,11 @@ NOTES: dict[str, Texts] = {
         "A middleware returned another response after parts had been delivered.",
         "Set `hold = True` on the middleware, so that nothing is delivered before it has decided.",
     ),
+    "batch_result_repeated": (
+        "The batch has several results for the request {request!r}; this is not the first.",
+        "The provider has answered a request of a batch more than once, or repeats its result.",
+        "Use the first result of each id.",
+    ),
     "image_price_apart": (
         "The image model that {target} called is billed apart; its price is not in the cost.",
         "A chat model let an image model draw, which is billed apart.",

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua import batch
 from interlingua.errors import (
@@ -125,6 +126,74 @@ def test_every_cut_is_noticed():
         items, failure = download(good + good[:end])
         assert len(items) == 1
         assert failure is not None
+
+
+def line(name):
+    return json.dumps({**LINE, "custom_id": name}).encode() + b"\n"
+
+
+def counted(succeeded, failed=0, outputs=("file-9",)):
+    counts = batch.BatchCounts(total=9, succeeded=succeeded, failed=failed)
+    return replace(ended_batch(), counts=counts, outputs=outputs)
+
+
+@pytest.mark.parametrize("outputs", [("file-9",), ()], ids=["an empty file", "no file"])
+def test_no_results_of_a_batch_that_has_some_is_an_error(outputs):
+    """The counts say that there are results, so an empty list of them would be a false success."""
+    client, _ = faulty("openai", CannedReply(body=b""))
+    job = counted(2, 1, outputs)
+
+    async def main():
+        with pytest.raises(ServerError, match="3 results by its counts, but 0 came"):
+            await collect(job, client)
+
+    asyncio.run(main())
+
+
+def test_no_results_of_requests_at_hand_are_errors_of_their_own():
+    """Then each request has its error, and the caller sees which."""
+    client, _ = faulty("openai", CannedReply(body=b""))
+    items = asyncio.run(collect(counted(1), client, requests={"a": "x"}))
+
+    assert [type(item.error) for item in items.values()] == [ServerError]
+
+
+def test_fewer_results_than_the_batch_counts_are_logged(caplog):
+    """What came is given."""
+    client, _ = faulty("openai", CannedReply(body=line("a")))
+    items = asyncio.run(collect(counted(2), client))
+
+    assert list(items) == ["a"]
+    assert "has 2 results by its counts, but 1 came" in caplog.text
+
+
+@pytest.mark.parametrize("files", [1, 2], ids=["in one file", "in two files"])
+def test_a_result_that_is_repeated_has_a_warning(files, caplog):
+    """Both are given, because both may be paid; the first has none, and one log record says so."""
+    bodies = [line("a") + line("b"), line("a")]
+    bodies = bodies if files == 2 else [b"".join(bodies)]
+    client, _ = faulty("openai", *(CannedReply(body=body) for body in bodies))
+    job = counted(2, outputs=("file-8", "file-9")[:files])
+
+    async def main():
+        return [item async for item in batch.results(job, client=client)]
+
+    items = asyncio.run(main())
+    codes = [(item.id, [warning.code for warning in item.response.warnings]) for item in items]
+    assert codes == [("a", []), ("b", []), ("a", ["batch_result_repeated"])]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "several results for 1 of its requests: 'a'" in caplog.text
+
+
+def test_lines_that_cannot_be_read_are_not_repeated_results(caplog):
+    """They have no id; each has its own error."""
+    client, _ = faulty("openai", CannedReply(body=b'{"x": 1}\n{"x": 2}\n'))
+
+    async def main():
+        return [item async for item in batch.results(counted(2), client=client)]
+
+    assert [type(item.error) for item in asyncio.run(main())] == [DecodeError, DecodeError]
+    assert caplog.text == ""
 
 
 def test_an_answer_has_its_facts():

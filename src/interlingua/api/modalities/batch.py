@@ -16,6 +16,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
@@ -36,11 +37,13 @@ from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.batches import BatchRequests
 from interlingua.runtime.cancel import AbortSignal
+from interlingua.runtime.log import logger
 from interlingua.spec.check import advice, describe
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError, ServerError
 from interlingua.spec.modalities.batch import Batch, BatchInput, BatchQuery, BatchResult
 from interlingua.spec.request import Request, list_tools
 from interlingua.spec.request_check import check_request
+from interlingua.spec.warnings import make_warning
 
 BatchItem: TypeAlias = Any
 """A `Request`, a prompt, or a dict: `{"id": …, "prompt": …, "temperature": …}`."""
@@ -214,6 +217,8 @@ _OF_CALL = frozenset(
         *("api_key", "base_url", "headers", "request_id", "provider", "on_loss"),
     )
 )
+_SHOWN = 20
+"""Ids in a log record."""
 _OF_CALL_ONLY = _OF_CALL - {"provider", "on_loss"}
 
 
@@ -358,14 +363,16 @@ class BatchResults(ClosedByAsyncWith):
         _check_ended(batch)
         missing = await self._by_id()
         fields = {"model": batch.model, "requests": dict(missing)}
+        counted = _Counted()
         for output in batch.outputs:
             one = replace(query, output=output, **fields)
             async with aclosing(call.stream("batch_results", one)) as items:
                 async for item in items:
                     missing.pop(item.id, None)
-                    yield item
+                    yield counted.add(item)
         for item_id, request in missing.items():
             yield BatchResult(id=item_id, error=_missing(batch, request))
+        counted.check(batch, has_requests=self._requests is not None)
 
     async def _ask(self) -> Batch:
         found: Batch = await self._call.run(self._call.perform("retrieve_batch", self._query))
@@ -389,6 +396,49 @@ def _check_ended(batch: Batch) -> None:
             f"The batch {batch.id} has failed: {reasons or 'the provider gives no reason'}",
             provider=batch.provider,
             raw=batch.raw,
+        )
+
+
+class _Counted:
+    """Counts the results of a batch, to tell which are repeated or missing."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._ids: set[str] = set()
+        self._repeated: dict[str, None] = {}
+
+    def add(self, item: BatchResult) -> BatchResult:
+        """The result; with a warning if it is not the first: all are given, they may be paid."""
+        if not item.id or item.id not in self._ids:  # a line that cannot be read has no id
+            self._count += 1
+            self._ids.add(item.id)
+            return item
+        self._repeated[item.id] = None
+        if item.response is None:
+            return item
+        warning = make_warning("batch_result_repeated", request=item.id)
+        warnings = (*item.response.warnings, warning)
+        return replace(item, response=replace(item.response, warnings=warnings))
+
+    def check(self, batch: Batch, *, has_requests: bool) -> None:
+        """
+        Log what is repeated or missing; raise `ServerError` if all is missing.
+
+        With the requests at hand, each that is missing has an error of its own.
+        """
+        if self._repeated:
+            ids = ", ".join(map(repr, islice(self._repeated, _SHOWN)))
+            text = "%s has several results for %d of its requests: %s"
+            logger.warning(text, batch.reference, len(self._repeated), ids)
+        expected = (batch.counts.succeeded or 0) + (batch.counts.failed or 0)
+        if has_requests or self._count >= expected:
+            return
+        text = f"The batch {batch.id} has {expected} results by its counts, but {self._count} came."
+        if self._count:
+            logger.warning("%s: %s", batch.reference, text)
+            return
+        raise ServerError(
+            f"{text} Read them again later.", provider=batch.provider, model=batch.model or None
         )
 
 
