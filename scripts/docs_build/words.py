@@ -441,6 +441,7 @@ MEANINGS = {
     "ToolLoop.max_tool_rounds": (
         "How often the calls of an answer are run and their results sent back."
     ),
+    "mcp_tools.max_tools": "How many tools of one server are provided at most.",
     "mcp_tools.only": "The tools to use, by the names that the servers use; by default all.",
     "mcp_tools.timeout": "Seconds for one call of a tool.",
     "mcp_tools.errlog": (

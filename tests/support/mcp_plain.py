@@ -1,11 +1,12 @@
 """
 An MCP server of the older protocol in a few lines, for what no library would do.
 
-    python mcp_plain.py [circle | bare | schemas | noise]
+    python mcp_plain.py [circle | bare | schemas | noise | many | loud]
 
 It starts at once, and writes its process id into the file that `PID_FILE` names. `circle` lists
 its tools without end, `bare` has none, `schemas` has tools that nobody can call, and
-`noise` writes what is no message between its answers.
+`noise` writes what is no message between its answers. `many` has more tools on each page, for
+ever, and `loud` writes thousands of lines that are no message to stdout, and megabytes to stderr.
 """
 
 import json
@@ -47,6 +48,10 @@ if KIND == "schemas":
 
 
 def call(name, arguments):
+    if KIND == "loud":
+        sys.stdout.write("no message\n" * 2_000)
+        sys.stderr.write(("x" * 99 + "\n") * 20_000)
+        sys.stderr.flush()
     if KIND == "noise":
         sys.stdout.buffer.write(b"ready?\n\n\xff\xfe\n[1, 2]\n")
     if name == "echo":
@@ -74,6 +79,10 @@ def answer(method, params):
             "capabilities": {"tools": {"listChanged": True}},
             "serverInfo": {"name": "plain", "version": "1"},
         }
+    if method == "tools/list" and KIND == "many":
+        page = int(params.get("cursor", "0"))
+        tools = [tool(f"tool_{number}") for number in range(100 * page, 100 * page + 100)]
+        return {"tools": tools, "nextCursor": str(page + 1)}
     if method == "tools/list" and KIND != "bare":
         return {"tools": TOOLS, **({"nextCursor": "again"} if KIND == "circle" else {})}
     if method == "tools/call":

@@ -224,6 +224,11 @@ _SETTINGS: dict[str, Texts] = {
         "The schema of a tool of an MCP server cannot be used.",
         "Correct the server, or leave the tool out with `only=`.",
     ),
+    "tools_limited": (
+        "MCP server {server} has more than {count} tools; the others were left out.",
+        "A server lists more tools than `max_tools` allows.",
+        "Select tools with `only=`, or pass a higher `max_tools=`.",
+    ),
     "top_k_dropped": _NO_SETTING,
     "top_p_dropped": _NO_SETTING,
     "user_dropped": _NO_SETTING,

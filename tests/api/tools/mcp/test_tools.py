@@ -9,6 +9,7 @@ import pytest
 from mcp import StdioServerParameters
 
 from interlingua.api.tools.check import prepare
+from interlingua.api.tools.mcp import noise
 from interlingua.api.tools.mcp.tools import mcp_tools
 from interlingua.api.tools.tool import ToolAnnotations, check_tools
 from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
@@ -182,6 +183,59 @@ def test_noise_between_the_answers(plain):
     _, results = run(plain("noise"), ("echo", {"x": 1}), ("echo", {"x": 2}))
 
     assert [result.content for result in results] == ['{"x": 1}', '{"x": 2}']
+
+
+def test_a_server_with_too_many_tools_provides_the_first_ones(plain, caplog):
+    """It lists more for ever; a warning and a log line name the server and the limit."""
+    tools, _ = run(plain("many"))
+    few, _ = run({"a": plain("many"), "b": plain()}, max_tools=3)
+
+    assert [tool.name for tool in tools] == [f"tool_{number}" for number in range(256)]
+    assert [warning.code for warning in tools.warnings] == ["tools_limited"]
+    assert "more than 256 tools" in tools.warnings[0].message
+    assert "tools_limited" in caplog.text
+    assert len(few) == 6  # of each server
+    assert len(few.warnings) == 2
+
+
+def test_a_tool_behind_the_limit_is_selected_by_name(plain):
+    """Only what is selected counts; a tool that no page has is an error in the end."""
+    tools, _ = run(plain("many"), only=["tool_1", "tool_700"], max_tools=2)
+
+    assert [tool.name for tool in tools] == ["tool_1", "tool_700"]
+    assert tools.warnings == ()
+    with pytest.raises(ConfigurationError, match="No MCP server has the tools nothing"):
+        run(plain("many"), only=["nothing"])
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 2.5, "3"])
+def test_a_limit_that_is_no_number_of_tools_is_refused(plain, limit):
+    """Before anything is started."""
+    with pytest.raises(ConfigurationError, match="max_tools"):
+        run(plain(), max_tools=limit)
+
+
+def test_a_loud_server_fills_neither_the_log_nor_the_terminal(plain, caplog, capfd, monkeypatch):
+    """Its tool answers; the first lines are there, and a note says that there were more."""
+    monkeypatch.setattr(noise._limited, "_kinds", {})
+    with caplog.at_level(logging.DEBUG):
+        _, (result,) = run(plain("loud"), ("echo", {"x": 1}))
+
+    printed = capfd.readouterr().err
+    records = [each for each in caplog.records if each.name.startswith("mcp.client.stdio")]
+    assert result.content == '{"x": 1}'
+    assert len(records) == 20
+    assert records[-1].getMessage().endswith("not logged)")
+    assert 200_000 < len(printed) < 300_000
+    assert printed.count("writes too much to stderr") == 1
+
+
+def test_a_file_for_the_log_gets_all_of_it(plain, tmp_path):
+    """Whoever names one wants it."""
+    with (tmp_path / "log").open("w") as log:
+        run(plain("loud"), ("echo", {"x": 1}), errlog=log)
+
+    assert (tmp_path / "log").stat().st_size == 2_000_000
 
 
 def test_arguments_that_are_no_utf_8_harm_at_most_their_own_call(plain):

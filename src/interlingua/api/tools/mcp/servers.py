@@ -7,12 +7,14 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union
 from urllib.parse import urlsplit
 
 import msgspec
 
+from interlingua.api.tools.mcp.noise import limited_stderr
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -124,6 +126,7 @@ def secrets_of(server: MCPServer) -> frozenset[str]:
 def open_transport(
     server: MCPServer,
     *,
+    name: str = "",
     connect_timeout: float | None,
     errlog: TextIO | None,
     on_status: Callable[[int], object],
@@ -150,32 +153,42 @@ def open_transport(
             encoding_error_handler="replace",
         )
     if isinstance(server, StdioServerParameters):
-        return _open_stdio(server, errlog, on_stderr)
+        return _open_stdio(server, name, errlog, on_stderr)
     return server
 
 
 @asynccontextmanager
 async def _open_stdio(
-    server: StdioServerParameters, errlog: TextIO | None, on_stderr: Callable[[bytes], object]
+    server: StdioServerParameters,
+    name: str,
+    errlog: TextIO | None,
+    on_stderr: Callable[[bytes], object],
 ) -> AsyncIterator[Any]:
     from mcp import stdio_client
 
-    with _stderr(errlog) as file, _copied(file, on_stderr) as copy:
-        async with stdio_client(server, errlog=copy) as streams:
-            yield streams
+    with _stderr(errlog) as file:
+        write = partial(_write, file)
+        uses = (on_stderr, write if errlog is not None else limited_stderr(name, write))
+        with _copied(*uses) as copy:
+            async with stdio_client(server, errlog=copy) as streams:
+                yield streams
+
+
+def _write(file: TextIO, chunk: bytes) -> None:
+    with suppress(OSError, ValueError):  # `file` may be closed
+        os.write(file.fileno(), chunk)
 
 
 @contextmanager
-def _copied(file: TextIO, on_bytes: Callable[[bytes], object]) -> Iterator[TextIO]:
-    """A file to write to; what is written goes to `file` and to `on_bytes`."""
+def _copied(*uses: Callable[[bytes], object]) -> Iterator[TextIO]:
+    """A file to write to; each of the functions gets what is written."""
     source, target = os.pipe()
 
     def copy() -> None:
         with os.fdopen(source, "rb", 0) as pipe:
             while chunk := pipe.read(4096):
-                on_bytes(chunk)
-                with suppress(OSError, ValueError):  # `file` may be closed
-                    os.write(file.fileno(), chunk)
+                for use in uses:
+                    use(chunk)
 
     thread = threading.Thread(target=copy, name="mcp-stderr", daemon=True)
     thread.start()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
+from interlingua.api.tools.mcp.noise import limit_records
 from interlingua.api.tools.mcp.servers import (
     MCPHttpServer,
     MCPServer,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from mcp import Client
     from pydantic import BaseModel
 
+MOST_LISTED = 10_000
+"""Tools of one server that are listed at most."""
+
 
 class Session:
     """
@@ -52,6 +56,7 @@ class Session:
         *,
         connect_timeout: float | None,
         timeout: float | None,
+        max_tools: int = MOST_LISTED,
         errlog: TextIO | None = None,
     ) -> None:
         self.name: str = name_of(server)
@@ -64,6 +69,7 @@ class Session:
             self.name,
             connect_timeout=connect_timeout,
             redactor=self.redactor,
+            max_tools=max_tools,
             errlog=errlog,
         )
         self._connection: Connection | None = None
@@ -71,7 +77,7 @@ class Session:
         self._reconnecting = asyncio.Lock()
 
     async def open(self) -> list[UncheckedJson]:
-        """Connect and list the server's tools in their wire form."""
+        """Connect and list the server's tools in their wire form: at most one more than allowed."""
         self._loop = asyncio.get_running_loop()
         self._connection = self._connect()
         return await self._connection.open()
@@ -197,12 +203,14 @@ class Connection:
         *,
         connect_timeout: float | None,
         redactor: Redactor,
+        max_tools: int,
         errlog: TextIO | None = None,
     ) -> None:
         self._server = server
         self._name = name
         self._connect_timeout = connect_timeout
         self._redactor = redactor
+        self._max_tools = max_tools
         self._errlog = errlog
         self._status: int | None = None
         self._stderr = b""
@@ -266,15 +274,17 @@ class Connection:
 
     async def _hold(self, ready: asyncio.Future[list[UncheckedJson]]) -> None:
         client_class = await asyncio.to_thread(_import_client)  # takes about a second
+        limit_records()
         transport = open_transport(
             self._server,
+            name=self._name,
             connect_timeout=self._connect_timeout,
             errlog=self._errlog,
             on_status=self._on_status,
             on_stderr=self._on_stderr,
         )
         async with client_class(transport, cache=None) as client:
-            tools = await _list_tools(client)
+            tools = await _list_tools(client, self._max_tools)
             self.client = client
             ready.set_result(tools)
             await self._closing.wait()
@@ -303,8 +313,9 @@ def _import_client() -> type[Client]:
     return Client
 
 
-async def _list_tools(client: Client) -> list[UncheckedJson]:
-    tools: list[UncheckedJson] = []
+async def _list_tools(client: Client, most: int) -> list[UncheckedJson]:
+    """The tools of a server, each name once; one more than `most` if there are more."""
+    tools: dict[str, UncheckedJson] = {}
     seen: set[str] = set()
     cursor: str | None = None
     while True:
@@ -312,12 +323,14 @@ async def _list_tools(client: Client) -> list[UncheckedJson]:
             page = await client.list_tools(cursor=cursor)
         except Exception as error:
             if _code_of(error) == _METHOD_NOT_FOUND:
-                return tools  # the server has only resources or prompts
+                return [*tools.values()]  # the server has only resources or prompts
             raise
-        tools += map(_dump, page.tools)
+        for tool in page.tools:
+            if len(tools) <= most:
+                tools.setdefault(tool.name, _dump(tool))
         cursor = page.next_cursor
-        if not cursor:
-            return tools
+        if not cursor or len(tools) > most:
+            return [*tools.values()]
         if cursor in seen:
             raise DecodeError("The MCP server repeats a page in its list of tools.")
         seen.add(cursor)

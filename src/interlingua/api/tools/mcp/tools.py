@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from interlingua.api.tools.mcp.servers import MCPServer, check_server
-from interlingua.api.tools.mcp.session import Session
+from interlingua.api.tools.mcp.session import MOST_LISTED, Session
 from interlingua.api.tools.tool import TOOL_NAME, Tool, ToolAnnotations
 from interlingua.runtime.cancel import running_loop
+from interlingua.spec.check import refuse
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -39,6 +40,8 @@ Source: TypeAlias = tuple[str, str]
 """The prefix of a server (empty for none) and the server's name for a tool."""
 
 _LOG = logging.getLogger("interlingua")
+MAX_TOOLS = 256
+"""Tools of one server by default: a model gets the description of each with every request."""
 
 
 class MCPTools(list[Tool]):
@@ -57,6 +60,7 @@ async def mcp_tools(
     only: Collection[str] | None = None,
     connect_timeout: float | None = 30.0,
     timeout: float | None = 60.0,  # noqa: ASYNC109 -- of each call, not of this function
+    max_tools: int = MAX_TOOLS,
     errlog: TextIO | None = None,
 ) -> AsyncIterator[MCPTools]:
     """
@@ -73,7 +77,9 @@ async def mcp_tools(
     every run. `only` selects tools by the names that the servers use. The tools are listed once:
     later changes are ignored, and a call of a tool that no longer exists is an error for the model.
     A tool with an unusable schema is left out, with a log line and an item in `tools.warnings`; if
-    `only` selects it, it is a `ConfigurationError`.
+    `only` selects it, it is a `ConfigurationError`. Of a server with more than `max_tools` tools,
+    the first ones are provided, with a log line and a warning, too; `only` selects among the first
+    10,000.
 
     Trust the `annotations` of a tool only as far as its server. An error of a tool is a result with
     `is_error`. A server that does not answer within `timeout` seconds, or whose connection is lost,
@@ -81,21 +87,30 @@ async def mcp_tools(
     reconnects to a server that has a URL. A stdio server that has exited is not restarted: its
     tools fail until the block is entered again.
 
-    The stderr of stdio servers goes to `errlog`, by default to the stderr of this process.
+    The stderr of stdio servers goes to `errlog`, by default to the stderr of this process, which
+    gets a limited amount in a minute.
     """
     running_loop()
+    if type(max_tools) is not int or max_tools < 1:
+        refuse("max_tools", "a positive integer", max_tools)
     servers = server if isinstance(server, Mapping) else {"": server}
     for each in servers.values():
         check_server(each)
     sessions = {
         "_".join(filter(None, (prefix, name))): Session(
-            each, connect_timeout=connect_timeout, timeout=timeout, errlog=errlog
+            each,
+            connect_timeout=connect_timeout,
+            timeout=timeout,
+            max_tools=max_tools if only is None else MOST_LISTED,
+            errlog=errlog,
         )
         for name, each in servers.items()
     }
     try:
-        listed = _select(await _open(sessions), only)
-        yield _make_tools(sessions, listed, is_strict=only is not None)
+        listed, warnings = _limit(_select(await _open(sessions), only), sessions, max_tools)
+        tools = _make_tools(sessions, listed, is_strict=only is not None)
+        tools.warnings = (*warnings, *tools.warnings)
+        yield tools
     finally:
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
@@ -126,6 +141,20 @@ def _select(
     return selected
 
 
+def _limit(
+    listed: dict[Source, UncheckedJson], sessions: Mapping[str, Session], most: int
+) -> tuple[dict[Source, UncheckedJson], list[Warning]]:
+    """The first tools of each server, and a warning for each server that has more."""
+    counts: dict[str, int] = {}
+    limited: dict[Source, UncheckedJson] = {}
+    for source, tool in listed.items():
+        counts[source[0]] = counts.get(source[0], 0) + 1
+        if counts[source[0]] <= most:
+            limited[source] = tool
+    names = [sessions[prefix].name for prefix, count in counts.items() if count > most]
+    return limited, [_warn("tools_limited", name, count=most) for name in names]
+
+
 def _make_tools(
     sessions: Mapping[str, Session], listed: Mapping[Source, UncheckedJson], *, is_strict: bool
 ) -> MCPTools:
@@ -140,16 +169,19 @@ def _make_tools(
         except ConfigurationError as error:
             if is_strict:
                 raise
-            warnings.append(_warn_left_out(session.name, wire["name"], error))
+            name = wire["name"]
+            warnings.append(_warn("tool_left_out", session.name, tool=name, reason=error.message))
         else:
             tools.append(tool)
     return MCPTools(tools, warnings)
 
 
-def _warn_left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
-    warning = make_warning("tool_left_out", tool=tool, server=server, reason=error.message)
-    fields = {"adapter": server, "tool": tool, "reason": warning.code}
-    _LOG.warning("%s: %s", warning.code, warning.message, extra=fields)
+def _warn(code: str, server: str, **fields: object) -> Warning:
+    warning = make_warning(code, None, server=server, **fields)
+    extra = {"adapter": server, "reason": code}
+    if "tool" in fields:
+        extra["tool"] = str(fields["tool"])
+    _LOG.warning("%s: %s", code, warning.message, extra=extra)
     return warning
 
 
