@@ -155,7 +155,7 @@ def test_speech_of_gemini_with_odd_parts_has_no_audio(parts):
         streamed.finish()
 
 
-def test_a_segment_of_gemini_at_an_impossible_time_begins_at_0():
+def test_a_segment_of_gemini_at_an_impossible_time_begins_at_zero():
     """A number that does not fit into a float is none."""
     said = dumps({"segments": [{"text": "Hi.", "start": 10**400, "end": True}]}).decode()
     body = {"candidates": [{"content": {"parts": [{"text": said}]}, "finishReason": "STOP"}]}

@@ -148,9 +148,9 @@ class WholeDecoder:
         return []
 
 
-def dated(headers: Mapping[str, str]) -> Mapping[str, str]:
+def dated(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers with a date, the server's or ours, from which waits and resets are counted."""
-    return headers if "date" in headers else {**headers, "date": formatdate(usegmt=True)}
+    return {"date": formatdate(usegmt=True), **headers}
 
 
 def _reported_status(body: dict[str, UncheckedJson]) -> int | None:

@@ -391,9 +391,11 @@ class Generation:
     ) -> Response:
         """The whole answer that the body of a reply holds, without its cost."""
         own = self._configuration
+        if "date" not in headers:
+            headers = dated(headers)
         dialect, given = own.dialect, {"request": request} if own.gives_request else {}
         response = dialect.decode_response(
-            body, headers=dated(headers), new_id=new_ulid, profile=profile, **given
+            body, headers=headers, new_id=new_ulid, profile=profile, **given
         )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, request, dialect)
@@ -412,12 +414,13 @@ class Generation:
         """
         own, request, profile = self._configuration, ready.request, ready.profile
         dialect, limits = own.dialect, own.reply_limits
+        headers = reply.headers if "date" in reply.headers else dated(reply.headers)
         known = Response(
             provider=own.name,
             request_id=request.request_id,
             model=request.model,
             warnings=ready.warnings,
-            rate_limit=parse_rate_limit(dated(reply.headers)),
+            rate_limit=parse_rate_limit(headers),
         )
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
