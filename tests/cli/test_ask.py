@@ -268,6 +268,15 @@ def test_every_command_refuses_a_provider_that_there_is_not(program, arguments):
     assert 'reasoning_effort="' not in done.stdout
 
 
+def test_a_key_in_quotes_works_and_is_told(program):
+    """Some readers of env files keep the quotes; the warning is on stderr, without the key."""
+    done = program.run("ask", "-n", "-m", MODEL, "Hi", OPENAI_API_KEY=f"'{KEY}'")
+
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: OPENAI_API_KEY has quotes around its value")
+    assert KEY not in done.stderr
+
+
 def test_interrupt(tmp_path):
     """Ctrl-C ends with 130; what had arrived was printed, is in the log, and can be continued."""
     with simulated(COUNTING, text("Yes.")) as server:

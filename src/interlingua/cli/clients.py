@@ -47,7 +47,12 @@ def open_client() -> Client:
 
     # What the library logs as a warning is part of the result, and printed from there.
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
-    return Client.from_env(environment())
+    messages: list[str] = []
+    with collected_logs(messages):  # these are about the environment, and part of no result
+        client = Client.from_env(environment())
+    for message in messages:
+        Output().warn(message)
+    return client
 
 
 @contextmanager
