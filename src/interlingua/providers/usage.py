@@ -30,7 +30,8 @@ def estimate_finish(
     estimated = estimate_response(response, request, family)
     if finish.response is not None:
         return replace(finish, usage=estimated.usage, response=estimated)
-    return replace(finish, usage=estimated.usage, warnings=estimated.warnings)
+    warnings = (*finish.warnings, *estimated.warnings)
+    return replace(finish, usage=estimated.usage, warnings=warnings)
 
 
 def estimate_embedding(result: EmbedResult, value: EmbedInput, family: str) -> EmbedResult:

@@ -118,6 +118,11 @@ NOTES: dict[str, Texts] = {
         "A host reports more cached tokens than tokens.",
         "Nothing to do; `usage.raw` has its figures.",
     ),
+    "stream_end_missing": (
+        "The stream ended after its finish reason, without usage or an end mark.",
+        "A server leaves out `[DONE]`, or the connection was closed before it.",
+        "Nothing to do, unless the answer ends too early: then look at the server's own log.",
+    ),
     "usage_negative": (
         (
             "The provider reported {value} for {name}; 0 was counted. Its own figures are in "

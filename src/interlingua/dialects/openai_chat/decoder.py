@@ -92,6 +92,8 @@ class Decoder:
     def __init__(self, new_id: NewId, quirks: ChatQuirks) -> None:
         self._parts = PartAssembler(call_ids(new_id), think_tags=quirks.think_tags)
         self._done_sentinel = quirks.done_sentinel
+        self._end_optional = quirks.end_optional
+        self._has_end = True
         self._reasoning_inside = quirks.reasoning_in_output
         # The last chunk without its choices, and its choice without its delta. Nearly every
         # chunk is equal in both, so that only its delta must be read.
@@ -141,7 +143,9 @@ class Decoder:
             return []
         # Recorded streams of Perplexity and of Hugging Face's router end so, after their usage.
         is_whole = self._has_finish and (self._has_last_usage or not self._done_sentinel)
-        if is_whole and not any(self._others_open.values()):
+        self._has_end = is_whole
+        may_end = is_whole or (self._has_finish and self._end_optional)
+        if may_end and not any(self._others_open.values()):
             return self._end()
         raise StreamError("The stream ended before [DONE]: the answer may be cut off.")
 
@@ -254,6 +258,8 @@ class Decoder:
         choice = self._choice.value
         place = parts.last.get(Text)
         notes = WarningList()
+        if not self._has_end:
+            notes.add("stream_end_missing", None)
         tier = self._late.get("service_tier") or self._start.get("service_tier")
         finish = Finish(
             finish_reason=decode_finish(

@@ -123,6 +123,9 @@ class ChatQuirks(
     # Perplexity and Hugging Face's router ended recorded streams without it.
     done_sentinel: bool = True
     """Whether a stream ends with `[DONE]`; if not, a finish reason is enough."""
+    # Of a host that no row knows, it is not known how it ends a stream.
+    end_optional: bool = False
+    """Whether a stream may end after its finish reason, without usage and `[DONE]`."""
     # Seen in recordings of Doubleword: 2,298 completion tokens, of which 2,948 for reasoning, and a
     # total that is prompt and completion. At other servers such figures mean that reasoning is
     # counted beside the output, as at xAI.
