@@ -279,3 +279,52 @@ def test_paths_are_completed(tmp_path, monkeypatch):
     assert chat._complete("/save file.py/x") == []
     assert chat._complete("/un") == ["/undo"]
     assert chat._complete("plain text") == []
+
+
+PASTE = "\x1b[200~{}\x1b[201~"
+"""What a terminal sends for a pasted text, if a program asks for it."""
+
+
+def paste(tmp_path, *pastes):
+    """The prompts that arrive if each text is pasted, and then Enter is pressed."""
+    script = Script(lambda request: text(f"Answer {len(request.messages)}"))
+    with simulated(script) as server:
+        terminal = Terminal(Program(tmp_path, server.url), "chat", "-m", MODEL, "--plain")
+        terminal.expect("\x1b[?2004h")  # it asks the terminal to mark what is pasted
+        for number, pasted in enumerate(pastes):
+            terminal.expect("> ")
+            terminal.type(PASTE.format(pasted.replace("\n", "\r")) + "\n")
+            terminal.expect(f"Answer {2 * number + 1}")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        assert terminal.close() == 0
+    return [request.messages[-1].text for request in script.requests]
+
+
+def test_several_pasted_lines_are_one_prompt(tmp_path):
+    """Not a call for each line: blank lines and a line end at the end belong to it."""
+    code = "def f():\n\treturn 1\n\nprint(f())"
+
+    assert paste(tmp_path, code, "one\ntwo\n", "single") == [code, "one\ntwo", "single"]
+
+
+def test_a_pasted_text_that_begins_with_a_slash_is_a_prompt(tmp_path):
+    """A path at its beginning is no command."""
+    assert paste(tmp_path, "/usr/bin/x: failed\n/quit") == ["/usr/bin/x: failed\n/quit"]
+
+
+def test_a_pasted_text_can_be_edited_before_it_is_sent(tmp_path):
+    """It waits for Enter; what is typed behind it is part of the prompt."""
+    script = Script(lambda _: text("Done."))
+    with simulated(script) as server:
+        terminal = Terminal(Program(tmp_path, server.url), "chat", "-m", MODEL, "--plain")
+        terminal.expect("> ")
+        terminal.type(PASTE.format("one\rtwo"))
+        terminal.expect_match("two")
+        terminal.type(" and three\n")
+        terminal.expect("Done.")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        assert terminal.close() == 0
+
+    assert [request.messages[-1].text for request in script.requests] == ["one\ntwo and three"]

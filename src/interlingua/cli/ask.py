@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Output, with_output
+from interlingua.cli.output import Output, shown, with_output
 from interlingua.cli.prompts import Question, prompt_options, read_question
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
     if out.json:
         out.data(describe_result(result, session, turn.seconds))
     elif options["extract"]:
-        out.line(first_block(result.text))
+        out.line(shown(first_block(result.text)))
     show_warnings(out, result.warnings)
     if result.finish_reason.reason == "length":
         out.note("The answer was cut off at its limit; -o max_tokens N allows a longer one.")

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from interlingua.cli.files import check_writable
-from interlingua.cli.output import FAILED, Column, Output, with_output
+from interlingua.cli.output import (
+    FAILED,
+    Column,
+    Output,
+    printable,
+    shown_json,
+    with_output,
+)
 from interlingua.cli.progress import poll_option, resumable, timeout_option
 
 if TYPE_CHECKING:
@@ -311,7 +318,7 @@ def _print_results(
                 if out.json and file is None:
                     rows.append(row)
                 elif file is None:
-                    out.line(dump_text(row))
+                    out.line(shown_json(dump_text(row)))
                 else:
                     file.write(f"{dump_text(row)}\n")
     finally:
@@ -360,7 +367,7 @@ def _show(out: Output, job: Batch) -> None:
     out.table(_COLUMNS, [_row(job)])
     for fault in job.faults[:5]:
         place = "" if fault.line is None else f"line {fault.line}: "
-        sys.stderr.write(f"error: {place}{fault.message or fault.code}\n")
+        sys.stderr.write(printable(f"error: {place}{fault.message or fault.code}") + "\n")
 
 
 def _row(job: Batch) -> dict[str, object]:

@@ -21,6 +21,7 @@ from interlingua.cli.output import (
     with_output,
 )
 from interlingua.cli.prompts import read_fragment, read_tools
+from interlingua.cli.tables import one_line
 
 if TYPE_CHECKING:
     from interlingua import Explanation
@@ -74,8 +75,9 @@ def command(out: Output, **options: Any) -> int:
     Talk with a model. Ctrl-C interrupts an answer and keeps what has arrived.
 
     Answers are rendered as Markdown on a terminal. A line that ends with \ goes on in the next
-    line. /help lists what can be typed besides prompts: change the model, undo, retry, fork, save,
-    costs. If prompts are piped in, the exit code is that of the last one.
+    line, and several pasted lines are one prompt. /help lists what can be typed besides prompts:
+    change the model, undo, retry, fork, save, costs. If prompts are piped in, each line is one, and
+    the exit code is that of the last one.
 
     \b
     interlingua chat -m anthropic:claude-haiku-4-5
@@ -188,7 +190,7 @@ class Chat:
 
         self._failure = None
         try:
-            if line.startswith("/"):
+            if line.startswith("/") and "\n" not in line:  # a pasted text may begin with a path
                 self._command(line)
             else:
                 prompt = "\n\n".join((*self._options["fragment"], line))
@@ -336,7 +338,7 @@ def _paths(start: str) -> list[str]:
 
 
 def _first_line(text: str) -> str:
-    text = " ".join(text.split())
+    text = one_line(text)
     return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")
 
 
@@ -395,6 +397,9 @@ class LineEditor:
         readline.set_completer_delims("")
         is_libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        if not is_libedit:  # which has no such mode
+            # Several pasted lines are then one line of the editor. Python switches it off.
+            readline.parse_and_bind("set enable-bracketed-paste on")
         return readline
 
     def _candidate(self, text: str, state: int) -> str | None:

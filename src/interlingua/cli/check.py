@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import FAILED, BadInput, Output, fold, paint, with_output
+from interlingua.cli.output import FAILED, BadInput, Output, fold, paint, printable, with_output
 from interlingua.cli.tables import GREEN, RED
 
 if TYPE_CHECKING:
@@ -221,7 +221,8 @@ def _show(out: Output, reports: list[Report], junit: Path | None) -> int:
     if out.json:
         out.data([as_json(report) for report in reports])
     else:
-        out.line(_painted(fold(sys.stdout, "\n\n".join(map(as_text, reports)))))
+        text = printable("\n\n".join(map(as_text, reports)))
+        out.line(_painted(fold(sys.stdout, text)))
     if junit is not None:
         junit.write_text(as_junit(reports), encoding="utf-8")
     return FAILED if any(report.violations for report in reports) else 0

@@ -175,7 +175,7 @@ def _print_on_terminal(
 
 def _head(row: dict[str, Any], width: int) -> list[str]:
     """The name and the facts of a model, in this width."""
-    name = [paint(sys.stdout, line, BOLD) for line in wrap(row["model"], width)]
+    name = [paint(sys.stdout, line, BOLD) for line in wrap(printable(row["model"]), width)]
     return [*name, *(paint(sys.stdout, line, DIM) for line in wrap(_facts(row), width))]
 
 

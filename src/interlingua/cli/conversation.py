@@ -14,6 +14,7 @@ from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLi
 from interlingua.cli.calls_log import add_call
 from interlingua.cli.files import data_folder, private_folder
 from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
+from interlingua.cli.tables import one_line
 
 if TYPE_CHECKING:
     from interlingua import Cost, GenerateResult, SessionStore, ToolCall, Usage, Warning
@@ -144,7 +145,7 @@ class Turn:
             elif event.type == "tool_call_end":
                 self._note(f"→ {describe_call(event.tool_call)}")
             elif event.type == "tool_result":
-                content = " ".join(str(event.result.content).split())
+                content = one_line(str(event.result.content))
                 self._note(f"← {printable(content)[:_RESULT_LENGTH]}")
             elif event.type == "step_finish":
                 self._end_line()

@@ -20,7 +20,7 @@ from interlingua.cli.output import (
     terminal_width,
     with_output,
 )
-from interlingua.cli.tables import BOLD, room_beside
+from interlingua.cli.tables import BOLD, one_line, room_beside
 
 _COLUMNS = (
     Column("id", "id", right=True),
@@ -185,7 +185,7 @@ def _print(out: Output, calls: list[dict[str, Any]]) -> None:
     if not out.json:
         for call in calls:
             call["time"] = _time(call["at"])
-            call["prompt"] = " ".join((call["prompt"] or "").split())
+            call["prompt"] = one_line(call["prompt"] or "")
             call["model"] = f"{call['model']}{' (failed)' if call['error'] else ''}"
         room = room_beside(_COLUMNS[:-1], calls, terminal_width(sys.stdout)) if calls else 0
         for call in calls:

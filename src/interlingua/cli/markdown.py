@@ -140,7 +140,7 @@ class MarkdownRenderer:
         """The lines of a text, without empty lines around them."""
         with self._console.capture() as capture:
             self._console.print(_Document(printable(text)), width=width, crop=False)
-        lines = [line.rstrip() for line in capture.get().split("\n")]
+        lines = [line.rstrip(" ") for line in capture.get().split("\n")]
         while lines and not lines[-1]:
             lines.pop()
         while lines and not lines[0]:

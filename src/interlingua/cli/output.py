@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, NoReturn, TextIO, TypeVar
 
 import click
 
-from interlingua.cli.tables import DIM, RED, YELLOW, draw, fold_lines, plain_cell
+from interlingua.cli.tables import (
+    DIM,
+    RED,
+    YELLOW,
+    draw,
+    escape_controls,
+    fold_lines,
+    one_line,
+    plain_cell,
+)
 from interlingua.cli.tables import Column as Column  # noqa: PLC0414 -- for the commands
 from interlingua.cli.tables import printable as printable  # noqa: PLC0414
 from interlingua.wire.integers import read_integer
@@ -107,7 +116,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Write a remark on stderr, dimmed on a terminal and not wider than it."""
-        self.dim(f"{fold(sys.stderr, text)}\n")
+        self.dim(f"{fold(sys.stderr, printable(text))}\n")
 
     def warn(self, text: str) -> None:
         """Write a warning on stderr."""
@@ -122,7 +131,7 @@ class Output:
             self.note(line)
 
     def _notice(self, word: str, text: str, color: str) -> None:
-        folded = fold(sys.stderr, f"{word}: {text}").removeprefix(word)
+        folded = fold(sys.stderr, printable(f"{word}: {text}")).removeprefix(word)
         sys.stderr.write(f"{paint(sys.stderr, word, color)}{folded}\n")
         sys.stderr.flush()
 
@@ -137,7 +146,7 @@ class Output:
             import json
 
             text = json.dumps(json.loads(text), indent=2)
-        self.line(text)
+        self.line(shown_json(text))
 
     def table(
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], *, empty: str = ""
@@ -199,6 +208,16 @@ def is_terminal(stream: TextIO) -> bool:
 def can_redraw(stream: TextIO) -> bool:
     """Whether what was written on this stream can be erased again."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def shown(text: str) -> str:
+    """What stdout gets of a text that others wrote: on a terminal without control characters."""
+    return printable(text) if is_terminal(sys.stdout) else text
+
+
+def shown_json(text: str) -> str:
+    """The same of JSON, where control characters are escaped, so that nothing is lost."""
+    return escape_controls(text) if is_terminal(sys.stdout) else text
 
 
 def has_colors(stream: TextIO) -> bool:
@@ -273,7 +292,15 @@ def json_text(value: object) -> str:
     """A value as indented JSON; records and dates are written too."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    from interlingua.wire.json_text import dumps
+
+    text = dumps(value)
+    try:
+        return msgspec.json.format(text, indent=2).decode()
+    except msgspec.DecodeError:  # it has the escape of half a character
+        import json
+
+        return json.dumps(json.loads(text), indent=2)
 
 
 def use_plain_symbols(stream: TextIO) -> None:
@@ -408,7 +435,7 @@ def describe(error: BaseException) -> str:
 
 def in_options(text: str, error: BaseException) -> str:
     """The text of an error in one line; what the library advises programs, in options."""
-    text = " ".join(text.split())
+    text = one_line(text)
     if getattr(error, "status_code", 0) is not None:  # the words of a provider, or of others
         return text
     text = _find_argument("", text)

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from interlingua.cli.output import Column, Output, with_output
+from interlingua.cli.output import Column, Output, shown_json, with_output
 
 _COLUMNS = (
     Column("provider", "provider"),
@@ -43,7 +43,7 @@ def command(out: Output, file: BinaryIO, *, prices: BinaryIO | None, records: bo
     priced = reprice(given, None if prices is None else loads(prices.read()))
     if records:
         for record in priced:
-            out.line(_line(record))
+            out.line(shown_json(_line(record)))
         return
     out.table(_COLUMNS, _sums(given, priced), empty="The file has no records.")
 

@@ -8,10 +8,16 @@ is too long stands on a line of its own; and where even that does not fit, each 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _GAP = "  "
+_replace_blanks = re.compile(r"[ \t\r\n\f\v]+").sub
+# Control characters but line ends and tabs, halves of characters, bidi overrides and isolates.
+_replace_controls = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+).sub
 _NARROWEST = 16  # columns of the terminal for a cell that wraps
 _MOST_DECIMALS = 6
 BOLD, DIM, GREEN, RED, YELLOW = "1", "2", "32", "31", "33"
@@ -78,12 +84,26 @@ def plain_cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    return printable(" ".join(text.split()))
+    return printable(one_line(text))
+
+
+def one_line(text: str) -> str:
+    """
+    The text on one line, with one space for line ends, tabs and several spaces.
+
+    Other spaces, such as no-break spaces, stay: they are part of the words.
+    """
+    return _replace_blanks(" ", text).strip(" ")
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which could command a terminal."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    """The text with U+FFFD for what could command a terminal, or show it in another order."""
+    return _replace_controls("\ufffd", text)
+
+
+def escape_controls(text: str) -> str:
+    """JSON text with escapes for the same."""
+    return _replace_controls(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def cell_width(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 from msgspec.structs import fields
 
-from interlingua.cli.output import BadInput, Output, json_text, with_output
+from interlingua.cli.output import BadInput, Output, json_text, shown_json, with_output
 from interlingua.events import ProviderEvent, StreamEvent
 from interlingua.spec.content import Json, Part, UncheckedJson
 from interlingua.spec.response import Response, Usage
@@ -69,7 +69,8 @@ def command(
     if out.json:
         out.data({"kind": made.kind, "body": made.body, "losses": made.losses})
     else:
-        out.line(made.body.rstrip() if isinstance(made.body, str) else json_text(made.body))
+        text = made.body.rstrip() if isinstance(made.body, str) else json_text(made.body)
+        out.line(shown_json(text))
         show_losses(out, made.losses)
     return 1 if strict and made.losses else 0
 
