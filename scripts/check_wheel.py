@@ -38,7 +38,7 @@ MODULES_LIMIT = 3
 
 DATA = {
     "interlingua/py.typed",
-    "interlingua/providers/catalog/models.json",
+    "interlingua/providers/catalog/data/index.json",
     "interlingua/providers/catalog/profiles.json",
 }
 """The files of the package that are no Python."""

@@ -58,7 +58,7 @@ def test_a_call_is_resolved_once_and_has_one_id(figures):
 @pytest.mark.parametrize(
     ("name", "calls", "depth"),
     [
-        ("embed", 100, 13),
+        ("embed", 101, 13),
         ("batch.submit", 300, 16),
         ("Session.send", 180, 13),
         ("a streamed tool round", 650, 14),

@@ -16,6 +16,8 @@ class Entry:
 
     fields: dict[str, Any] = field(default_factory=dict)
     prices: tuple[Price, ...] = ()
+    is_retired: bool = False
+    """Whether we list it only for the prices of old calls, without a place among the others."""
 
 
 @dataclass(kw_only=True)

@@ -11,27 +11,44 @@ from typing import Any
 import msgspec
 
 from catalog_build.entries import Entry, Source, dollars, known
+from catalog_build.served import request_id
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 
 ROWS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "google": "gemini",
-    "openrouter": "openrouter",
-    "x-ai": "xai",
-    "fireworks": "fireworks",
-    "groq": "groq",
-    "mistral": "mistral",
-    "deepseek": "deepseek",
-    "together": "together",
-    "cerebras": "cerebras",
-    "moonshotai": "moonshot",
-    "zai": "zai",
-    "azure": "azure",
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "google": ("gemini", "vertex", "vertex_anthropic"),
+    "openrouter": ("openrouter",),
+    "x-ai": ("xai",),
+    "fireworks": ("fireworks",),
+    "groq": ("groq",),
+    "mistral": ("mistral",),
+    "deepseek": ("deepseek",),
+    "together": ("together",),
+    "cerebras": ("cerebras",),
+    "moonshotai": ("moonshot",),
+    "zai": ("zai",),
+    "azure": ("azure",),
+    "avian": ("avian",),
+    "aws": ("bedrock", "bedrock_invoke"),
+    "baseten": ("baseten",),
+    "cloudflare": ("cloudflare",),
+    "cohere": ("cohere",),
+    "databricks": ("databricks",),
+    "doubleword": ("doubleword",),
+    "github-copilot": ("github_copilot",),
+    "minimax": ("minimax",),
+    "novita": ("novita",),
+    "perplexity": ("perplexity",),
+    "voyageai": ("voyage",),
 }
-"""Its names of providers, and ours."""
-LISTS = {"openrouter", "xai", "fireworks", "groq", "deepseek", "together", "cerebras", "moonshot"}
-"""The providers of which its ids are ids of requests; of the others they are names of families."""
+"""Its names of providers, and our rows."""
+LISTS = {
+    *("openrouter", "xai", "fireworks", "groq", "deepseek", "together", "cerebras", "moonshot"),
+    *("avian", "baseten", "cloudflare", "databricks", "doubleword", "github_copilot", "novita"),
+    *("perplexity", "voyage"),
+}
+"""The rows of which its ids are ids of requests; of the others they are names of families."""
 
 _TOKENS = {
     "input_mtok": "input",
@@ -60,10 +77,15 @@ def read(wheel: Path, written: date) -> Source:
     sys.path.insert(0, str(wheel))
     from genai_prices import data
 
-    models = {ROWS[one.id]: one.models for one in data.providers if one.id in ROWS}
+    models = {row: one.models for one in data.providers for row in ROWS.get(one.id, ())}
     entries = {row: [(model, _entry(model)) for model in models[row]] for row in models}
     listed = {
-        row: {model_id: entry for model, entry in pairs for model_id in _ids(model)}
+        row: {
+            model_id: entry
+            for model, entry in pairs
+            for name in _ids(model)
+            if (model_id := request_id(row, name)) is not None
+        }
         for row, pairs in entries.items()
         if row in LISTS
     }

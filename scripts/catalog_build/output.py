@@ -8,20 +8,34 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from catalog_build.merge import Merged
-from interlingua.providers.catalog.models import ModelInfo
+from interlingua.providers.catalog.models import ModelInfo, ids_of
 
 
-def data_text(models: Iterable[ModelInfo], version: str, pins: Mapping[str, str]) -> str:
-    """The catalog as JSON with one model on each line, so that a change is one line."""
-    by_provider: dict[str, list[str]] = {}
+def data_texts(
+    models: Iterable[ModelInfo], routed: Iterable[str], version: str, pins: Mapping[str, str]
+) -> dict[str, str]:
+    """
+    The files of the catalog by name.
+
+    Each provider has one, with a model on each line, so that a change is one line; `index` has the
+    ids of all of them, and to which providers they lead.
+    """
+    by_provider: dict[str, list[ModelInfo]] = {}
     for model in models:
-        line = msgspec.json.encode(model).decode()
-        by_provider.setdefault(model.provider, []).append(line)
-    sections = ",\n".join(
-        f'"{provider}": [\n' + ",\n".join(lines) + "\n]" for provider, lines in by_provider.items()
+        by_provider.setdefault(model.provider, []).append(model)
+    texts = {
+        provider: "[\n" + ",\n".join(msgspec.json.encode(one).decode() for one in listed) + "\n]\n"
+        for provider, listed in by_provider.items()
+    }
+    ids = ",\n".join(
+        f'"{provider}": '
+        + msgspec.json.encode([name for one in listed for name in ids_of(one)]).decode()
+        for provider, listed in by_provider.items()
     )
-    sources = msgspec.json.encode(pins).decode()
-    return f'{{"version": "{version}", "sources": {sources}, "models": {{\n{sections}\n}}}}\n'
+    sources, names = (msgspec.json.encode(value).decode() for value in (pins, list(routed)))
+    head = f'{{"version": "{version}", "sources": {sources}, "routed": {names}, "ids": '
+    texts["index"] = f"{head}{{\n{ids}\n}}}}\n"
+    return texts
 
 
 def report_text(merged: Merged, version: str, pins: Mapping[str, str]) -> str:

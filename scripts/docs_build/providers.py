@@ -78,7 +78,7 @@ def _name(row: Provider) -> str:
 
 
 def _dialects(row: Provider) -> list[str]:
-    if profile_for(row.dialect, "", row.name).kind != "chat":
+    if profile_for(row.dialect, "", row.name).kind not in (None, "chat"):
         return ["none: no chat"]
     return [DIALECTS[name] for name in (row.dialect, *row.other_dialects)]
 

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from interlingua import dialects
+from interlingua.catalog import get_model_info
 from interlingua.conformance.endpoint import CHECKS
 from interlingua.simulator import Simulator, serve_in_thread, text, use_tools, within_limits
 
@@ -60,6 +61,20 @@ def test_an_adapter(bare, url):
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "anthropic (anthropic_messages): 100 %" in done.stdout
+
+
+def test_what_a_model_lacks_is_not_applicable(bare):
+    """The catalog knows a model without tools; the score is that of what it has."""
+    model = "gpt-5-chat"
+    assert get_model_info(model).supports_tools is False
+    with serve_in_thread(Simulator(use_tools, key=KEY, models=[model])) as server:
+        env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        done = bare.run("check", "--adapter", "openai", "-m", model, **env)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ": 100 %" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "tool call 0 passed 0 failed 1 n/a (gpt-5-chat does not support tools;" in words
 
 
 @pytest.mark.parametrize(

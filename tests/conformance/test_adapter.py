@@ -28,6 +28,37 @@ def test_a_good_adapter_passes_every_check():
     assert [score.passed for score in report.scores] == [1] * len(CHECKS)
 
 
+TOOL_CHECKS = {
+    *("tool call", "tool call in a stream", "parallel calls", "parallel calls in a stream"),
+    "tool results",
+}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "groq"])
+def test_what_a_model_lacks_is_not_applicable(provider):
+    """A model without tools passes everything else, and the reason names what it lacks."""
+    with serve_in_thread(Simulator(models=[MODEL])) as server:
+        adapter = HttpAdapter(provider, "sk-k", base_url=server.url, profile={"tools": False})
+        report = check(adapter)
+
+    lacking = {score.law: score.reason for score in report.scores if score.not_applicable}
+    assert report.violations == (), as_text(report)
+    assert report.percent == 100
+    assert lacking.keys() == TOOL_CHECKS
+    assert all("tools" in reason for reason in lacking.values())
+
+
+def test_a_model_that_does_not_chat_has_nothing_to_check():
+    """Every check of answers says of what kind the model is."""
+    adapter = HttpAdapter(
+        "openai", "sk-k", base_url="http://127.0.0.1:9", profile={"kind": "image"}
+    )
+    report = check(adapter, checks=["text", "stream", "usage", "tool call"])
+
+    assert [score.status for score in report.scores] == ["not applicable"] * 4
+    assert all("kind 'image'" in score.reason for score in report.scores)
+
+
 class Broken:
     """An adapter that does nothing as it should."""
 

@@ -12,6 +12,7 @@ from interlingua.simulator import (
     Simulator,
     Turn,
     cut,
+    error,
     finish,
     raw_tool_call,
     reset,
@@ -83,6 +84,32 @@ def test_a_wrong_answer_is_found(name):
     assert finding.required
     assert finding.details[0]
     assert report.percent == 0
+
+
+def without_tools(request):
+    """The answer of a server whose model has no tools, in the words of Ollama."""
+    if request.tools:
+        return error(400, message="simulated-model does not support tools")
+    return within_limits(use_tools)(request)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_what_a_model_lacks_is_not_applicable(dialect):
+    """A server that refuses tools, and says that its model has none, passes everything else."""
+    report = checked(simulator(without_tools), dialect)
+
+    assert report.violations == (), as_text(report)
+    assert report.percent == 100
+    lacking = {score.law: score.reason for score in report.scores if "tool" in score.law}
+    assert all("does not support tools" in reason for reason in lacking.values())
+
+
+def test_a_server_that_refuses_tools_without_saying_so_fails():
+    """A refusal for another reason is a finding."""
+    app = simulator(lambda request: error(400, message="Bad request.") if request.tools else "hi")
+    report = checked(app, checks=["tool call"])
+
+    assert failed(report) == {"tool call"}
 
 
 @pytest.mark.parametrize(

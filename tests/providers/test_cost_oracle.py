@@ -32,7 +32,7 @@ def usages(seed):
         yield tokens, draw.randint(1, 5000), draw.randint(0, tokens // 2)
 
 
-SOURCES = json.loads(get_data("interlingua.providers.catalog", "models.json"))["sources"]
+SOURCES = json.loads(get_data("interlingua.providers.catalog", "data/index.json"))["sources"]
 
 
 same_prices = pytest.mark.skipif(

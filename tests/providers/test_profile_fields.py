@@ -26,12 +26,15 @@ from interlingua.spec.errors import (
     ConfigurationError,
     ContextLengthError,
     SDKError,
+    ServerError,
     UnsupportedError,
 )
 from interlingua.spec.events import TextDelta, ToolCallEnd
 from interlingua.spec.messages import Message
+from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
 from interlingua.streams.grammar import Grammar
+from interlingua.transport.canned import CannedReply, CannedTransport
 from support.simulated import DIALECTS, MODELS, complete, simulated, stream
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
@@ -198,6 +201,7 @@ CASES = {
 EXEMPT = {
     "dialect",  # the name under which options are looked up; it is not a capability
     "hosted_call_types",  # about answers: `dialects/openai_responses/test_own_calls.py`
+    "output_modalities",  # of operations: see below
 }
 
 
@@ -434,6 +438,20 @@ def test_a_paused_turn_is_no_prefill():
     _, _, codes = outcome(CLAUDE, {"prefill": False}, messages=history)
 
     assert codes == []
+
+
+def test_what_a_chat_model_returns_is_enforced_by_operations():
+    """A chat model that returns only text is not asked for an image."""
+    value = ImageInput(model="house-model", prompt="a cat")
+    row = {"kind": "chat", "output_modalities": ("text",)}
+    transport = CannedTransport([CannedReply(status=500, body=b"{}")])
+    asked = HttpAdapter("gemini", "k", transport=transport, profile={"kind": "chat"})
+    refused = HttpAdapter("gemini", "k", transport=transport, profile=row)
+
+    with pytest.raises(ServerError):
+        asyncio.run(asked.perform("generate_image", value))
+    with pytest.raises(UnsupportedError, match="kind 'chat'"):
+        asyncio.run(refused.perform("generate_image", value))
 
 
 def test_every_case_is_of_a_field_that_exists():

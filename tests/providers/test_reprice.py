@@ -172,3 +172,49 @@ def test_passes_of_other_models_after_json():
     (priced,) = reprice([stored], {"m": Rates(input=1, output=1), "other": Rates(input=100)})
 
     assert isclose(priced.metadata["cost"]["total"] * 1e6, 510)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("anthropic", "claude-2.1"),
+        ("anthropic", "claude-3-sonnet-20240229"),
+        ("anthropic", "claude-3-5-sonnet-20240620"),
+        ("openai", "gpt-4.5-preview"),
+        ("openai", "o1-mini-2024-09-12"),
+        ("openai", "gpt-4-32k-0613"),
+        ("gemini", "gemini-1.5-pro-002"),
+        ("gemini", "gemini-2.0-flash"),
+    ],
+)
+def test_a_model_that_is_served_no_longer_is_priced(provider, model):
+    """The prices of retired models stay in the catalog, for the records of old calls."""
+    record = {"provider": provider, "model": model, "usage": USAGE}
+    (priced,) = reprice([record])
+
+    assert priced["cost"]["total"] > 0
+    assert priced["cost"]["source"] == "catalog"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("vertex", "gemini-3.8-flash"),
+        ("vertex_anthropic", "claude-opus-5@default"),
+        ("vertex_anthropic", "claude-haiku-4-5-20251001"),
+        ("bedrock", "anthropic.claude-sonnet-5-5"),
+        ("bedrock", "openai.gpt-oss-120b"),
+        ("bedrock_invoke", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        ("perplexity", "sonar-pro"),
+        ("cohere", "command-a-03-2025"),
+        ("voyage", "voyage-3.5"),
+        ("github_copilot", "claude-sonnet-5.5"),
+        ("databricks", "databricks-claude-sonnet-5"),
+        ("vercel", "openai/gpt-5.5"),
+    ],
+)
+def test_clouds_and_hosts_have_prices(provider, model):
+    """A call at a cloud, a host or a gateway has a cost, by its own name of the model."""
+    (priced,) = reprice([{"provider": provider, "model": model, "usage": USAGE}])
+
+    assert priced["cost"]["total"] > 0

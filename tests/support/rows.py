@@ -7,7 +7,7 @@ HOST = "https://here.example"
 
 def answers_chats(row):
     """Whether it has models that chat; some have only embeddings."""
-    return profile_for(row.dialect, "", row.name).kind == "chat"
+    return profile_for(row.dialect, "", row.name).kind in (None, "chat")
 
 
 def address_of(row):

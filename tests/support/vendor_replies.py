@@ -402,5 +402,5 @@ MODELS = {
     "gemini": "gemini-2.5-flash",
     "openrouter": "anthropic/claude-haiku-4-5",
     "xai": "grok-4-fast-reasoning",
-    "fireworks": "accounts/fireworks/models/glm-5p3",
+    "fireworks": "accounts/fireworks/models/kimi-k3",
 }

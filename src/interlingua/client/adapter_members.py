@@ -168,8 +168,8 @@ def check_custom(
     on_loss = policy_of(adapter, request)
     if on_loss == "warn":
         return
-    if profile.kind != "chat":
-        raise wrong_kind(request, profile)
+    if profile.kind not in (None, "chat"):
+        raise wrong_kind(request.model, profile.kind)
     refuse_losses(warnings, request, on_loss)
     window = profile.context_window
     if window is None:

@@ -81,8 +81,8 @@ def explain(
     """The exact wire request with its key redacted, and every change and warning."""
     profile = adapter.profile_for(request.model)
     on_loss = request.on_loss or adapter.on_loss
-    if profile.kind != "chat" and on_loss != "warn":
-        raise wrong_kind(request, profile)
+    if profile.kind not in (None, "chat") and on_loss != "warn":
+        raise wrong_kind(request.model, profile.kind)
     if on_loss != "warn":
         check_maker(request.model, adapter.provider)
     request, fetches = load_files(request, profile, reads_files=adapter.reads_files)

@@ -114,8 +114,8 @@ def slash(owner: str, name: str, configured: Configured) -> ConfigurationError:
 
 def _gateways(maker: str) -> list[str]:
     """The gateway, if it has models of this maker."""
-    names = table().models.names(_GATEWAY)
-    return [_GATEWAY] if any(each.id.startswith(f"{maker}/") for each in names) else []
+    ids = table().models.ids(_GATEWAY)
+    return [_GATEWAY] if any(each.startswith(f"{maker}/") for each in ids) else []
 
 
 # A model whose provider is not named.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from copy import deepcopy
 from typing import Any, TypeAlias
 
@@ -19,14 +19,16 @@ from interlingua.conformance.probes import (
     UNKNOWN_MODEL,
     NotApplicableError,
     ProblemError,
+    lacking,
 )
 from interlingua.conformance.report import Report, Score, Violation, choose, run_check
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import InvalidRequestError, SDKError, UnsupportedError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.json_form import to_document
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from interlingua.spec.warnings import LOSSES
 
 __all__ = ["CHECKS", "AdapterCheck", "check_adapter"]
 
@@ -50,7 +52,8 @@ class Subject:
     async def answer(self, request: Request) -> tuple[Response, Result]:
         """The whole answer."""
         request = self._own(request)
-        response: Any = await self.adapter.complete(request)
+        with _refusals(request):
+            response: Any = await self.adapter.complete(request)
         result = Result(request, response)
         result.require(isinstance(response, Response), "return a `Response` from `complete`")
         return response, result
@@ -58,7 +61,8 @@ class Subject:
     async def events(self, request: Request) -> tuple[list[StreamEvent], Result]:
         """All events of the answer."""
         request = self._own(request)
-        events = [event async for event in self.adapter.stream(request)]
+        with _refusals(request):
+            events = [event async for event in self.adapter.stream(request)]
         return events, Result(request, events)
 
     async def streamed(self, request: Request) -> tuple[Response, Result]:
@@ -69,6 +73,25 @@ class Subject:
         except SDKError as error:
             required = "yield events in the order of the grammar, up to `Finish`"
             raise ProblemError(required, f"{error}; {result.received}", result.sent) from None
+
+
+@contextmanager
+def _refusals(request: Request) -> Iterator[None]:
+    """Raise `NotApplicableError` for what the model lacks, as the adapter or the server says."""
+    try:
+        yield
+    except UnsupportedError as error:
+        raise NotApplicableError(_reason(error)) from None
+    except InvalidRequestError as error:
+        reason = lacking(request, error.message)
+        if reason is None:
+            raise
+        raise NotApplicableError(reason) from None
+
+
+def _reason(error: UnsupportedError) -> str:
+    """What the model lacks; of an error about losses, only what would be lost."""
+    return error.message.rpartition(LOSSES)[2].partition(" [")[0]
 
 
 class Result:
@@ -132,7 +155,11 @@ async def unchanged(subject: Subject) -> None:
     """Purity: the adapter does not change the request that it is given."""
     request = deepcopy(replace(ONE_TOOL, model=subject.model))
     before = deepcopy(to_document(request))
-    result = Result(request, await subject.adapter.complete(request))
+    try:
+        value: object = await subject.adapter.complete(request)
+    except (UnsupportedError, InvalidRequestError) as error:
+        value = error  # the model may have no tools
+    result = Result(request, value)
     result.require(to_document(request) == before, "leave the request as it is", repr(request))
 
 

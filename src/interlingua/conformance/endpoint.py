@@ -27,6 +27,7 @@ from interlingua.conformance.probes import (
     NotApplicableError,
     ProblemError,
     check_reason,
+    lacking,
 )
 from interlingua.conformance.report import Report, Score, Violation, choose, run_check
 from interlingua.providers.adapter import HttpAdapter
@@ -128,7 +129,7 @@ class Target:
         ready = await generation.address(await generation.encode(named, stream=stream))
         for warning in ready.warnings:
             if warning.code.endswith("_dropped"):
-                raise NotApplicableError(f"The dialect has no {warning.path or warning.code}.")
+                raise NotApplicableError(warning.message)
         return ready.http, ready.profile
 
     async def ask(self, request: Request, *, stream: bool = False) -> Exchange:
@@ -170,7 +171,7 @@ class Target:
     async def answer(self, request: Request) -> tuple[Response, Exchange]:
         """The whole answer, decoded; raises `ProblemError` if it is not one."""
         exchange = await self.ask(request)
-        exchange.require(exchange.status == 200, "answer a valid request with status 200")
+        self._require_ok(request, exchange)
         exchange.require(
             exchange.content_type == "application/json",
             "send a whole answer as application/json",
@@ -189,7 +190,7 @@ class Target:
     async def streamed(self, request: Request) -> tuple[Response, Exchange]:
         """The answer as a stream, decoded and added up; it must obey the grammar of events."""
         exchange = await self.ask(request, stream=True)
-        exchange.require(exchange.status == 200, "answer a valid request with status 200")
+        self._require_ok(request, exchange)
         exchange.require(
             exchange.content_type == "text/event-stream",
             "send a stream as text/event-stream",
@@ -204,6 +205,15 @@ class Target:
             required = "send events that the dialect can decode, in order, up to the last one"
             end = exchange.body[-_SHOWN:].decode("utf-8", "replace").strip()
             raise exchange.problem(required, f"{error}; the stream ended with: {end}") from None
+
+    def _require_ok(self, request: Request, exchange: Exchange) -> None:
+        """Raise unless the request was accepted; what the model lacks is not applicable."""
+        if exchange.status >= 400:
+            error = self.dialect.decode_error(exchange.status, exchange.headers, exchange.body)
+            reason = lacking(request, error.message)
+            if reason is not None:
+                raise NotApplicableError(reason)
+        exchange.require(exchange.status == 200, "answer a valid request with status 200")
 
     def read_error(self, exchange: Exchange) -> SDKError:
         """The error of a reply, which must have the form that the dialect gives errors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
@@ -85,6 +86,20 @@ RESULTS = Request(
     tool_choice=ToolChoice(mode="none"),
     max_tokens=ENOUGH,
 )
+
+
+# Ollama: «registry.ollama.ai/library/gemma3:4b does not support tools», with status 400. Others say
+# it in other words; a refusal that does not say it is a finding.
+_lacks_tools = re.compile(
+    r"\b(?:not|n't) (?:support|enable|allow)\w*\b.{0,60}\b(?:tool|function)"
+    r"|\b(?:tool|function).{0,60}\b(?:not (?:supported|enabled|available)|unsupported)",
+    re.IGNORECASE,
+).search
+
+
+def lacking(request: Request, message: str) -> str | None:
+    """Why a model cannot be asked this, in the words of a refusal; None if it says nothing."""
+    return message if request.tools and _lacks_tools(message) else None
 
 
 def check_text(seen: Seen, response: Response) -> None:

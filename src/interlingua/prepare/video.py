@@ -113,10 +113,11 @@ def _pixels(value: CreateVideoInput, ratio: str | None, resolution: str | None) 
 
 def _check(value: CreateVideoInput, name: str, given: object, allowed: tuple[object, ...]) -> None:
     if given is not None and allowed and given not in allowed:
-        raise _refusal(value, name, given, _listed(allowed))
+        raise _refusal(value, name, given, listed(allowed))
 
 
-def _listed(allowed: tuple[object, ...]) -> str:
+def listed(allowed: tuple[object, ...]) -> str:
+    """The values in words: a long row of numbers by its first and its last."""
     numbers = [each for each in allowed if isinstance(each, int)]
     if len(numbers) > 8 and numbers == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"

@@ -27,6 +27,7 @@ from interlingua.spec.contracts import (
 )
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
 from interlingua.spec.modalities.embeddings import EmbedInput, EmbedResult
+from interlingua.spec.modalities.video import VideoJob
 from interlingua.spec.operations import (
     InputLimits,
     ItemDecoder,
@@ -195,6 +196,9 @@ def complete_result(
     if not isinstance(result, OperationResult):
         return result
     requested = facts.requested
+    if isinstance(result, VideoJob):  # later replies may have any name; prices know this one
+        requested = result.requested_model or requested
+        result = replace(result, requested_model=requested)
     has_no_usage = result.usage == NO_USAGE
     if has_no_usage and isinstance(result, EmbedResult) and isinstance(value, EmbedInput):
         result = estimate_embedding(result, value, facts.family)

@@ -24,7 +24,10 @@ from interlingua.spec.response import Response, Warning
 NewId: TypeAlias = Callable[[], str]
 """Creates ids for tool calls that arrive without one."""
 
-ModelKind: TypeAlias = Literal["chat", "embedding", "image", "speech", "transcription", "video"]
+Modality: TypeAlias = Literal["text", "image", "audio", "video"]
+ModelKind: TypeAlias = Literal[
+    "chat", "embedding", "image", "speech", "transcription", "video", "rerank", "moderation"
+]
 """What a model produces."""
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
@@ -117,8 +120,10 @@ class Profile(Record, frozen=True, kw_only=True):
     asked for is sent, and the provider decides. False and an empty tuple mean not supported.
     """
 
-    kind: ModelKind = "chat"
-    """What the model produces; only chat models answer a `Request`."""
+    kind: ModelKind | None = None
+    """What the model is for; only chat models answer a `Request`."""
+    output_modalities: tuple[Modality, ...] | None = None
+    """What a chat model returns: some also make images or speak."""
     dialect: str = ""
     """The dialect that is spoken; its key in `provider_options` is used."""
 

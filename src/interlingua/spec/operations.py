@@ -206,6 +206,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     The result of the operation is then an async iterator of items, and `decode` is not called.
     `perform` raises (and retries) failures until the reply begins.
     """
+    chat_models: Literal["all", "output"] | None = None
+    """
+    Which chat models perform it as well: all of them, for example with a hosted tool, or those that
+    return what it makes. None: it needs models of its own kind.
+    """
     error_is_data: bool = False
     """A field `error` in a reply with status 200 is about a job, and does not fail this call."""
     formats: tuple[ItemFormat, ...] = ()

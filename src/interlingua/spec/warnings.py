@@ -136,6 +136,10 @@ def raising_losses(
     return [warning for warning in warnings if _is_asked_now(warning, request)]
 
 
+LOSSES = "does not allow these losses: "
+"""What stands before the losses in the message of an `UnsupportedError`."""
+
+
 def check_losses(
     warnings: Iterable[Warning], request: Request, on_loss: OnLoss = "content"
 ) -> None:
@@ -147,7 +151,7 @@ def check_losses(
     about_choice = any(warning.code.startswith("tool_choice") for warning in losses)
     error = UnsupportedToolChoiceError if about_choice else UnsupportedError
     raise error(
-        f"The request was not sent, because on_loss={on_loss!r} does not allow these losses: "
+        f"The request was not sent, because on_loss={on_loss!r} {LOSSES}"
         f"{sentences} Use another model, or send it anyway with on_loss='warn'."
     )
 

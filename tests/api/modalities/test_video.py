@@ -39,7 +39,7 @@ from interlingua.errors import (
 from interlingua.middleware import Budget, Logging, RateLimit, Redact
 from interlingua.simulator import Simulator, VideoScript
 from interlingua.spec.operations import Failure
-from interlingua.transport import AsgiTransport
+from interlingua.transport import AsgiTransport, CannedReply, CannedTransport
 from interlingua.video import VideoJob
 from support import virtual_time
 from support.videos import FAST, KEY, MODELS, adapters, video_peer
@@ -103,6 +103,50 @@ def test_the_price_of_a_second_depends_on_the_resolution():
 
     with video_peer() as peer:
         assert asyncio.run(collect(peer.client)) == pytest.approx([0.8, 0.96, 2.4])
+
+
+@pytest.mark.parametrize(
+    ("model", "replies"),
+    [
+        (
+            "openai_compatible:sora-2",
+            [
+                {"id": "v1", "model": "backend-7", "status": "queued", "seconds": "4"},
+                {"id": "v1", "model": "backend-8", "status": "completed", "seconds": "4"},
+            ],
+        ),
+        (
+            "xai:grok-imagine-video",
+            [
+                {"request_id": "v1"},
+                {
+                    "status": "done",
+                    "model": "backend-8",
+                    "video": {"url": "https://host.test/a.mp4", "duration": 4},
+                },
+            ],
+        ),
+    ],
+)
+def test_own_prices_count_whatever_name_the_server_echoes(model, replies):
+    """`prices=` names the model that was asked for, when a job begins and when it is complete."""
+    provider, _, name = model.partition(":")
+    transport = CannedTransport([CannedReply(body=json.dumps(reply).encode()) for reply in replies])
+    prices = {name: {"per_video_second": 1.0}}
+
+    async def ask():
+        base = "https://host.test/v1"
+        adapter = HttpAdapter(provider, KEY, base_url=base, transport=transport)
+        client = Client({provider: adapter}, prices=prices)
+        job = await video.create(model, "a cat", seconds=4, client=client)
+        again = from_json(to_json(job), VideoJob)
+        return job, await video.retrieve(again, client=client)
+
+    job, done = asyncio.run(ask())
+
+    assert (job.cost.total, job.cost.source) == (4.0, "prices")
+    assert (done.state, done.model) == ("completed", "backend-8")
+    assert (done.cost.total, done.cost.source) == (4.0, "prices")
 
 
 def test_own_prices_count_for_every_resolution():
@@ -412,7 +456,7 @@ def test_questions_are_retried():
     [
         ("openai:sora-2", {}, r"gemini, xai, vertex\. For a server that has /v1/videos"),
         (MODELS["gemini"], {"seconds": 5}, r"seconds 5\. Allowed: 4, 6, 8"),
-        (MODELS["gemini"], {"size": "1024x1024"}, r"size 1024p\. Allowed: 720p, 1080p, 4k"),
+        (MODELS["gemini"], {"size": "1024x1024"}, r"size 1024x1024\. Allowed: 720p, 1080p, 4k"),
         (MODELS["gemini"], {"aspect_ratio": "1:1"}, r"aspect_ratio 1:1\. Allowed: 16:9, 9:16"),
         (MODELS["gemini"], {"size": "1080p", "seconds": 4}, r"Allowed: 8 in 1080p"),
         (MODELS["gemini"], {"count": 5}, r"at most 4"),

@@ -1,5 +1,6 @@
 """Known models as data."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,17 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.providers import profile_for
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog import models as catalog
-from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.catalog.models import find_model, ids_of, providers_of, table
+from interlingua.providers.catalog.profiles import matching
 from interlingua.providers.catalog.search import (
     get_latest_model,
     get_model_info,
     is_available,
     list_models,
+    writes_text,
 )
 from interlingua.providers.rows import ROWS, find_provider
-from interlingua.spec.errors import ConfigurationError
-from interlingua.tokens.estimate import ESTIMATE_ERROR
+from interlingua.spec.errors import ConfigurationError, ContextLengthError, UnsupportedError
+from interlingua.spec.request import Request
+from interlingua.transport.canned import CannedTransport
 
 MODELS = list_models()
 PROVIDERS = sorted({model.provider for model in MODELS})
@@ -47,59 +52,183 @@ def test_unknown_ids_are_no_error(model_id, provider):
 def test_entries_are_found(provider):
     """Every entry is found by its id and its aliases, at its provider, which is a row of ours."""
     assert provider in {row.name for row in ROWS}
+    is_routed = bool(find_provider(provider).base_url) and provider in table().routed
     for model in list_models(provider):
-        for model_id in (model.id, *model.aliases):
-            assert get_model_info(model_id, provider) is model
-            assert get_model_info(f"{provider}:{model_id}") is model
-            assert (provider in providers_of(model_id)) == bool(find_provider(provider).base_url)
+        for name in (model.id, *model.aliases):
+            assert get_model_info(name, provider) is model
+            assert get_model_info(f"{provider}:{name}") is model
+            is_id = name not in model.short_names
+            assert (provider in providers_of(name)) == (is_id and is_routed)
 
 
-def limits(model):
-    """What the catalog and the profile say: context, output, tools, reasoning, vision."""
+def test_short_names_are_aliases_that_no_request_may_contain():
+    """The aliases of a model list its short names; as an id, a short name finds nothing."""
+    named = [model for model in MODELS if model.short_names]
+    assert "sonnet" in get_model_info("sonnet").aliases
+    assert len(named) > 100
+    for model in named:
+        assert {*model.short_names} <= {*model.aliases}
+        assert not {*model.short_names} & {*ids_of(model)}
+        assert find_model(model.short_names[0], model.provider) is None
+
+
+# The profile and the catalog.
+
+EXCEPTIONS = {
+    ("", "claude-3", "schema"): "structured outputs begin with Claude 4.5; sources count a tool",
+    ("", "claude-opus-4", "schema"): "as above; later versions have rows of their own",
+    ("", "claude-sonnet-4", "schema"): "as above",
+    ("deepseek", "deepseek-", "schema"): "DeepSeek has JSON mode, and no schemas",
+    (
+        "ollama_cloud",
+        "",
+        "schema",
+    ): "docs.ollama.com: its cloud has no structured outputs",
+    ("snowflake", "mistral", "schema"): "as its tools, below",
+    (
+        "snowflake",
+        "llama",
+        "tools",
+    ): "docs.snowflake.com: of Claude and GPT models only",
+    ("snowflake", "snowflake-", "tools"): "as above",
+    ("snowflake", "mistral", "tools"): "as above",
+    ("snowflake", "deepseek", "tools"): "as above",
+    ("", "gpt-6-astra", "tools"): "it has tools in Responses, not in Chat Completions",
+    ("", "gpt-6.1-sol", "tools"): "as above",
+    ("azure", "o1-mini", "tools"): "OpenAI's o1-mini has no tools",
+    ("azure", "gpt-5.1", "audio"): "GPT-5.1 reads text and images",
+    ("alibaba", "qwen3.8-max", "pdf"): "Alibaba's compatible endpoint has no files",
+}
+"""Where a profile contradicts the catalog: the provider, the prefix of the model, the field."""
+
+
+def is_exception(model, field):
+    """Whether a contradiction about this model has a name and a reason."""
+    return any(
+        provider in ("", model.provider) and name == field and matching({prefix: {}}, model.id)
+        for provider, prefix, name in EXCEPTIONS
+    )
+
+
+def claims(model):
+    """What the catalog says and what the profile says of a chat model, by field."""
     profile = profile_for(find_provider(model.provider).dialect, model.id, model.provider)
-    images = None if profile.image_types is None else bool(profile.image_types)
-    assert model.kind == profile.kind, model.id
+    types = {"images": profile.image_types, "audio": profile.audio_types}
+    has = {name: None if known is None else known != () for name, known in types.items()}
+    files, ways = profile.document_types, profile.structured_output
     return {
-        "context": (model.context_window, profile.context_window),
+        "kind": (model.kind, profile.kind),
+        "window": (model.context_window, profile.context_window),
         "output": (model.max_output, profile.max_output_tokens),
         "tools": (model.supports_tools, profile.tools),
         "reasoning": (model.supports_reasoning, profile.thinking),
-        "vision": (model.supports_vision, images),
+        "vision": (model.supports_vision, has["images"]),
+        "audio": (model.supports_audio, has["audio"]),
+        "schema": (model.supports_structured_output, None if ways is None else "native" in ways),
+        "pdf": (model.supports_pdf, None if files is None else "application/pdf" in files),
     }
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_profile_and_catalog_agree(provider):
-    """What we wrote about a model ourselves, its profile says too."""
-    fields = {
-        "context": "context_window",
-        "output": "max_output",
-        "tools": "supports_tools",
-        "reasoning": "supports_reasoning",
-        "vision": "supports_vision",
+def test_a_profile_does_not_contradict_the_catalog(provider):
+    """What the catalog knows of a model, its profile says too, or an exception has a reason."""
+    found = {
+        (model.id, field): pair
+        for model in list_models(provider)
+        for field, pair in claims(model).items()
+        if None not in pair and pair[0] != pair[1] and not is_exception(model, field)
     }
-    for model in list_models(provider):
-        said, row = limits(model), BY_HAND.get((provider, model.id), {})
-        if model.kind == "chat":
-            ours = {about: said[about] for about, field in fields.items() if field in row}
-            assert {a: pair for a, pair in ours.items() if pair[0] != pair[1]} == {}, model.id
+    assert found == {}
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_profile_is_not_stricter_than_the_catalog(provider):
-    """No request is refused that the model would take, as far as the catalog knows."""
-    for model in list_models(provider):
-        said = limits(model)
-        if provider == "azure":
-            del said[
-                "tools"
-            ]  # Chat Completions there have none for models that have them elsewhere
-        context, window = said.pop("context")
-        assert None in (context, window) or context <= window * (1 + ESTIMATE_ERROR), model.id
-        most, limit = said.pop("output")
-        assert None in (most, limit) or most <= limit, model.id
-        if model.kind == "chat":
-            assert (True, False) not in said.values(), model.id
+def test_a_profile_knows_what_the_catalog_knows(provider):
+    """Windows, tools, thinking, vision, audio and schemas are unknown only where they are so."""
+    unknown = {
+        (model.id, field)
+        for model in list_models(provider, kind="chat")
+        for field, (known, profile) in claims(model).items()
+        if known is not None and profile is None and field != "pdf"
+    }
+    assert unknown == set()
+
+
+def test_every_exception_is_needed():
+    """An exception that no model needs any more is removed."""
+    needed = {
+        (provider, prefix, field)
+        for model in MODELS
+        for field, (known, profile) in claims(model).items()
+        if None not in (known, profile) and known != profile
+        for provider, prefix, name in EXCEPTIONS
+        if provider in ("", model.provider) and name == field and matching({prefix: {}}, model.id)
+    }
+    assert needed == {*EXCEPTIONS}
+
+
+WINDOWED = ["groq", "fireworks", "together", "openrouter", "novita", "deepinfra", "mistral"]
+
+
+@pytest.mark.parametrize("provider", WINDOWED)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_longer_than_the_window_of_the_catalog_is_not_sent(provider, stream):
+    """200,000 words do not fit into a window of 131,072 tokens, whole or as a stream."""
+    window = 131_072
+    model = next(
+        model
+        for model in list_models(provider, kind="chat")
+        if model.context_window == window and writes_text(model)
+    )
+    transport = CannedTransport([])
+    adapter = HttpAdapter(provider, "key", transport=transport)
+    request = Request(model=model.id, messages="word " * 200_000)
+
+    async def ask():
+        if not stream:
+            return await adapter.complete(request)
+        return [event async for event in adapter.stream(request)]
+
+    with pytest.raises(ContextLengthError, match="the context window is 131072"):
+        asyncio.run(ask())
+    assert transport.requests == []
+
+
+def test_tools_for_a_model_that_has_none_are_refused():
+    """A capability that only the catalog denies is enforced."""
+    model = next(one for one in list_models("novita") if one.supports_tools is False)
+    adapter = HttpAdapter("novita", "key", transport=CannedTransport([]))
+    tools = [{"name": "look", "parameters": {"type": "object"}}]
+    request = Request(model=model.id, messages="hi", tools=tools)
+
+    with pytest.raises(UnsupportedError, match="does not support tools"):
+        asyncio.run(adapter.complete(request))
+
+
+def test_what_nobody_states_is_unknown():
+    """A model of the catalog without a flag has no flag in its profile, and no limit."""
+    model = get_model_info("doubleword:moonshotai/kimi-k3")
+    profile = profile_for("openai_chat", "my-own-model", "openai_compatible")
+
+    assert (model.supports_tools, model.supports_vision) == (None, None)
+    assert (profile.kind, profile.tools, profile.context_window) == (None, None, None)
+
+
+def test_a_row_of_ones_own_is_in_the_profile(tmp_path):
+    """What is merged over the catalog is enforced by adapters that were made before."""
+    adapter = HttpAdapter("groq", "key")
+    before = adapter.profile_for("house-model")
+    path = tmp_path / "own.json"
+    row = {"id": "house-model", "provider": "groq", "context_window": 9, "supports_tools": False}
+    path.write_text(json.dumps({"models": [row]}), "utf-8")
+    try:
+        catalog.update(path)
+        after = adapter.profile_for("house-model")
+    finally:
+        catalog.reset_table()
+
+    assert (before.context_window, before.tools) == (None, None)
+    assert (after.context_window, after.tools) == (9, False)
+    assert adapter.profile_for("house-model") == before
 
 
 @pytest.mark.parametrize("row", BY_HAND.values(), ids=lambda row: f"{row['provider']}-{row['id']}")
@@ -130,6 +259,24 @@ def test_a_price_or_a_reason(provider):
     """Every chat model of the big three has a price, or a sentence that says why it has none."""
     for model in list_models(provider, kind="chat"):
         assert bool(model.prices) != bool(model.price_note), model.id
+
+
+WITHOUT_PRICES = {
+    "chatgpt": "a subscription",
+    "github": "no source lists its models",
+    "litellm": "a proxy of one's own",
+    "ollama_cloud": "a subscription",
+    "openai_compatible": "any server",
+    "portkey": "a gateway that bills nothing itself",
+}
+
+
+def test_every_row_whose_models_a_source_prices_has_prices():
+    """A cost is known wherever one of the sources knows it; the other rows have a reason."""
+    priced = {model.provider for model in MODELS if model.prices}
+    remote = {row.name for row in ROWS if not row.is_local}
+
+    assert remote - priced == {*WITHOUT_PRICES}
 
 
 def test_entries_make_sense():
@@ -166,7 +313,7 @@ def test_entries_come_back_from_json():
     assert msgspec.json.decode(text, type=tuple[catalog.ModelInfo, ...]) == MODELS
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", sorted({*PROVIDERS} - {"jina", "voyage"}))
 @pytest.mark.parametrize("capability", [None, "tools", "vision", "reasoning"])
 def test_the_latest_model_is_one_to_build_on(provider, capability):
     """It chats, is open to all, has no end in sight, and can do what was asked for."""
@@ -253,7 +400,7 @@ def test_only_what_a_call_needs_is_decoded():
     code = (
         "import sys, interlingua.providers.catalog.models as m\n"
         "m.find_model('claude-haiku-4-5', 'anthropic'); m.providers_of('gpt-5.2')\n"
-        "print([n for n, s in m.table().models.sections.items() if isinstance(s, tuple)])\n"
+        "print([*m.table().models.read])\n"
         "print('importlib.metadata' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

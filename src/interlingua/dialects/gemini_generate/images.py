@@ -192,7 +192,8 @@ def _encode_served(result: ImageResult, _value: ImageInput) -> ServedReply:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    name: Operation(name=name, script=_make) for name in ("generate_image", "edit_image")
+    name: Operation(name=name, script=_make, chat_models="output")
+    for name in ("generate_image", "edit_image")
 }
 SERVED = (
     serve(

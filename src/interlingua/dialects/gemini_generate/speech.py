@@ -372,15 +372,17 @@ def wanted_speech(request: Request) -> SpeakInput | None:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "speak": Operation(name="speak", script=_speak),
+    "speak": Operation(name="speak", script=_speak, chat_models="output"),
     "stream_speech": Operation(
         name="stream_speech",
+        chat_models="output",
         encode=lambda value, profile: _encode_speak(value, profile, stream=True),
         stream_decoder=_SpeechItems,
     ),
-    "transcribe": Operation(name="transcribe", script=_transcribe),
+    "transcribe": Operation(name="transcribe", script=_transcribe, chat_models="all"),
     "stream_transcription": Operation(
         name="stream_transcription",
+        chat_models="all",
         encode=lambda value, profile: _encode_transcribe(value, profile, stream=True),
         stream_decoder=lambda _value: _TranscriptItems(),
     ),

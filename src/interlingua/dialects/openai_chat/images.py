@@ -69,6 +69,6 @@ def wanted_image(request: Request) -> ImageInput | None:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    f"{name}.modalities": Operation(name=name, script=_make)
+    f"{name}.modalities": Operation(name=name, script=_make, chat_models="output")
     for name in ("generate_image", "edit_image")
 }

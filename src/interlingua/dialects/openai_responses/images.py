@@ -170,6 +170,11 @@ class _Images:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    **{name: Operation(name=name, script=_make) for name in ("generate_image", "edit_image")},
-    "stream_image": Operation(name="stream_image", encode=_encode_stream, stream_decoder=_Images),
+    **{
+        name: Operation(name=name, script=_make, chat_models="all")
+        for name in ("generate_image", "edit_image")
+    },
+    "stream_image": Operation(
+        name="stream_image", encode=_encode_stream, stream_decoder=_Images, chat_models="all"
+    ),
 }

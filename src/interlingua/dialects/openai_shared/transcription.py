@@ -85,13 +85,16 @@ def transcription_operations(
         return _decode(reply, value)
 
     last = "transcription.done" if rules.is_mistral else "transcript.text.done"
+    # Voxtral models answer chat requests too, and Mistral calls them by one name for both.
+    chat_models: Literal["all"] | None = "all" if rules.is_mistral else None
     streamed = Operation(
         name="stream_transcription",
+        chat_models=chat_models,
         encode=lambda value, _profile: _encode(value, name, rules, stream=True),
         stream_decoder=lambda value: _TranscriptItems(value, last),
     )
     return {
-        "transcribe": Operation(name="transcribe", script=run),
+        "transcribe": Operation(name="transcribe", script=run, chat_models=chat_models),
         "stream_transcription": streamed,
     }
 

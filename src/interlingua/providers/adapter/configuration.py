@@ -25,6 +25,7 @@ from interlingua.providers.adapter_options import (
     split_endpoint,
     with_base_path,
 )
+from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.credentials import (
     Credentials,
@@ -53,6 +54,14 @@ if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
 _MAX_PROFILES = 512  # cached per adapter
+
+
+class Profiles(dict[str, Profile]):
+    """Profiles by model. A change of the catalog clears them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        clear_on_change(self)
 
 
 class Configuration:
@@ -95,7 +104,7 @@ class Configuration:
         self.options: Mapping[str, Json] = checked.get("options", {})
         self.overrides: Mapping[str, Any] = checked.get("profile", {})
         self.model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
-        self.profiles: dict[str, Profile] = {}
+        self.profiles: Profiles = Profiles()
         self.timeouts: Timeouts | None = find_timeouts(checked)
         self.limits: Limits | None = checked.get("limits")
         self.shared_transport: Transport = find_transport(checked)
@@ -116,7 +125,7 @@ class Configuration:
         twin = copy(self)
         twin.name = name
         if behaviour is not None:
-            twin.behaviour, twin.profiles = behaviour, {}
+            twin.behaviour, twin.profiles = behaviour, Profiles()
         address = self.base_url
         if base_url is not None:
             twin.server = None
@@ -238,10 +247,12 @@ class Configuration:
             overrides = {**self.overrides, **self.model_overrides.get(model, {})}
             if self.behaviour is not None and self.behaviour.streaming is not None:
                 overrides["streaming"] = self.behaviour.streaming
+            used = table()
             profile = profile_for(self.dialect_name, model, self.provider.name, overrides)
             if len(self.profiles) >= _MAX_PROFILES:  # callers choose the names
                 self.profiles.clear()
-            self.profiles[model] = profile
+            if table() is used:  # else the catalog was changed meanwhile
+                self.profiles[model] = profile
         return profile
 
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str) -> bool | None:

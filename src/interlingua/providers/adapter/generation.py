@@ -240,8 +240,8 @@ class Generation:
     ) -> WireCall:
         own = self._configuration
         row, dialect = own.provider, own.dialect
-        if profile.kind != "chat" and not self._is_lenient(request):
-            raise wrong_kind(request, profile)
+        if profile.kind not in (None, "chat") and not self._is_lenient(request):
+            raise wrong_kind(request.model, profile.kind)
         if row.makers and not self._is_lenient(request):
             check_maker(request.model, row)
         headers: dict[str, str] = {}

@@ -34,6 +34,7 @@ from interlingua.providers.operations import (
     rough_json_size,
     stream_items,
 )
+from interlingua.providers.profile_check import check_operation
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
 from interlingua.providers.replies import LARGE, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
@@ -155,6 +156,7 @@ class Operations:
                 losses += found
             model = model_of(value)
             profile = own.profiles.get(model) or own.profile_for(model)
+            check_operation(operation, value, profile, own.provider.name, own.on_loss)
             base_url = own.base_url
             if own.server is not None:
                 base_url = await own.start_server(model, embeddings=operation.name == EMBED)
@@ -186,7 +188,9 @@ class Operations:
         try:
             value, headers, lost = await self._prepare_value(value)
             model = model_of(value)
-            profile, base_url = own.profile_for(model), await own.start_server(model)
+            profile = own.profile_for(model)
+            check_operation(operation, value, profile, own.provider.name, own.on_loss)
+            base_url = await own.start_server(model)
             call = await self._encode_operation(operation, value, profile)
             check_operation_losses(call.warnings, value, own.on_loss)
             losses = (*lost, *call.warnings)

@@ -1,8 +1,8 @@
 """
 Known models as data.
 
-The catalog is advice: an unknown id is sent to the provider unchanged. In `models.json` the models
-of a provider are sorted, best first.
+The catalog is advice: an unknown id is sent to the provider unchanged. In `data` each provider has
+a file with its models, best first; `index.json` has the ids of all models.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import msgspec
 from interlingua.providers.catalog.prices import MediaVariant, Price, price_at
 from interlingua.providers.rows import ROWS, row_name
 from interlingua.spec.content import Record
-from interlingua.spec.contracts import ModelKind
+from interlingua.spec.contracts import Modality, ModelKind
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
 
-Modality: TypeAlias = Literal["text", "image", "audio", "video"]
 ModelTier: TypeAlias = Literal["small", "medium", "large"]
 
 _T = TypeVar("_T")
 
 _WITHOUT_ADDRESS = {row.name for row in ROWS if not row.base_url}
 
-_DATED = re.compile(r"(.+?)[-@](?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
+# The sources of the catalog write `claude-opus-5@default` for what Vertex serves without a version.
+_DATED = re.compile(r"(.+?)(?:[-@](?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})|@default)")
 
 
 class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,11 +73,17 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     supports_web_search: bool | None = None
     """Whether the provider can search the web for it."""
     dimensions: int | None = None
-    """The size of the vectors of an embedding model."""
+    """The size of the vectors of an embedding model, if no other is asked for."""
+    max_dimensions: int | None = None
+    """The largest size of vectors that can be asked for."""
     variants: tuple[MediaVariant, ...] = ()
-    """The sizes and qualities of an image or video model, where they are known."""
+    """The sizes and qualities of an image or video model that have their own price."""
+    sizes: tuple[str, ...] = ()
+    """All sizes in which an image or video model works; empty if unknown."""
     seconds: tuple[int, ...] = ()
-    """How long the videos of a video model can be."""
+    """How long the videos of a video model can be; empty if unknown."""
+    speeds: tuple[float, float] | None = None
+    """The lowest and the highest speed of a speech model."""
     prices: tuple[Price, ...] = ()
     """Its prices, by tier and date."""
     price_disputed: bool = False
@@ -85,7 +91,9 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     price_note: str = ""
     """Why there is no price."""
     aliases: tuple[str, ...] = ()
-    """Other ids of the same model at this provider."""
+    """Other names: ids of the same model at this provider, and its short names."""
+    short_names: tuple[str, ...] = ()
+    """The aliases that are no ids, such as `sonnet`; lookups know them, requests need an id."""
     released: date | None = None
     """The day of its release."""
     deprecated: bool = False
@@ -108,45 +116,66 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return None if price is None else price.rates.output
 
 
-class Models(Mapping[str, tuple[ModelInfo, ...]]):
-    """The models by provider, best first. Those of a provider are decoded when they are needed."""
+def ids_of(model: ModelInfo) -> tuple[str, ...]:
+    """The ids by which a provider knows a model: its id, and the aliases except short names."""
+    return (model.id, *(name for name in model.aliases if name not in model.short_names))
 
-    def __init__(self, sections: Mapping[str, Section]) -> None:
-        self.sections: dict[str, Section] = dict(sections)
+
+class Models(Mapping[str, tuple[ModelInfo, ...]]):
+    """The models by provider, best first. The file of a provider is read when it is needed."""
+
+    def __init__(
+        self, index: Mapping[str, msgspec.Raw], changed: Mapping[str, tuple[ModelInfo, ...]]
+    ) -> None:
+        self.index: Mapping[str, msgspec.Raw] = index
+        """The ids of the models in the file of each provider, as JSON."""
+        self.read: dict[str, tuple[ModelInfo, ...]] = dict(changed)
+        """The models of the providers whose files were read, or that were changed."""
 
     def __getitem__(self, provider: str) -> tuple[ModelInfo, ...]:
-        section = self.sections[provider]
-        if isinstance(section, msgspec.Raw):
-            section = self.sections[provider] = _decode(section, tuple[ModelInfo, ...])
-        return section
+        models = self.read.get(provider)
+        if models is None:
+            if provider not in self.index:
+                raise KeyError(provider)
+            models = self.read[provider] = _decode(_data(provider), tuple[ModelInfo, ...])
+        return models
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.sections)
+        return iter({**self.index, **self.read})
 
     def __len__(self) -> int:
-        return len(self.sections)
+        return len({**self.index, **self.read})
 
-    def names(self, provider: str) -> Iterable[_Named]:
-        """The ids and aliases of a provider's models, which take less time than the models."""
-        section = self.sections[provider]
-        if isinstance(section, msgspec.Raw):
-            return _decode(section, list[_Named])
-        return [_Named(model.id, model.aliases) for model in section]
+    def ids(self, provider: str) -> Iterable[str]:
+        """The ids of a provider's models, for which its file need not be read."""
+        models = self.read.get(provider)
+        if models is None:
+            return _decode(self.index[provider], list[str])
+        return [name for model in models for name in ids_of(model)]
 
 
 class Table:
     """All known models. A change of the catalog replaces the table; it is never changed itself."""
 
-    def __init__(self, version: str, sections: Mapping[str, Section]) -> None:
+    def __init__(
+        self,
+        version: str,
+        index: Mapping[str, msgspec.Raw],
+        routed: frozenset[str],
+        changed: Mapping[str, tuple[ModelInfo, ...]] | None = None,
+    ) -> None:
         self.version: str = version
         """The day of the prices, and what was merged over them; costs state it."""
-        self.models: Models = Models(sections)
+        self.routed: frozenset[str] = routed
+        """The providers to which an id alone may lead: see `providers_of`."""
+        self.models: Models = Models(index, changed or {})
         self._found: dict[str, dict[str, ModelInfo]] = {}
+        self._short: dict[str, dict[str, ModelInfo]] = {}
         self._providers: Mapping[str, tuple[str, ...]] | None = None
 
     @property
     def providers(self) -> Mapping[str, tuple[str, ...]]:
-        """The providers of each id and alias, in the order of the catalog."""
+        """The providers of each id, in the order of the catalog."""
         if self._providers is None:  # `cached_property` has a lock in Python 3.11: see `table`
             self._providers = self._find_providers()
         return self._providers
@@ -154,36 +183,37 @@ class Table:
     def _find_providers(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for provider in self.models:
-            for model in self.models.names(provider):
-                for name in (model.id, *model.aliases):
-                    found[name] = (*found.get(name, ()), provider)
+            for name in self.models.ids(provider):
+                found[name] = (*found.get(name, ()), provider)
         return found
 
     def find(self, name: str, provider: str) -> ModelInfo | None:
-        """The model of a provider with exactly this id or alias."""
+        """The model of a provider with exactly this id."""
         by_name = self._found.get(provider)
         if by_name is None:
+            models = self.models.get(provider, ())
             by_name = self._found[provider] = {
-                name: model
-                for model in self.models.get(provider, ())
-                for name in (model.id, *model.aliases)
+                name: model for model in models for name in ids_of(model)
+            }
+        return by_name.get(name)
+
+    def find_short(self, name: str, provider: str) -> ModelInfo | None:
+        """The model of a provider with exactly this short name."""
+        by_name = self._short.get(provider)
+        if by_name is None:
+            models = self.models.get(provider, ())
+            by_name = self._short[provider] = {
+                name: model for model in models for name in model.short_names
             }
         return by_name.get(name)
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
     sources: Mapping[str, str]
-    models: Mapping[str, msgspec.Raw]
+    routed: frozenset[str]
+    ids: Mapping[str, msgspec.Raw]
 
-
-class _Named(msgspec.Struct, frozen=True):
-    id: str
-    aliases: tuple[str, ...] = ()
-
-
-Section: TypeAlias = "msgspec.Raw | tuple[ModelInfo, ...]"
-"""The models of a provider, as JSON or decoded."""
 
 NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
 """Warnings about models, by provider and id: see `search.lifecycle_notices`."""
@@ -215,7 +245,7 @@ def _clear_caches() -> None:
 
 def table() -> Table:
     """
-    The current table; the data file is read on first use.
+    The current table; its index is read on first use.
 
     Two threads may read it at once. There is no lock here, because a process that is forked while
     another thread holds it would wait for ever.
@@ -239,7 +269,7 @@ def change_table(change: Callable[[Table], Table]) -> Table:
 
 
 def reset_table() -> None:
-    """Forget everything that was merged over the data file."""
+    """Forget everything that was merged over the data files."""
     global _current  # noqa: PLW0603
     with _lock:
         _current = None
@@ -264,12 +294,15 @@ def find_model(model_id: str, provider: str | None = None) -> ModelInfo | None:
 
 def providers_of(model_id: str) -> tuple[str, ...]:
     """
-    The providers that serve exactly this id or alias, for routing.
+    The providers that serve exactly this id, for routing.
 
-    A provider without an address of its own is not among them: its customers name the models.
+    They are the makers, and the hosts whose lists we wrote or the user changed: the list of any
+    other host is that of a price table, which does not say who serves a name. A provider without
+    an address of its own is not among them: its customers name the models.
     """
-    serving = table().providers.get(model_id, ())
-    return tuple(name for name in serving if name not in _WITHOUT_ADDRESS)
+    known = table()
+    serving = known.providers.get(model_id, ())
+    return tuple(name for name in serving if name in known.routed and name not in _WITHOUT_ADDRESS)
 
 
 def _spellings(model_id: str) -> Iterator[str]:
@@ -287,14 +320,18 @@ def without_date(model_id: str) -> str:
 
 
 def _load() -> Table:
+    return _read(_data("index"))
+
+
+def _data(name: str) -> bytes:
     from pkgutil import get_data  # a tenth of the time that importlib.resources takes
 
-    return _read(get_data("interlingua.providers.catalog", "models.json") or b"")
+    return get_data("interlingua.providers.catalog", f"data/{name}.json") or b""
 
 
 def _read(text: bytes) -> Table:
-    data = _decode(text, _File)
-    return Table(data.version, data.models)
+    index = _decode(text, _Index)
+    return Table(index.version, index.ids, index.routed)
 
 
 def _decode(text: bytes | msgspec.Raw, kind: type[_T]) -> _T:
@@ -342,23 +379,29 @@ def merge_rows(table: Table, rows: list[dict[str, Any]], path: Path, tag: str) -
     tags = [part for part in table.version.split("+") if part != tag]
     version = "+".join([*tags, tag])
     changed = {name: tuple(listed) for name, listed in models.items()}
-    return Table(version, {**table.models.sections, **changed})
+    read = {**table.models.read, **changed}
+    return Table(version, table.models.index, table.routed | changed.keys(), read)
 
 
 def _without_aliases(model: ModelInfo, taken: set[str]) -> ModelInfo:
     if taken.isdisjoint(model.aliases):
         return model
-    aliases = tuple(alias for alias in model.aliases if alias not in taken)
-    return msgspec.structs.replace(model, aliases=aliases)
+    left = {
+        field: tuple(name for name in getattr(model, field) if name not in taken)
+        for field in ("aliases", "short_names")
+    }
+    return msgspec.structs.replace(model, **left)
 
 
 def _merged(row: dict[str, Any], listed: list[ModelInfo], where: str) -> ModelInfo:
     known = next((model for model in listed if model.id == row["id"]), None)
     base = {"display_name": row["id"]} if known is None else msgspec.to_builtins(known)
     try:
-        return msgspec.convert({**base, **row}, ModelInfo)
+        info = msgspec.convert({**base, **row}, ModelInfo)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{where} ({row['provider']}:{row['id']}): {error}.") from error
+    aliases = tuple(dict.fromkeys((*info.aliases, *info.short_names)))
+    return info if aliases == info.aliases else msgspec.structs.replace(info, aliases=aliases)
 
 
 def _text(path: Path) -> bytes:

@@ -5,9 +5,12 @@ Profiles as data.
 of their id (for all providers, or under a dialect or provider). Later rows override earlier ones,
 and longer prefixes override shorter ones:
 
-    dialect < provider < models < models of the dialect < models of the provider < overrides
+    dialect < provider < models < catalog < models of the dialect < models of the provider
+    < overrides
 
-A provider of several dialects may also have a row for each of them, which overrides its own.
+A provider of several dialects may also have a row for each of them, which overrides its own. The
+catalog knows single models at single providers: their windows, and what they support. What it does
+not support is enforced; what it supports is used where the rows before say nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any, TypeAlias, get_type_hints
 import msgspec
 
 from interlingua import dialects
+from interlingua.providers.catalog.models import ModelInfo, find_model, table
 from interlingua.providers.provider import check_dialect, find_dialect
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, ToolCallCapabilities
 from interlingua.spec.errors import ConfigurationError
@@ -30,6 +34,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 _QUIRKS = "quirks"
 _MODELS = "models"
+_CATALOG = "catalog"
 _TOOL_CALLS = "tool_calls"
 _MAKER = re.compile(r"(?:[a-z][a-z-]*\.)+(?=[a-z])")  # Bedrock: us.anthropic.claude-opus-5
 _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
@@ -56,7 +61,7 @@ def profile_for(
     """Return the profile of a model at this provider, in this dialect."""
     check_dialect(dialect)
     if not overrides:
-        return _profile(dialect, model, provider)
+        return _profile(dialect, model, provider, table().version)
     row = check_row(overrides, "overrides")
     return make_profile({**_rows(dialect, model, provider), "overrides": row}, dialect)
 
@@ -152,7 +157,8 @@ def matching(prefixes: Mapping[str, Row], model: str) -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def _profile(dialect: str, model: str, provider: str | None) -> Profile:
+def _profile(dialect: str, model: str, provider: str | None, version: str) -> Profile:  # noqa: ARG001
+    """The profile by the version of the catalog, which may change."""
     return make_profile(_rows(dialect, model, provider), dialect)
 
 
@@ -169,7 +175,65 @@ def _rows(dialect: str, model: str, provider: str | None) -> dict[str, Row]:
     models |= {f"{name}.{_MODELS}": section.models for name, section in sections.items()}
     for name, prefixes in models.items():
         rows |= {f"{name}.{prefix}": prefixes[prefix] for prefix in matching(prefixes, model)}
+        if name == _MODELS and provider is not None:
+            rows[_CATALOG] = _catalog_row(model, provider, rows)
     return rows
+
+
+def _catalog_row(model: str, provider: str, rows: Mapping[str, Row]) -> Row:
+    """What the catalog knows of a model, where the rows know less or claim more."""
+    info = find_model(model, provider)
+    if info is None:
+        return {}
+    known = {key: value for row in rows.values() for key, value in row.items()}
+    fields: dict[str, Any] = {
+        "kind": info.kind,
+        "output_modalities": info.output_modalities or None,
+        "context_window": info.context_window,
+        "max_output_tokens": info.max_output,
+        "tools": _flag(known.get("tools"), supported=info.supports_tools),
+        "thinking": _flag(known.get("thinking"), supported=info.supports_reasoning),
+        "thinks_by_default": False if info.supports_reasoning is False else None,
+        "image_types": _types_of(
+            "image/*", known.get("image_types"), supported=info.supports_vision
+        ),
+        "audio_types": _types_of(
+            "audio/*", known.get("audio_types"), supported=info.supports_audio
+        ),
+        "document_types": _documents(known.get("document_types"), supported=info.supports_pdf),
+        "structured_output": _ways(known.get("structured_output"), info),
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _flag(known: object, *, supported: bool | None) -> bool | None:
+    """A capability: what is not supported, or what the rows do not know."""
+    return supported if supported is False or known is None else None
+
+
+def _types_of(every: str, known: object, *, supported: bool | None) -> tuple[str, ...] | None:
+    if supported is False:
+        return ()
+    return (every,) if supported and known is None else None
+
+
+def _documents(known: tuple[str, ...] | None, *, supported: bool | None) -> tuple[str, ...] | None:
+    """The types without PDF. Where they are unknown they stay so: some hosts read PDF for it."""
+    if known is None or supported is not False:
+        return None
+    return tuple(name for name in known if name != "application/pdf")
+
+
+def _ways(known: tuple[str, ...] | None, info: ModelInfo) -> tuple[str, ...] | None:
+    """The ways to get JSON that matches a schema."""
+    if info.supports_structured_output is None:
+        return None
+    ways = ("native", "tool", "prompt") if known is None else known
+    lacking = {
+        "native": info.supports_structured_output is False,
+        "tool": info.supports_tools is False,
+    }
+    return tuple(way for way in ways if not lacking.get(way))
 
 
 def _starts(name: str, prefix: str) -> bool:

@@ -1,4 +1,4 @@
-"""Search for models: by name, shorthand, capability, price and tier."""
+"""Search for models: by name, short name, capability, price and tier."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from interlingua.providers.catalog.models import NOTICES, ModelInfo, ModelTier, find_model, table
 from interlingua.providers.catalog.prices import price_at
-from interlingua.providers.rows import ROWS, row_name
+from interlingua.providers.row_tables import makers
+from interlingua.providers.rows import row_name
 from interlingua.spec.contracts import ModelKind
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
@@ -26,8 +27,7 @@ CAPABILITIES = (
 )
 """The names of capabilities: `tools` is the field `supports_tools`, and so on."""
 
-_SHORTHAND = re.compile("[a-z]{3,}(?:[- ][a-z]{3,})*")
-_WORD = re.compile("[a-z]+|[0-9.]+")
+_SHORT_NAME = re.compile("[a-z]{3,}(?:-[a-z]{3,})*")
 _INPUT_SHARE = 0.75
 _NEAR = timedelta(days=365)
 
@@ -36,10 +36,10 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
     """
     Return the entry of a model; None if it is unknown.
 
-    `model_id` is an id, an alias, the dated id of a version, `provider:model`, or a shorthand such
-    as `sonnet` or `flash`: the newest model of that name that can be used without approval and is
-    not about to be retired. If several providers serve the id, it is the entry of `provider`, by
-    default of the first in the catalog.
+    `model_id` is an id, an alias, the dated id of a version, `provider:model`, or a short name such
+    as `sonnet` or `flash`: the best model of that name that can be used without approval and was
+    not about to be retired on the day of the catalog. If several providers serve the id, it is the
+    entry of `provider`, by default of the first in the catalog.
     """
     name = None if provider is None else _section(provider)
     found = find_model(model_id, name)
@@ -54,13 +54,15 @@ def find_short_name(name: str, provider: str | None = None) -> ModelInfo | None:
     """
     The model that a short name such as `sonnet` stands for; None if the name is no short name.
 
-    It is the first available chat model with these words in its id, of `provider` (the name of a
-    row) or of a maker. An id or an alias is no short name.
+    It is that of `provider`, the name of a row, by default that of a maker: first of one with a
+    family of this name, then in the order of the rows. An id is no short name.
     """
-    words = name.strip().lower()
-    if not _SHORTHAND.fullmatch(words) or find_model(words, provider) is not None:
+    words = "-".join(name.lower().split())
+    if _SHORT_NAME.fullmatch(words) is None or find_model(words, provider) is not None:
         return None
-    return _with_words(re.split("[- ]", words), provider)
+    sellers = [provider] if provider is not None else _makers(words)
+    found = (table().find_short(words, seller) for seller in sellers)
+    return next((model for model in found if model is not None), None)
 
 
 def list_models(
@@ -100,7 +102,7 @@ def get_latest_model(
 ) -> ModelInfo | None:
     """Return the best chat model of a provider that is neither gated nor about to be retired."""
     models = list_models(provider, capability=capability, tier=tier, kind="chat", available=True)
-    return next(filter(_writes, models), None)
+    return next(filter(writes_text, models), None)
 
 
 def cheapest(
@@ -127,7 +129,9 @@ def cheapest(
     )
     priced = [(price, model) for model in found if (price := mixed_price(model)) is not None]
     chosen = [
-        pair for pair in priced if (free or pair[0] > 0) and (kind != "chat" or _writes(pair[1]))
+        pair
+        for pair in priced
+        if (free or pair[0] > 0) and (kind != "chat" or writes_text(pair[1]))
     ]
     return min(chosen, key=lambda pair: pair[0])[1] if chosen else None
 
@@ -149,7 +153,7 @@ def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
     return _INPUT_SHARE * price.rates.input + (1 - _INPUT_SHARE) * price.rates.output
 
 
-def _writes(model: ModelInfo) -> bool:
+def writes_text(model: ModelInfo) -> bool:
     """Whether its answers are text, as far as is known; some chat models only speak or draw."""
     return not model.output_modalities or "text" in model.output_modalities
 
@@ -192,27 +196,12 @@ def _costs_at_most(model: ModelInfo, limit: float) -> bool:
     return price is not None and price <= limit
 
 
-def _with_words(words: list[str], provider: str | None) -> ModelInfo | None:
-    """The first available chat model with these words in its id; of makers before other hosts."""
-    makers = [provider] if provider is not None else _makers(words[0])
-    for maker in makers:
-        for model in list_models(maker, kind="chat", available=True):
-            if _writes(model) and _has_words(model.id, words):
-                return model
-    return None
-
-
-def _makers(word: str) -> list[str]:
-    """The providers with models of their own, first those with a family of this name."""
-    rows = [row for row in ROWS if row.families]
+def _makers(name: str) -> list[str]:
+    """The makers of models, first those with a family of this name; no host of others' models."""
+    word = name.partition("-")[0]
+    rows = [row for row in makers.ROWS if row.families]
     rows.sort(key=lambda row: not any(family.startswith(word) for family in row.families))
     return [row.name for row in rows]
-
-
-def _has_words(model_id: str, words: list[str]) -> bool:
-    found = _WORD.findall(model_id.lower().rpartition("/")[2])
-    found = [word for word in found if word.isalpha()]
-    return any(found[place : place + len(words)] == words for place in range(len(found)))
 
 
 def short_name_notice(name: str, provider: str, model: str) -> Warning:

@@ -79,6 +79,8 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
     """Why the job failed; `wait` raises it."""
     remixed_from: str | None = None
     """The id of the job whose video was changed."""
+    requested_model: str = ""
+    """The model that was asked for; the server may call it by another name in `model`."""
     saved_path: str | None = None
     """The file to which `generate_video` has written the video."""
     extra: Extra = {}
@@ -113,6 +115,7 @@ class VideoJob(OperationResult, frozen=True, kw_only=True):
         return replace(
             self,
             model=self.model or known.model,
+            requested_model=self.requested_model or known.requested_model,
             warnings=(*earlier, *self.warnings),
             **missing,
         )
