@@ -123,7 +123,8 @@ def merge(
     models: list[ModelInfo] = []
     disagreements: list[Disagreement] = []
     old, best = list(before), _best(hand)
-    for provider in dict.fromkeys([*hand, *(name for one in sources for name in one.listed)]):
+    listing = (name for one in sources for name in one.listed)
+    for provider in dict.fromkeys([*hand, *listing, *(one.provider for one in old)]):
         own = hand.get(provider, {})
         merged: dict[str, ModelInfo] = {}
         for model_id in _ids(provider, own, sources):

@@ -532,6 +532,7 @@ def test_a_model_that_no_source_lists_any_more_stays():
     assert (models["gpt-1"].deprecated, models["gpt-1"].prices) == (True, (price(1.0),))
     assert models["gpt-1"].short_names == ()
     assert (models["gpt-2"].deprecated, models["gpt-2"].prices) == (False, (price(2.5),))
+    assert {model.id for model in merge({}, [], TODAY, before=before).models} == {*entries}
 
 
 def test_a_no_that_another_source_denies_is_unknown():
