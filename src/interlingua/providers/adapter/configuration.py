@@ -133,7 +133,7 @@ class Configuration:
             address = find_base_url(self.provider, {"base_url": base_url}, None)
             if named not in (None, self.dialect_name) and not self.has_own_dialect:
                 twin._speak(named)  # noqa: SLF001
-                twin.profiles = {}
+                twin.profiles = Profiles()
         own = self.key if self.credentials is None else self.credentials
         key = own if api_key is None else check_key(api_key)
         twin._bind(key, address, join_headers(self.headers, headers or {}))  # noqa: SLF001
