@@ -270,7 +270,9 @@ def test_unfinished_call_has_what_parses(text, arguments):
             ToolCallDelta(id="b", index=0, delta=text),
         ]
     )
-    expected = ToolCall(id="1", name="look", arguments=arguments, raw_arguments=text)
+    expected = ToolCall(
+        id="1", name="look", arguments=arguments, raw_arguments=text, is_cut=not text
+    )
 
     assert accumulator.partial().tool_calls == (expected,)
     assert accumulator.end_segments() == [ToolCallEnd(id="b", index=0, tool_call=expected)]

@@ -282,6 +282,8 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     """A `custom` tool takes free text in `raw_arguments`; `arguments` is then empty."""
     namespace: str | None = None
     """The group of tools that the called one belongs to, as in `ToolDefinition`."""
+    is_cut: bool = False
+    """Whether the answer ended before the arguments did; then the call is not valid."""
 
     if TYPE_CHECKING:  # as in `Image`
 
@@ -294,6 +296,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
             raw_arguments: str | None = None,
             type: ToolType = "function",  # noqa: A002 -- the field's name
             namespace: str | None = None,
+            is_cut: bool = False,
             extra: Extra = ...,
         ) -> None: ...
 
@@ -309,7 +312,13 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def is_valid(self) -> bool:
-        """False when the argument text is not a JSON object; no text, `null` and `[]` mean `{}`."""
+        """
+        False when the argument text is not a JSON object, or the answer was cut before its end.
+
+        No text, `null` and `[]` mean `{}`.
+        """
+        if self.is_cut:
+            return False
         raw = self.raw_arguments
         return raw is None or self.type == "custom" or parse_arguments(raw) is not None
 

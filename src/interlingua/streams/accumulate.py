@@ -53,6 +53,7 @@ from interlingua.streams.segments import (
 )
 from interlingua.wire.fields import merge
 from interlingua.wire.json_text import dump_text
+from interlingua.wire.tool_calls import mark_cut
 
 _NO_START = StreamStart()
 
@@ -207,7 +208,7 @@ class StreamAccumulator:
             provider=start.provider,
             message=Message(
                 role="assistant",
-                content=self.content(),
+                content=mark_cut(self.content(), finish.finish_reason.reason),
                 extra=finish.message_extra,
             ),
             finish_reason=finish.finish_reason,

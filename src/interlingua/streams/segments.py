@@ -171,13 +171,13 @@ class ToolCallSegment:
 
         raw = join_pieces(self.pieces)
         arguments = None if self.tool_type == "custom" else parse_partial(raw)
-        return self._end(raw, arguments if isinstance(arguments, dict) else {})
+        return self._end(raw, arguments if isinstance(arguments, dict) else {}, is_cut=not raw)
 
     def peek(self) -> ToolCallEnd:
         """Return the tool call so far; long arguments may be slightly behind their text."""
         raw = join_pieces(self.pieces)
         if self.tool_type == "custom":
-            return self._end(raw, {})
+            return self._end(raw, {}, is_cut=not raw)
         if self._partial is None:
             from interlingua.wire.partial_json import PartialJSON  # slow to import, as in `cut`
 
@@ -185,9 +185,9 @@ class ToolCallSegment:
         self._partial.feed(raw[self._partial_length :])
         self._partial_length = len(raw)
         arguments = self._partial.value
-        return self._end(raw, arguments if isinstance(arguments, dict) else {})
+        return self._end(raw, arguments if isinstance(arguments, dict) else {}, is_cut=not raw)
 
-    def _end(self, raw: str, arguments: dict[str, Any]) -> ToolCallEnd:
+    def _end(self, raw: str, arguments: dict[str, Any], *, is_cut: bool = False) -> ToolCallEnd:
         call = ToolCall(
             id=self.call_id,
             name=self.name,
@@ -195,6 +195,7 @@ class ToolCallSegment:
             raw_arguments=raw,
             type=self.tool_type,
             namespace=self.namespace,
+            is_cut=is_cut,
             extra=self.extra,
         )
         return ToolCallEnd(id=self.id, index=self.index, tool_call=call)

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import ToolCall
+from interlingua.spec.content import Part, ToolCall
 from interlingua.spec.contracts import NewId
 from interlingua.spec.messages import Message
+from interlingua.spec.response import Reason
 from interlingua.wire.json_text import dump_text, loads
 
 _match_input = re.compile(r'\s*\{\s*"input"\s*:\s*"').match
@@ -63,9 +64,18 @@ def input_object(call: ToolCall) -> dict[str, Any]:
 
     Free text, and text that does not parse, becomes `{"input": text}`.
     """
-    if call.type == "custom" or not (call.arguments or call.is_valid):
+    is_text = bool(call.raw_arguments) and not (call.arguments or call.is_valid)
+    if call.type == "custom" or is_text:
         return {"input": call.raw_arguments}
     return call.arguments
+
+
+def mark_cut(content: tuple[Part, ...], reason: Reason) -> tuple[Part, ...]:
+    """The parts of an answer; a last tool call that a limit cut before its arguments is marked."""
+    last = content[-1] if content and reason == "length" else None
+    if not isinstance(last, ToolCall) or last.arguments or last.raw_arguments:
+        return content
+    return (*content[:-1], msgspec.structs.replace(last, is_cut=True))
 
 
 class ArgumentText:

@@ -103,6 +103,8 @@ def _read(
     """The arguments as the types of the function, and why they do not fit."""
     if not call.is_valid:
         raw = call.raw_arguments or ""
+        if not raw:
+            return None, InvalidToolCallError("The answer ended before the arguments of the call.")
         quoted = raw if len(raw) <= _MAX_QUOTED else f"{raw[:_MAX_QUOTED]} …"
         reason = argument_problem(raw)
         return None, InvalidToolCallError(f"The arguments are {reason}: {quoted}")

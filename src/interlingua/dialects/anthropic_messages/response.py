@@ -33,6 +33,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.tool_calls import mark_cut
 from interlingua.wire.usage import note_limited, note_negative, own_cost
 
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
@@ -82,12 +83,14 @@ def decode_response(
     fields = Fields(whole, strict=False)
     take_constants(fields.left)
     content = tuple([read_part(block) for block in fields.left.pop("content")])
-    usage = fields.object("usage")
+    usage, finish = fields.object("usage"), decode_stop_reason(fields.text("stop_reason"))
+    if finish.reason == "length":
+        content = mark_cut(content, finish.reason)
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
-        finish_reason=decode_stop_reason(fields.text("stop_reason")),
+        finish_reason=finish,
         usage=decode_usage(usage),
         warnings=usage_notes(usage),
         rate_limit=parse_rate_limit(headers or {}),

@@ -72,7 +72,7 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import Merged, extra_of, text_of
-from interlingua.wire.tool_calls import call_ids, counting_ids
+from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut
 
 _KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THINKING_FIELDS))
 # Random text that hides the length of a chunk: OpenAI's (the SDK's `include_obfuscation`) and
@@ -292,6 +292,7 @@ class Decoder:
             content = with_citations(content, citations)
         if self._choice.value.get(LOGPROBS):
             content = with_logprobs(content, self._choice.value)
+        content = mark_cut(content, finish.finish_reason.reason)
         message = replace(whole.message, content=content)
         return replace(finish, response=replace(whole, message=message))
 

@@ -51,7 +51,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
+from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
 from interlingua.wire.usage import make_usage, served_tier
 
 _REASONS: dict[str, Reason] = {
@@ -96,6 +96,8 @@ def decode_response(
     missing = _take_envelope(fields.left, has_usage=usage is not None)
     message = _decode_message(first, whole, new_id, profile)
     finish_reason, choice_extra = _decode_choice(first, message, failed=bool(whole.get("error")))
+    if finish_reason.reason == "length":
+        message = msgspec.structs.replace(message, content=mark_cut(message.content, "length"))
     notes = WarningList()
     return Response(
         id=fields.text("id") or "",

@@ -25,7 +25,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
+from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
 from interlingua.wire.usage import make_usage, served_tier
 
 _STATUSES: dict[str, Reason] = {
@@ -88,7 +88,7 @@ def decode_response(
     make_id, own_calls = call_ids(new_id or counting_ids()), OwnCalls(profile, request)
     items = fields.take("output")
     content = tuple([part for item in items for part in read_item(item, make_id, own_calls)])
-    model = fields.text("model") or ""
+    model, finish = fields.text("model") or "", _decode_status(fields, content)
     notes = WarningList(model or "the model")
     # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.
     if Image in map(type, content):
@@ -96,8 +96,8 @@ def decode_response(
     return Response(
         id=fields.text("id") or "",
         model=model,
-        message=Message(role="assistant", content=content),
-        finish_reason=_decode_status(fields, content),
+        message=Message(role="assistant", content=mark_cut(content, finish.reason)),
+        finish_reason=finish,
         usage=decode_usage(
             fields.object("usage"), notes, whole.get("service_tier"), _searches(whole)
         ),

@@ -268,7 +268,7 @@ def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Me
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
-        if not isinstance(part, ToolCall) or part.is_valid:
+        if not isinstance(part, ToolCall) or _is_object(part):
             return part
         edits.change("arguments_wrapped", part)
         arguments = part.arguments or {"input": part.raw_arguments}
