@@ -32,7 +32,13 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import TextDelta, ToolCallEnd
 from interlingua.spec.messages import Message
 from interlingua.spec.modalities.images import ImageInput
-from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+)
 from interlingua.streams.grammar import Grammar
 from interlingua.transport.canned import CannedReply, CannedTransport
 from support.simulated import DIALECTS, MODELS, complete, simulated, stream
@@ -202,6 +208,7 @@ EXEMPT = {
     "dialect",  # the name under which options are looked up; it is not a capability
     "hosted_call_types",  # about answers: `dialects/openai_responses/test_own_calls.py`
     "output_modalities",  # of operations: see below
+    "hosted_tools",  # only together with `tools`: see below
 }
 
 
@@ -438,6 +445,19 @@ def test_a_paused_turn_is_no_prefill():
     _, _, codes = outcome(CLAUDE, {"prefill": False}, messages=history)
 
     assert codes == []
+
+
+def test_a_model_without_functions_may_have_hosted_tools():
+    """They are sent where the profile says so; functions are refused all the same."""
+    search = BuiltinTool.web_search()
+    row = {"tools": False, "hosted_tools": True}
+    sent, _, codes = outcome("gemini", row, tools=(search,))
+    refused = outcome("gemini", row, tools=(search, TOOL))
+
+    assert "googleSearch" in sent
+    assert codes == []
+    assert isinstance(refused, UnsupportedError)
+    assert isinstance(outcome("gemini", {"tools": False}, tools=(search,)), UnsupportedError)
 
 
 def test_what_a_chat_model_returns_is_enforced_by_operations():

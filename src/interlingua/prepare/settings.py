@@ -25,7 +25,13 @@ from interlingua.prepare.thinking import (
 )
 from interlingua.prepare.tool_forms import warn_not_strict
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
-from interlingua.spec.request import Request, ToolChoice, ToolChoiceMode, ToolDefinition
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ToolChoice,
+    ToolChoiceMode,
+    ToolDefinition,
+)
 from interlingua.spec.warnings import WarningList
 
 Rule: TypeAlias = Callable[[Request, Profile, WarningList], Request]
@@ -156,11 +162,16 @@ def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Tools for a model that does not support them."""
+    """Tools for a model that does not support them; some models have only hosted ones."""
     if profile.tools is not False or not request.tools:
         return request
+    # Seen in recordings: Gemini's image models, which call no functions, search the web.
+    is_hosted = profile.hosted_tools is True
+    hosted = tuple(tool for tool in request.tools if is_hosted and isinstance(tool, BuiltinTool))
+    if len(hosted) == len(request.tools):
+        return request
     warnings.add("tools_dropped", "tools", when="")
-    return _without_tools(request)
+    return replace(_without_tools(request), tools=hosted)
 
 
 def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Request:

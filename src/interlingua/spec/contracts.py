@@ -145,6 +145,8 @@ class Profile(Record, frozen=True, kw_only=True):
 
     tools: bool | None = None
     """Tools are supported."""
+    hosted_tools: bool | None = None
+    """Tools that the provider runs are supported, also where `tools` is False."""
     tools_while_thinking: bool | None = None
     """Tools are supported together with thinking; if not, thinking is disabled for tools."""
     tool_choice_modes: tuple[ToolChoiceMode, ...] | None = None

@@ -21,7 +21,7 @@ from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList, is_loss
-from support import corpus
+from support import corpus, hosts
 from support.facts import NAMES
 
 DATA = profiles._load()
@@ -543,7 +543,8 @@ def test_what_was_accepted_is_not_clamped(dialect):
             request = dialects.get(dialect).decode_request(call)
         except InvalidRequestError:
             continue
-        provider = record["host_provider"]
+        host = record["host_provider"]
+        provider = hosts.row_of(dialect, host) or host
         old = {} if dialect != "anthropic_messages" else {"api_version": "2023-06-01"}
         losses = WarningList()
         profile = profile_for(dialect, request.model, provider, old)

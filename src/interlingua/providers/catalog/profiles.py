@@ -192,6 +192,7 @@ def _catalog_row(model: str, provider: str, rows: Mapping[str, Row]) -> Row:
         "context_window": info.context_window,
         "max_output_tokens": info.max_output,
         "tools": _flag(known.get("tools"), supported=info.supports_tools),
+        "hosted_tools": _flag(known.get("hosted_tools"), supported=info.supports_web_search),
         "thinking": _flag(known.get("thinking"), supported=info.supports_reasoning),
         "thinks_by_default": False if info.supports_reasoning is False else None,
         "image_types": _types_of(
