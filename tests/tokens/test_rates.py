@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.tokens.rates import _ROWS, Rates, rates_for
+from interlingua.tokens.rates import ROWS, START, find_rates, rates_for
 
 
 def test_rows_are_found_by_their_own_name():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from email.utils import formatdate
 from functools import partial
 from itertools import dropwhile
@@ -257,11 +257,17 @@ def feed_rest(
     feed: Callable[[Frame], list[StreamEvent]], frames: list[Frame], first: Frame
 ) -> tuple[list[StreamEvent], SDKError | None]:
     """Decode `first` and the frames after it: their events, and the error of a bad frame."""
+    rest = dropwhile(lambda frame: frame is not first, frames)
+    return collect(event for frame in rest for event in feed(frame))
+
+
+def collect(source: Iterable[StreamEvent]) -> tuple[list[StreamEvent], SDKError | None]:
+    """The events up to `Finish` or to an error, and the error."""
     events: list[StreamEvent] = []
     try:
-        for frame in dropwhile(lambda frame: frame is not first, frames):
-            events += feed(frame)
-            if events and type(events[-1]) is Finish:
+        for event in source:
+            events.append(event)
+            if type(event) is Finish:
                 break
     except SDKError as error:
         return events, error

@@ -86,11 +86,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
                 segments[event.id].pieces.append(event.delta)  # type: ignore[union-attr]
                 yield event
             else:
-                if type(event) is Finish and fold.is_large:
-                    delivered = await asyncio.to_thread(fold.take, event)
-                else:
-                    delivered = fold.take(event)
-                for each in delivered:
+                for each in await fold.deliver(event):
                     yield each
     except StopAsyncIteration:
         fold.stop(StreamError("The stream ended without a finish event."))
@@ -100,8 +96,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
         if owns_scope:
             scopes.remove(fold.request_id, scope)
         await close_stream(events)
-    is_large = not fold.is_finished and fold.is_large
-    for event in await asyncio.to_thread(fold.end) if is_large else fold.end():
+    for event in await fold.close():
         yield event
     if fold.error is not None:
         raise fold.error
@@ -171,10 +166,20 @@ class _Fold:
         self.error: Exception | None = None
         """The error to raise after the last event."""
 
-    @property
-    def is_large(self) -> bool:
-        """Whether the end of the stream is too much work for one step of the event loop."""
-        return self.accumulator.part_count > _MANY or self.accumulator.open_size > _PIECE
+    async def deliver(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
+        """As `take`; the end of a large stream is too much work for one step of the event loop."""
+        if type(event) is Finish and self._is_large():
+            return await asyncio.to_thread(self.take, event)
+        return self.take(event)
+
+    async def close(self) -> list[StreamEvent]:
+        """As `end`, for a large stream in a thread."""
+        is_large = not self.is_finished and self._is_large()
+        return await asyncio.to_thread(self.end) if is_large else self.end()
+
+    def _is_large(self) -> bool:
+        accumulator = self.accumulator
+        return accumulator.part_count > _MANY or accumulator.open_size > _PIECE
 
     def take(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
         """

@@ -108,28 +108,35 @@ def estimate_request(request: Request, family: str = "", *, only_known: bool = F
     turns, results of its own tools) is not counted; with `only_known`, neither are media whose
     bytes are not known.
     """
-    rates = rates_for(request.model, family)
+    rates = rates_for(request.model, family, request.provider or "")
+    amounts = count_items(request, rates, only_known=only_known)
+    tokens = sum(float(getattr(rates, name)) * amount for name, amount in amounts.items())
+    return max(0, ceil(tokens))
+
+
+def count_items(request: Request, rates: Rates, *, only_known: bool = False) -> dict[str, float]:
+    """How much of each item a request has that `Rates` has a rate for, by its name."""
     tally = _tally(request, rates)
-    tokens = (
-        rates.request
-        + rates.text * _count(" ".join(tally.texts))
-        + rates.thinking * _count(" ".join(tally.thoughts))
-        + rates.signature * tally.signatures
-        + rates.message * tally.messages
-        + rates.call * tally.calls
-        + rates.tool * tally.tools
-        + rates.node * tally.nodes
-        + sum(
-            _count_media(part, rates)
-            for part in tally.media
-            if part.data is not None or not only_known
-        )
-    )
-    if tally.tools:
-        tokens += rates.tools + (rates.forced if tally.is_forced else 0)
-    if tally.format_nodes:
-        tokens += rates.format + rates.format_node * tally.format_nodes
-    return ceil(tokens)
+    has_tools, has_format = bool(tally.tools), bool(tally.format_nodes)
+    amounts = {
+        "request": 1.0,
+        "text": _count(" ".join(tally.texts)),
+        "thinking": _count(" ".join(tally.thoughts)),
+        "signature": tally.signatures,
+        "message": tally.messages,
+        "call": tally.calls,
+        "tool": tally.tools,
+        "node": tally.nodes,
+        "tools": has_tools,
+        "forced": has_tools and tally.is_forced,
+        "format": has_format,
+        "format_node": tally.format_nodes,
+    }
+    for part in tally.media:
+        if part.data is not None or not only_known:
+            name, amount = _count_media(part)
+            amounts[name] = amounts.get(name, 0.0) + amount
+    return amounts
 
 
 def estimate_usage(usage: Usage, request: Request, message: Message, family: str = "") -> Usage:
@@ -331,15 +338,16 @@ _VIDEO_FACTOR = 8  # a second of video costs this many times a second of audio
 _DEFAULT_SECONDS = 30  # for media given by URL or file id, whose size is unknown
 
 
-def _count_media(part: Image | Audio | Document, rates: Rates) -> float:
+def _count_media(part: Image | Audio | Document) -> tuple[str, float]:
+    """The rate of a medium, and how much of it there is."""
     size = len(part.data or b"")
     if isinstance(part, Image):
-        return min(85, rates.image) if part.detail == "low" else rates.image
+        return "low_image" if part.detail == "low" else "image", 1
     if isinstance(part, Audio):
-        return rates.second * (size / _AUDIO_BYTES_PER_SECOND if size else _DEFAULT_SECONDS)
+        return "second", size / _AUDIO_BYTES_PER_SECOND if size else _DEFAULT_SECONDS
     if (part.media_type or "").startswith("video/"):
         seconds = size / _VIDEO_BYTES_PER_SECOND if size else _DEFAULT_SECONDS
-        return rates.second * _VIDEO_FACTOR * seconds
+        return "second", _VIDEO_FACTOR * seconds
     data = part.data or b""
     pages = data.count(b"/Type /Page") + data.count(b"/Type/Page") - data.count(b"/Pages")
-    return rates.page * max(1, pages)
+    return "page", max(1, pages)

@@ -1,16 +1,22 @@
 """
 The tokens that each vendor's models count, besides those of the text itself.
 
-The numbers are fitted to recorded requests, so they are averages and not documented prices.
-`request` and `tools` include the hidden instructions that a provider puts before the caller's.
+The numbers are averages and not documented prices. Those of `fitted.py` are fitted to recorded
+requests; `START` has the values from which the fit starts, which also count for models without
+recordings. `request` and `tools` include the hidden instructions that a provider puts before the
+caller's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
+
+from interlingua.tokens.fitted import FITTED
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +50,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     """Whether thinking from before the user's last message is read too."""
     image: float = 425
     """For each image."""
+    low_image: float = 85
+    """For each image of low detail."""
     page: float = 500
     """For each page of a PDF."""
     second: float = 10
@@ -91,7 +99,13 @@ _GEMINI_2 = replace(
 _OPEN = Rates(request=5, message=6, call=7.5, tools=68, tool=20, node=15, format=0, format_node=0)
 
 _OPENAI = Rates()
-_ROWS = {
+START = {
+    "": _OPENAI,
+    "gpt-3-5": _OPENAI,
+    "gpt-4": _OPENAI,
+    "gpt-4o": _OPENAI,
+    "gpt-4-1": _OPENAI,
+    "gpt-5": _OPENAI,
     "gpt-4o-mini": replace(_OPENAI, image=14_000),
     "gpt-oss": replace(_OPENAI, request=66, node=12),
     "claude": _CLAUDE_5,
@@ -126,16 +140,37 @@ Keyed by a part of a model id or provider name, with dots written as dashes.
 The longest key that occurs in the name is used. "stral" matches Mistral, Ministral and Codestral.
 """
 
+Rows: TypeAlias = Mapping[tuple[str, str], Rates]
+"""Rates by a part of the name of a host, a format or both ("" for all), and of a model."""
+ROWS: Rows = {("", key): rates for key, rates in START.items()} | {
+    place: replace(Rates(), **values) for place, values in FITTED.items()
+}
+
 
 @lru_cache(maxsize=256)
 def rates_for(*names: str) -> Rates:
-    """The rates of the first known name; OpenAI's if none is known."""
-    for name in names:
-        plain = name.lower().replace(".", "-")
-        best = max((key for key in _ROWS if key in plain), key=len, default=None)
-        if best is not None:
-            return _ROWS[best]
-    return _OPENAI
+    """The rates of the first known name; OpenAI's if none is known. The others are its hosts."""
+    return find_rates(names, ROWS)
+
+
+def find_rates(names: Sequence[str], rows: Rows) -> Rates:
+    """As `rates_for`, of other rows. The more of the names a row needs, the better it is."""
+    plain = [name.lower().replace(".", "-") for name in names]
+    for name in plain:
+        found = [
+            (place.count("/") + bool(place), len(key), place, key)
+            for place, key in rows
+            if key and key in name and _is_at(place, plain[1:])
+        ]
+        if found:
+            *_, place, key = max(found)
+            return rows[place, key]
+    return rows["", ""]
+
+
+def _is_at(place: str, names: list[str]) -> bool:
+    """Whether the names have the host and the format of a row."""
+    return not place or all(any(part in name for name in names) for part in place.split("/"))
 
 
 IMAGE_TOKENS = {"low": 272, "medium": 1056, "standard": 1056, "high": 4160}

@@ -47,6 +47,7 @@ from interlingua.providers.replies import (
     WholeDecoder,
     check_answer,
     check_body,
+    collect,
     dated,
     feed_rest,
     in_steps,
@@ -317,9 +318,7 @@ class Generation:
         )
 
     async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
-        self,
-        make_ready: Callable[[], Awaitable[Ready]],
-        scope: CancelScope,
+        self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
     ) -> AsyncGenerator[StreamEvent, None]:
         """Send, read and decode: one attempt at a stream. A failure is raised, without events."""
         own, ready, began = self._configuration, await make_ready(), perf_counter()
@@ -345,6 +344,8 @@ class Generation:
                                 async for event in in_steps(*decoded):
                                     has_content = has_content or type(event) in DELTAS
                                     yield await _label(reader, event, batches.size)
+                                if reader.is_finished:
+                                    return
                                 next_check = 0
                                 break
                             for event in feed(frame):
@@ -357,23 +358,18 @@ class Generation:
                                     yield reader.label(event)
                             if reader.is_finished:
                                 return
-                        if reader.is_finished:
-                            return
                         if has_content:
                             batches.content_at = perf_counter()
-                    if batches.size > STEP:
-                        events = await asyncio.to_thread(list, reader.finish())
-                        async for event in in_steps(events):
-                            yield event
-                        return
-                    for event in reader.finish():
+                    end = partial(collect, reader.finish())
+                    decoded = await asyncio.to_thread(end) if batches.size > STEP else end()
+                    async for event in in_steps(*decoded):
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
         except SDKError as failure:
-            error: SDKError = failure
-            if reader is not None and not reader.is_started and isinstance(error, UNREADABLE):
-                error = unreadable(failure, reply.headers)
+            is_unread = reader is not None and not reader.is_started
+            is_unread = is_unread and isinstance(failure, UNREADABLE)
+            error = unreadable(failure, reply.headers) if is_unread else failure
             own.label_error(error, ready.request.request_id, ready.request.model)
             if error is failure:
                 raise
