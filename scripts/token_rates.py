@@ -147,6 +147,11 @@ def fit_rows(samples: list[Sample]) -> dict[Row, tuple[Rates, int]]:
             continue
         for row in rows_of(sample):
             groups[row].append(sample)
+    for row, members in groups.items():
+        hosts = Counter(sample.host for sample in members)
+        if not any(host in row[0] for host in hosts):  # the usual host stands for unknown ones
+            usual = hosts.most_common(1)[0][0]
+            groups[row] = [sample for sample in members if sample.host == usual]
     rows: dict[Row, tuple[Rates, int]] = {}
     for row in sorted(groups, key=lambda row: (bool(row[0]), row[0].count("/"), len(row[1]))):
         if len({sample.conversation for sample in groups[row]}) >= LEAST:
@@ -158,11 +163,13 @@ def fit_rows(samples: list[Sample]) -> dict[Row, tuple[Rates, int]]:
 
 
 def rows_of(sample: Sample) -> list[Row]:
-    """The rows that a request may be fitted in."""
+    """The rows that a request is fitted in; the default is that of a tokenizer, and not fitted."""
     name = plain(sample.request.model)
-    keys = [key for key in START if key and key in name] or [""]
+    key = max((key for key in START if key in name), key=len)
+    if not key:
+        return []
     places = ("", sample.family, sample.host, f"{sample.host}/{sample.family}")
-    return [(place, key) for place in dict.fromkeys(places) for key in keys]
+    return [(place, key) for place in dict.fromkeys(places)]
 
 
 def plain(name: str) -> str:

@@ -118,6 +118,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
             yield paint(screen, word, color) + text.removeprefix(word)
     for path in explanation.fetches:
         yield f"fetched first: {printable(path)}"
-    yield f"input: about {explanation.estimated_input_tokens:,} tokens"
+    lower, upper = explanation.input_token_bounds
+    most = "no upper bound is known" if upper is None else f"at most {upper:,}"
+    yield f"input: about {explanation.estimated_input_tokens:,} tokens (at least {lower:,}, {most})"
     cost = explanation.estimated_cost
     yield "cost: unknown" if cost is None else f"cost: {dollars(cost.low)} to {dollars(cost.high)}"

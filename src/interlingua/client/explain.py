@@ -29,6 +29,7 @@ from interlingua.spec.json_form import to_document
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning, raising_losses
+from interlingua.tokens.bounds import bounds_of, kind_of
 from interlingua.wire.secrets import redact_headers
 
 
@@ -69,6 +70,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The paths in the body that ask for caching."""
     estimated_input_tokens: int
     """The number of input tokens, estimated offline."""
+    input_token_bounds: tuple[int, int | None]
+    """
+    Between which the true number is, for 97 of 100 recorded requests of this kind.
+
+    The upper one is None if no bound holds, because of hosted tools or documents.
+    """
     estimated_cost: CostRange | None = None
     """The least and the most that the call may cost; None if unknown: see `estimate_cost`."""
     profile: Profile
@@ -107,7 +114,8 @@ def explain(
         tools_left_out=call.left_out,
         chosen_because=request.chosen_because,
         cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
-        estimated_input_tokens=adapter.estimate_input_tokens(request),
+        estimated_input_tokens=(tokens := adapter.estimate_input_tokens(request)),
+        input_token_bounds=_bounds(tokens, request),
         estimated_cost=estimate_cost(adapter, request, tariffs, adapter.seller),
         profile=call.profile,
     )
@@ -137,10 +145,16 @@ def explain_custom(
         tools_left_out=behaved.left_out,
         chosen_because=request.chosen_because,
         cache_marks=(),
-        estimated_input_tokens=estimate_tokens(adapter, behaved.request),
+        estimated_input_tokens=(tokens := estimate_tokens(adapter, behaved.request)),
+        input_token_bounds=_bounds(tokens, behaved.request),
         estimated_cost=estimate_cost(adapter, request, tariffs, seller_of(adapter, key)),
         profile=profile,
     )
+
+
+def _bounds(tokens: int, request: Request) -> tuple[int, int | None]:
+    bounds = bounds_of(tokens, kind_of(request))
+    return bounds.lower, bounds.upper
 
 
 def _key_headers(adapter: HttpAdapter) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import AdapterCapabilities, Profile
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
-from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
+from interlingua.tokens.bounds import bound_tokens
 
 _Capability = Callable[[Profile], bool | None]
 
@@ -63,7 +63,7 @@ def choose(route: Route, request: Request, adapters: Mapping[str, Any]) -> Route
     """The model of a tier that answers this request, and why; an error if there is none."""
     _check_conditions(route)
     needs = dict.fromkeys((*route.conditions, *_needs(request)))
-    tokens = estimate_request(request, only_known=True)
+    tokens = bound_tokens(request, only_known=True).lower
     left_out: dict[str, str] = {}
     unknown: dict[str, tuple[str, ...]] = {}
     for entry in route.choices:
@@ -138,7 +138,7 @@ def _judge(
         if can is None:
             unknown.append(need)
     window = profile.context_window
-    if window is not None and tokens > window * (1 + ESTIMATE_ERROR):
+    if window is not None and tokens > window:
         return f"has a context window of only {window} tokens", ()
     return "", tuple(unknown)
 

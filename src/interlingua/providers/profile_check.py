@@ -23,7 +23,7 @@ from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import check_losses, raising_losses
-from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
+from interlingua.tokens.bounds import bound_tokens
 
 _FUNCTIONS: Mapping[ModelKind, str] = {
     "chat": "generate",
@@ -200,10 +200,10 @@ def _has_size(size: str, sizes: tuple[str, ...]) -> bool:
 
 
 def check_window(request: Request, window: int, family: str) -> None:
-    """Raise `ContextLengthError` if the estimate exceeds the window by more than its error."""
-    tokens = estimate_request(request, family, only_known=True)
-    if tokens > window * (1 + ESTIMATE_ERROR):
-        raise too_long(tokens, window)
+    """Raise `ContextLengthError` if the lower bound of the estimate exceeds the window."""
+    tokens = bound_tokens(request, family, only_known=True)
+    if tokens.lower > window:
+        raise too_long(tokens.estimate, window)
 
 
 def too_long(tokens: int, window: int) -> ContextLengthError:

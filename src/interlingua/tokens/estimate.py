@@ -63,7 +63,7 @@ _SCRIPTS = (
 
 
 ESTIMATE_ERROR = 0.15
-"""The estimates of nine of ten recorded requests are within this share of the true number."""
+"""The estimates of most recorded requests are within this share; `bounds` has what holds."""
 
 
 def _classes() -> bytes:

@@ -22,7 +22,7 @@ from interlingua.client.metering import options_of, seller_of
 from interlingua.client.middleware.contract import NO_CALL, Call, PerformNext
 from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import estimate_input, is_lost
+from interlingua.client.middleware.meter import is_lost, reserve_input
 from interlingua.client.middleware.operation_meter import (
     estimate_operation,
     possible_usages,
@@ -52,7 +52,6 @@ from interlingua.spec.modalities.batch import BATCH_TIER, BatchInput
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Usage
-from interlingua.tokens.estimate import ESTIMATE_ERROR
 from interlingua.wire.classify import was_refused
 
 Period: TypeAlias = Literal["day", "month"] | float | None
@@ -64,7 +63,7 @@ PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
 
 ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
-_SURE = 1 + ESTIMATE_ERROR
+_SURE = 1.15  # beside the upper bound, which short requests do not have
 _UNLIMITED = 1e15
 _CATALOG = Tariffs()
 _FREE = frozenset(
@@ -368,7 +367,7 @@ class Budget(Counting["_Tally"]):
         output = request.max_tokens
         if output is None or output < 0:
             output = self._max_tokens + max(0, request.thinking_budget or 0)
-        tokens = estimate_input(request) * _SURE + 1
+        tokens = reserve_input(request) * _SURE + 1
         if self._cost is None and tier is None and not request.provider_options:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
             adapters, known_tariffs, changes, provider, model, tariff = self._last_asked

@@ -15,7 +15,9 @@ from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
+from interlingua.tokens.bounds import bounds_of, kind_of
 from interlingua.tokens.estimate import estimate_request
+from interlingua.tokens.fitted import SLACK
 
 _CHARACTERS = 4  # of a token, in short or unfinished text
 _FOREIGN = 1.3  # characters of a token, where they are not ASCII
@@ -55,6 +57,20 @@ def estimate_input(request: Request) -> int:
             tokens += int(foreign / _FOREIGN)
     _last = (request, tokens)
     return tokens
+
+
+def reserve_input(request: Request) -> int:
+    """
+    The upper bound of the input tokens; where none holds, twice the estimate.
+
+    That of a short request is the estimate: its bound would be many times as much, because a host
+    may add instructions of its own, and little depends on it.
+    """
+    tokens = estimate_input(request)
+    if tokens < SLACK:
+        return tokens
+    upper = bounds_of(tokens, kind_of(request)).upper
+    return 2 * tokens if upper is None else upper
 
 
 class StreamMeter:

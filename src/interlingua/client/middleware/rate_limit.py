@@ -20,7 +20,7 @@ from interlingua.client.middleware.contract import Call, PerformNext, Progress
 from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import estimate_input
+from interlingua.client.middleware.meter import reserve_input
 from interlingua.client.middleware.operation_meter import (
     estimate_operation,
     request_of,
@@ -225,7 +225,7 @@ class RateLimit(Counting["_Permit"]):
         if scope is None:
             return None
         learned = self._learned.get(scope) or self._make_learned(scope)
-        tokens = 0 if self._input is None else estimate_input(request)
+        tokens = 0 if self._input is None else reserve_input(request)
         output: float | None = request.max_tokens
         if output is None or output < 0:
             output = learned.average_output
