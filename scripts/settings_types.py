@@ -25,7 +25,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SPEC = ROOT / "src" / "interlingua" / "spec"
 SOURCE = SPEC / "request.py"
 TARGET = SPEC / "settings.py"
-WIDER = {"tuple[str, ...]": "Iterable[str]", "ToolChoice": "ToolChoice | str"}
+WIDER = {
+    "tuple[str, ...]": "Iterable[str]",
+    "ToolChoice": "ToolChoice | str | Mapping[str, Any]",
+    "ResponseFormat": "ResponseFormat | Mapping[str, Any]",
+}
 """The types that a keyword accepts, where the constructor converts the value."""
 WIDTH = 100
 

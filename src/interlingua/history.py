@@ -7,23 +7,23 @@ what would change, or to check that a request extends a cached prefix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from interlingua.api.run.messages import read_messages
 from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.check import refuse
 from interlingua.spec.facts import HistoryRules
-from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import to_messages
+from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.warnings import WarningList
 
 __all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
 
 
 def repair(
-    messages: Iterable[Message | Mapping[str, Any] | str],
+    messages: Iterable[AnyMessage],
     target: HistoryRules | str,
     policy: RepairPolicy = DEFAULT_POLICY,
 ) -> HistoryRepair:
@@ -40,5 +40,5 @@ def repair(
         refuse("policy", "a RepairPolicy", policy)
     rules = find_dialect(target).FACTS.history if isinstance(target, str) else target
     warnings = WarningList(rules.model or rules.dialect)
-    repaired = apply_rules(to_messages(messages), rules, policy, warnings)
+    repaired = apply_rules(read_messages(messages), rules, policy, warnings)
     return HistoryRepair(messages=repaired, changes=tuple(warnings.warnings))

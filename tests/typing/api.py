@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal, TypedDict, Unpack, assert_type
 
 import msgspec
 import pydantic
+from anthropic.types import MessageParam
+from openai.types.chat import ChatCompletionMessage
+from openai.types.responses import ResponseOutputItem
 
 from interlingua import (
     AbortController,
@@ -183,7 +186,21 @@ async def ask_with_tools() -> None:
     await generate_object("openai:gpt-5.2", "Hi", schema=int, tools=TOOLS)
     async with aclosing(stream("openai:gpt-5.2", "Hi", tools=TOOLS)):
         pass
-    await generate("openai:gpt-5.2", "Hi", tools=[len])  # type: ignore[list-item]
+    await generate("openai:gpt-5.2", "Hi", tools=[len])
+    await generate("openai:gpt-5.2", "Hi", tools=["len"])  # type: ignore[list-item]
+
+
+# A message may be an object or a dict of a vendor's SDK.
+
+
+async def ask_with_sdk_messages(
+    message: ChatCompletionMessage, param: MessageParam, item: ResponseOutputItem
+) -> None:
+    await generate("openai:gpt-5.2", messages=[message, param, item, "Hi"])
+    await generate("openai:gpt-5.2", [message, param, item])
+    await generate("openai:gpt-5.2", message)
+    await generate("openai:gpt-5.2", messages=[5])  # type: ignore[list-item]
+    await generate("openai:gpt-5.2", "Hi", response_format={"type": "json_object"})
 
 
 # A schema may be any type that an annotation may name.

@@ -1,5 +1,5 @@
 """
-Messages that are given as plain dicts.
+Messages that are given as plain dicts, or as objects of OpenAI's SDK.
 
     {"role": "user", "content": [{"type": "text", "text": "What is this?"},
                                  {"type": "image_url", "image_url": {"url": "https://…"}}]}
@@ -10,6 +10,8 @@ Messages that are given as plain dicts.
 This is the form of OpenAI's chat API; fields that are None are ignored. A call may also be
 `{"id": "1", "name": "look", "args": {}}`, and field names may be in camel case (`toolCalls`). The
 JSON form of a `Message` is read too. A field that has no place in a `Message` is an error.
+
+The forms of other APIs belong to their dialects, which this room does not know: `api` asks them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from operator import is_
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -37,33 +40,87 @@ from interlingua.spec.content import (
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import ROLES, Message
 
-AnyMessage: TypeAlias = Message | str | Mapping[str, Any]
-"""A `Message`, the text of a user message, or a dict."""
+
+class SdkObject(Protocol):
+    """An object of a vendor's SDK, which is a pydantic model."""
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The names of the fields that have a value of their own."""
+
+    @property
+    def model_extra(self) -> dict[str, Any] | None:
+        """The fields that the class does not declare."""
+
+
+AnyMessage: TypeAlias = Message | str | Mapping[str, Any] | SdkObject
+"""A `Message`, the text of a user message, a dict, or an object of a vendor's SDK."""
 
 _KNOWN = frozenset(("role", "content", "name", "id", "metadata", "tool_calls", "tool_call_id"))
 _KNOWN |= {"refusal", "reasoning_content", "reasoning", "annotations"}
 _SNAKE_CASE = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id"}
 _TEXTS = ("name", "id", "refusal", "reasoning_content", "reasoning")
 _MESSAGE = frozenset((Message,))
+# What `parse` of the SDKs adds to an answer: values that were read from its text.
+_PARSED = frozenset(("parsed", "parsed_arguments", "parsed_output"))
+_SDK_DEPTH = 8
+"""How deep the objects of an SDK are inside of a message: a source in a block of a tool result."""
 
 
 def to_messages(value: object) -> tuple[Message, ...]:
     """One or many messages as a tuple; `ConfigurationError` says which one is wrong, and why."""
-    if isinstance(value, (str, Message, Mapping)):
-        value = (value,)
-    elif isinstance(value, bytes) or not isinstance(value, Iterable):
-        raise ConfigurationError(f"messages must be a list of messages, not a {_type(value)}.")
-    items = tuple(value)
+    items = list_messages(value)
     if _MESSAGE.issuperset(map(type, items)):
         return items
-    return tuple(_to_message(item, f"messages[{i}]") for i, item in enumerate(items))
+    return tuple([to_message(item, f"messages[{i}]") for i, item in enumerate(items)])
 
 
-def _to_message(item: object, where: str) -> Message:
+def list_messages(value: object) -> tuple[Any, ...]:
+    """One or many messages in any form, as a tuple; `ConfigurationError` for anything else."""
+    if isinstance(value, (str, Message, Mapping)) or is_sdk_object(value):
+        return (value,)
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
+        raise ConfigurationError(f"messages must be a list of messages, not a {_type(value)}.")
+    return tuple(value)
+
+
+def is_sdk_object(value: object) -> bool:
+    """Whether it is an object of a vendor's SDK."""
+    return hasattr(type(value), "model_fields_set") and hasattr(type(value), "model_fields")
+
+
+def without_objects(value: Any, depth: int = _SDK_DEPTH) -> Any:
+    """The value with a dict for each object of an SDK in it; the same object if there is none."""
+    if depth == 0:
+        return value
+    if isinstance(value, Mapping):
+        fields = {key: without_objects(item, depth - 1) for key, item in value.items()}
+        return value if all(map(is_, fields.values(), value.values())) else fields
+    if isinstance(value, (list, tuple)):
+        items = [without_objects(item, depth - 1) for item in value]
+        return value if all(map(is_, items, value)) else items
+    return _sdk_fields(value, depth) if is_sdk_object(value) else value
+
+
+def _sdk_fields(value: Any, depth: int) -> dict[str, Any]:
+    """The fields of an object of an SDK, by their names in JSON."""
+    fields: dict[str, Any] = {}
+    for name in (*type(value).model_fields, *(value.model_extra or ())):
+        item = getattr(value, name, None)
+        if item is not None and name in value.model_fields_set and name not in _PARSED:
+            declared = type(value).model_fields.get(name)
+            key = None if declared is None else declared.alias
+            fields[key or name] = without_objects(item, depth - 1)
+    return fields
+
+
+def to_message(item: object, where: str) -> Message:
+    """One message; `where` is its place, for errors."""
     if isinstance(item, Message):
         return item
     if isinstance(item, str):
         return Message.user(item)
+    item = without_objects(item)
     if not isinstance(item, Mapping):
         raise ConfigurationError(
             f"{where} must be a Message, a string or a dict, not a {_type(item)}."

@@ -351,8 +351,11 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))
         choice: object = self.tool_choice
-        if isinstance(choice, str):
+        if isinstance(choice, (str, Mapping)):
             set_field(self, "tool_choice", to_tool_choice(choice))
+        form: object = self.response_format
+        if isinstance(form, (Mapping, type)):
+            set_field(self, "response_format", to_response_format(form))
         if self.stop_sequences is not None:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
         if self.active_skills != ():
@@ -406,12 +409,50 @@ _MODES: Mapping[str, ToolChoiceMode] = {
 }
 
 
-def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
-    """Return a tool choice from its mode, or from the name of the tool that must be called."""
+def to_tool_choice(choice: ToolChoice | str | Mapping[str, Any]) -> ToolChoice:
+    """Return a tool choice from its mode, the name of a tool, or a dict as the APIs have it."""
     if isinstance(choice, ToolChoice):
         return choice
+    if isinstance(choice, Mapping):
+        return _choice_from_dict(choice)
     mode = _MODES.get(choice)
     return ToolChoice(mode="named", tool_name=choice) if mode is None else ToolChoice(mode=mode)
+
+
+def _choice_from_dict(choice: Mapping[str, Any]) -> ToolChoice:
+    match {name: value for name, value in choice.items() if value is not None}:
+        case {"type": "function", "function": {"name": str(name), **inner}, **rest} if not inner:
+            pass
+        case {"type": "function" | "tool" | "custom", "name": str(name), **rest}:
+            pass
+        case {"type": str(name), **rest} if name in _MODES:
+            pass
+        case fields:
+            return _record(fields, ToolChoice, "tool_choice", "a tool choice")
+    for key in rest:
+        raise ConfigurationError(
+            f"tool_choice has an unknown field {key!r:.60}. Whether tools are called in parallel "
+            "is set by parallel_tool_calls=."
+        )
+    return to_tool_choice(name)
+
+
+def to_response_format(form: Mapping[str, Any] | type) -> ResponseFormat:
+    """Return the format of a text from a dict: OpenAI's, Anthropic's, or our JSON form."""
+    if isinstance(form, type):
+        raise ConfigurationError(
+            f"response_format is a class. Use generate_object(..., schema={form.__name__})."
+        )
+    fields = {name: value for name, value in form.items() if value is not None}
+    inner = fields.get("json_schema")
+    if isinstance(inner, Mapping) and "schema" in inner:  # OpenAI's Chat Completions
+        del fields["json_schema"]
+        fields |= inner
+    if "schema" in fields:
+        fields["json_schema"] = fields.pop("schema")
+    if fields.get("type") == "json_object":
+        fields["type"] = "json"
+    return _record(fields, ResponseFormat, "response_format", "the format of a text")
 
 
 def to_tools(tools: object) -> tuple[ToolSpec, ...]:
@@ -467,12 +508,31 @@ _TOOL_FIELDS = frozenset(("name", "description", "parameters", "strict"))
 _Kind = TypeVar("_Kind")
 
 
-def _convert(fields: dict[str, Any], kind: TypeForm[_Kind], path: str) -> _Kind:
+_TOOL = "the definition of a tool"
+
+
+def _convert(
+    fields: dict[str, Any],
+    kind: TypeForm[_Kind],
+    path: str,
+    words: str = _TOOL,
+) -> _Kind:
     try:
         value: _Kind = msgspec.convert(fields, kind)
         return value
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{path} is not the definition of a tool: {error}.") from None
+        raise ConfigurationError(f"{path} is not {words}: {error}.") from None
+
+
+_RecordT = TypeVar("_RecordT", bound=Record)
+
+
+def _record(fields: dict[str, Any], kind: type[_RecordT], path: str, words: str) -> _RecordT:
+    for name in fields.keys() - kind.__struct_fields__:
+        raise ConfigurationError(
+            f"{path} has an unknown field {name!r:.60}. {advice(name, kind.__struct_fields__)}"
+        )
+    return _convert(fields, kind, path, words)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ class ModelSettings(TypedDict, total=False):
 
     provider: str | None
     """The provider, if the name of the model does not contain it."""
-    tool_choice: ToolChoice | str | None
+    tool_choice: ToolChoice | str | Mapping[str, Any] | None
     """`auto`, `none`, `required` (or `any`), the name of a tool, or a `ToolChoice`."""
     parallel_tool_calls: bool | None
     """Whether the model may call several tools in one answer."""
@@ -65,7 +65,7 @@ class ModelSettings(TypedDict, total=False):
 class RequestSettings(ModelSettings, total=False):
     """All settings of a request. None means not set; 0, 0.0 and "" are values."""
 
-    response_format: ResponseFormat | None
+    response_format: ResponseFormat | Mapping[str, Any] | None
     """The format of the text; for objects use `generate_object`."""
     user: str | None
     """An id of the end user, for the provider's abuse detection."""

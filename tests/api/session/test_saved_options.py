@@ -14,6 +14,7 @@ from interlingua.runtime.cancel import AbortController
 from interlingua.simulator import scripted, text, tool_call
 from interlingua.spec.errors import ConfigurationError, DecodeError, RunLimitError
 from interlingua.spec.request import ResponseFormat, ToolChoice
+from support.odd_strings import Odd
 from support.patience import PATIENCE
 from support.runs import named
 from support.sessions import look
@@ -106,6 +107,25 @@ def test_a_value_is_saved(tmp_path, name):
 def test_forms_of_a_timeout(tmp_path, value):
     """A number, both numbers, or none."""
     assert loaded_like(Session("a:b", timeout=value), tmp_path / "s")._options["timeout"] == value
+
+
+def test_dicts_and_other_strings_are_saved_as_what_they_stand_for(tmp_path):
+    """A format and a choice of a tool in the form of an API; strings of a subclass of `str`."""
+    session = Session(
+        Odd("openai:gpt-5.2"),
+        response_format={"type": "json_object"},
+        tool_choice={"type": "any"},
+        user=Odd("ada"),
+        metadata={"a": Odd("b")},
+    )
+    loaded = loaded_like(session, tmp_path / "s.json")
+    assert loaded.model == "openai:gpt-5.2"
+    assert loaded._options == {
+        "response_format": ResponseFormat(type="json"),
+        "tool_choice": ToolChoice(mode="required"),
+        "user": "ada",
+        "metadata": {"a": "b"},
+    }
 
 
 def test_a_retry_policy(tmp_path):

@@ -15,6 +15,7 @@ from interlingua.api.run.options import Resumable, TimeoutConfig, check_options,
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
+from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
 from interlingua.providers.credentials import Key
 from interlingua.runtime.cancel import AbortSignal, CancelScope, call_in_loop, start_task
@@ -27,7 +28,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage
-from interlingua.spec.request import AnyTool, ToolChoice, list_tools
+from interlingua.spec.request import ToolChoice
 from interlingua.spec.response import Cost, Reason, Response, Usage, Warning, summarize
 
 MAX_TOOL_ROUNDS = 20
@@ -39,8 +40,8 @@ class ExecuteOptions(Callbacks, total=False):
 
     system: str | None
     """The system prompt."""
-    tools: Iterable[AnyTool] | None
-    tool_choice: ToolChoice | str | None
+    tools: Iterable[ToolOrFunction] | None
+    tool_choice: ToolChoice | str | Mapping[str, Any] | None
     """As in `generate`; ignored if there are no tools."""
     temperature: float | None
     max_tokens: int | None
@@ -246,7 +247,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
     per_step = timeouts_of(fields.pop("timeout", None)).per_step
     fields["timeout"] = TimeoutConfig(per_step=per_step)
-    fields["tools"] = list_tools(fields.get("tools"))
+    fields["tools"] = read_tools(fields.get("tools"))
     if not fields["tools"]:  # providers reject a tool choice without tools
         fields.pop("tool_choice", None)
     return fields

@@ -33,6 +33,7 @@ from interlingua.api.run.options import (
     make_messages,
     make_request,
 )
+from interlingua.api.tools.tool import read_tools
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.batches import BatchRequests
@@ -41,7 +42,7 @@ from interlingua.runtime.log import logger
 from interlingua.spec.check import advice, describe
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError, SDKError, ServerError
 from interlingua.spec.modalities.batch import Batch, BatchInput, BatchQuery, BatchResult
-from interlingua.spec.request import Request, list_tools
+from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_request
 from interlingua.spec.warnings import make_warning
 
@@ -125,7 +126,7 @@ class ItemReader:
         system = arguments.get("system")
         if callable(system):
             raise ConfigurationError("`system` must be a text: a batch has no run that calls it.")
-        tools = list_tools(arguments["tools"]) if "tools" in arguments else ()
+        tools = read_tools(arguments["tools"]) if "tools" in arguments else ()
         messages = make_messages(prompt, arguments.get("messages"), system)
         fields = {key: each for key, each in arguments.items() if key not in _OWN}
         fields["request_id"] = item_id

@@ -8,10 +8,11 @@ from typing import Unpack
 from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.run.clients import BlockingClient, find_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
+from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
 from interlingua.spec.operations import ServedModel
 from interlingua.spec.plain_dicts import AnyMessage
-from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_request
 
 
@@ -42,7 +43,7 @@ async def count_tokens(
     *,
     messages: AnyMessage | Iterable[AnyMessage] | None = None,
     system: str | None = None,
-    tools: Iterable[AnyTool] | None = None,
+    tools: Iterable[ToolOrFunction] | None = None,
     **options: Unpack[MediaOptions],
 ) -> int:
     """
@@ -55,6 +56,8 @@ async def count_tokens(
     """
     call = MediaCall(model, options)
     conversation = make_messages(prompt, messages, system)
-    request = check_request(Request(messages=conversation, tools=tools, **call.fields()))
+    request = check_request(
+        Request(messages=conversation, tools=read_tools(tools), **call.fields())
+    )
     tokens: int = await call.run(call.perform("count_tokens", request))
     return tokens

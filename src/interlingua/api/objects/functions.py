@@ -36,6 +36,7 @@ from interlingua.api.run.options import (
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
+from interlingua.api.tools.tool import read_tools
 from interlingua.runtime.cancel import CANCELLED
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
@@ -65,7 +66,7 @@ from interlingua.spec.events import (
     ToolResultEvent,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, list_tools, to_tool_choice
+from interlingua.spec.request import Request, to_tool_choice
 from interlingua.spec.response import Response
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def start_object(
     retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("Pass schema= instead of response_format=.")
-    tools = list_tools(settings.get("tools", ()))
+    tools = read_tools(settings.get("tools", ()))
     client = with_access(find_client(settings.get("client")), model, settings)
     if settings.get("request_id") is None:
         settings["request_id"] = new_ulid()

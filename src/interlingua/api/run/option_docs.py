@@ -10,12 +10,12 @@ Options:
 - `system` (str | SystemFunction | None): The system prompt, or a function of the
   `ToolContext` that returns it, sync or async.
 - `messages` (Iterable[AnyMessage] | None): Each one is a `Message`, the text of a user
-  message, or a dict as in OpenAI's chat API.
-- `tools` (Iterable[AnyTool] | None): `Tool` objects, functions with `@tool`, definitions,
-  dicts, tools of the provider.
+  message, or a message of a vendor's SDK.
+- `tools` (Iterable[ToolOrFunction] | None): `Tool` objects, functions, definitions, dicts,
+  tools of the provider.
 - `provider` (str | None): The provider, if the name of the model does not contain it.
-- `tool_choice` (ToolChoice | str | None): `auto`, `none`, `required` (or `any`), the name
-  of a tool, or a `ToolChoice`.
+- `tool_choice` (ToolChoice | str | Mapping[str, Any] | None): `auto`, `none`, `required`
+  (or `any`), the name of a tool, or a `ToolChoice`.
 - `parallel_tool_calls` (bool | None): Whether the model may call several tools in one
   answer.
 - `temperature` (float | None): Sampling temperature: higher values give more varied
@@ -41,8 +41,8 @@ Options:
   merged last, `tools` are added.
 - `on_loss` (OnLoss | None): Which losses raise `UnsupportedError` before anything is sent.
   Defaults to `content`. See `Request.on_loss`.
-- `response_format` (ResponseFormat | None): The format of the text; for objects use
-  `generate_object`.
+- `response_format` (ResponseFormat | Mapping[str, Any] | None): The format of the text; for
+  objects use `generate_object`.
 - `user` (str | None): An id of the end user, for the provider's abuse detection.
 - `metadata` (Mapping[str, Any] | None): Labels, for providers that store them.
 - `request_id` (str | None): The id of the run or call, for `client.cancel(id)` and logs.

@@ -11,11 +11,13 @@ import msgspec
 from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import StopCondition
+from interlingua.api.run.messages import read_messages
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.validation import OutputValidator
 from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolErrorText, ToolObserver
+from interlingua.api.tools.tool import ToolOrFunction
 from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
@@ -33,14 +35,15 @@ from interlingua.spec.check import (
     Seconds,
     advice,
     check_fields,
+    plain_strings,
     refuse,
     rows_of_options,
 )
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import AnyMessage, to_messages
-from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.plain_dicts import AnyMessage, SdkObject, is_sdk_object
+from interlingua.spec.request import AnyTool, Request, to_response_format, to_tool_choice
 from interlingua.spec.request_check import check_request
 from interlingua.spec.settings import RequestSettings
 
@@ -87,9 +90,9 @@ class ConversationOptions(TypedDict, total=False):
     system: str | SystemFunction | None
     """The system prompt, or a function of the `ToolContext` that returns it, sync or async."""
     messages: Iterable[AnyMessage] | None
-    """Each one is a `Message`, the text of a user message, or a dict as in OpenAI's chat API."""
-    tools: Iterable[AnyTool] | None
-    """`Tool` objects, functions with `@tool`, definitions, dicts, tools of the provider."""
+    """Each one is a `Message`, the text of a user message, or a message of a vendor's SDK."""
+    tools: Iterable[ToolOrFunction] | None
+    """`Tool` objects, functions, definitions, dicts, tools of the provider."""
 
 
 class RequestOptions(ConversationOptions, RequestSettings, total=False):
@@ -241,11 +244,20 @@ def _refuse_option(row: Row, value: object) -> NoReturn:
 
 
 def reusable(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for several runs: an iterator would be used up by the first one."""
-    return {
-        name: tuple(value) if isinstance(value, Iterator) else value
+    """
+    The options for several runs, which a session also saves.
+
+    An iterator would be used up by the first run. Dicts become the records that they stand for.
+    """
+    settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, Iterator) else plain_strings(value)
         for name, value in options.items()
     }
+    if isinstance(settings.get("tool_choice"), Mapping):
+        settings["tool_choice"] = to_tool_choice(settings["tool_choice"])
+    if isinstance(settings.get("response_format"), Mapping):
+        settings["response_format"] = to_response_format(settings["response_format"])
+    return settings
 
 
 def timeouts_of(timeout: float | TimeoutConfig | None) -> TimeoutConfig:
@@ -263,7 +275,15 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy:
     return DEFAULT_POLICY
 
 
-Prompt: TypeAlias = str | Message | Part | Iterable[str | Part | Message] | Mapping[str, Any] | None
+Prompt: TypeAlias = (
+    str
+    | Message
+    | Part
+    | Iterable[str | Part | Message | Mapping[str, Any] | SdkObject]
+    | Mapping[str, Any]
+    | SdkObject
+    | None
+)
 """What to answer: a text, a message, or a list of texts and parts, which is one message."""
 
 
@@ -284,7 +304,7 @@ def make_messages(
     elif resume is not None:
         conversation = _resumed_messages(resume)
     else:
-        conversation = to_messages(messages) if prompt is None else _from_prompt(prompt)
+        conversation = read_messages(messages) if prompt is None else _from_prompt(prompt)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else with_system(system, conversation)
@@ -327,16 +347,20 @@ def _is_prompt(message: Message) -> bool:
 
 
 def _from_prompt(prompt: Any) -> tuple[Message, ...]:
-    if isinstance(prompt, (Message, Mapping)):
-        return to_messages(prompt)
+    if _is_message(prompt):
+        return read_messages(prompt)
     if isinstance(prompt, Iterable) and not isinstance(prompt, bytes):
         prompt = tuple(prompt)
-        if any(isinstance(item, (Message, Mapping)) for item in prompt):
-            return to_messages(prompt)
+        if any(map(_is_message, prompt)):
+            return read_messages(prompt)
     elif not isinstance(prompt, PART_TYPES):
         kind = type(prompt).__name__
         raise ConfigurationError(f"prompt must be a string, a Message or parts, not a {kind}.")
     return (Message.user(prompt),)
+
+
+def _is_message(item: object) -> bool:
+    return isinstance(item, (Message, Mapping)) or is_sdk_object(item)
 
 
 def make_request(

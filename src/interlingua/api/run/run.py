@@ -28,7 +28,7 @@ from interlingua.api.run.validation import Goal, ValidatedGoal
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolRound, ToolRunner
-from interlingua.api.tools.tool import check_tools
+from interlingua.api.tools.tool import check_tools, read_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.calls import CallIds
 from interlingua.client.client import Client
@@ -56,7 +56,7 @@ from interlingua.spec.events import (
     ToolResultEvent,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, list_tools
+from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
@@ -95,7 +95,7 @@ class Run:
         scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
-        tools = list_tools(options["tools"]) if "tools" in options else ()
+        tools = read_tools(options["tools"]) if "tools" in options else ()
         resumed = options.get("resume")
         if resumed is not None:
             resumed = resumed_run(resumed)

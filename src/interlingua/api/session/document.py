@@ -15,6 +15,7 @@ from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.session.turns import Turn
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.spec.check import plain_fields
 from interlingua.spec.content import Record, parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.json_form import from_document, to_document
@@ -90,7 +91,8 @@ def session_to_document(session: SavedSession) -> dict[str, Any]:
 def header_document(session: SavedSession) -> dict[str, Any]:
     """The same without the turns."""
     try:
-        fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+        header = plain_fields(msgspec.structs.replace(session, turns=()))
+        fields: dict[str, Any] = msgspec.to_builtins(header)
         msgspec.convert(fields, SavedSession)  # what cannot be loaded must not be written
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(

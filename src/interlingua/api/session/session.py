@@ -20,6 +20,7 @@ from interlingua.api.run.clients import (
     is_at_home,
 )
 from interlingua.api.run.generate import StreamResult
+from interlingua.api.run.messages import read_messages
 from interlingua.api.run.options import (
     GenerateOptions,
     Prompt,
@@ -49,14 +50,14 @@ from interlingua.api.session.turns import (
     split_turns,
     with_ids,
 )
+from interlingua.api.tools.tool import read_tools
 from interlingua.client.client import Client
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import to_messages
-from interlingua.spec.request import AnyTool, list_tools
+from interlingua.spec.request import AnyTool
 from interlingua.spec.response import Cost, Usage
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Session:
         self.model: str | None = model
         """The model of the next turn; None for the default model of the client's registry file."""
         self.system: str | SystemFunction | None = settings.pop("system", None)
-        self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
+        self.tools: tuple[AnyTool, ...] = read_tools(settings.pop("tools", ()))
         self.history: HistoryMode = history
         client: Client | BlockingClient | None = settings.pop("client", None)
         self.client: Client | None = None if client is None else find_client(client)
@@ -129,7 +130,7 @@ class Session:
         _check_id(self._session_id)
         self.tool_ids: ToolIds = ToolIds()
         """The ids of its tool calls at each provider."""
-        given = to_messages(settings.pop("messages", None) or ())
+        given = read_messages(settings.pop("messages", None) or ())
         self._turns = split_turns(adopt_messages(with_ids(given), self.tool_ids))
         self._options = settings
         self._home: Place = (settings.get("provider"), model)

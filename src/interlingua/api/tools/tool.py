@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
+from inspect import isbuiltin, isfunction, ismethod
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -28,7 +29,14 @@ from interlingua.prepare.schema.read import find_unreadable
 from interlingua.spec.check import refuse
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, MismatchError
-from interlingua.spec.request import AnyTool, BuiltinTool, ToolDefinition, ToolSpec, to_tool
+from interlingua.spec.request import (
+    AnyTool,
+    BuiltinTool,
+    ToolDefinition,
+    ToolSpec,
+    list_tools,
+    to_tool,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 F_co = TypeVar("F_co", covariant=True)
@@ -285,6 +293,36 @@ def tool(
         )
 
     return make if function is None else make(function)
+
+
+ToolOrFunction: TypeAlias = AnyTool | Callable[..., Any]
+"""A tool, its definition, a dict, or a function that `@tool` can make one of."""
+
+
+def read_tools(tools: object) -> tuple[AnyTool, ...]:
+    """The tools as a tuple; a function becomes what `@tool` makes of it."""
+    return tuple([_read_tool(item) for item in list_tools(tools)])
+
+
+def _read_tool(item: Any) -> AnyTool:
+    if not (isfunction(item) or ismethod(item) or isbuiltin(item)):
+        given: AnyTool = item
+        return given
+    # A function without a closure belongs to its module, so that keeping it costs nothing.
+    is_lasting = isfunction(item) and item.__closure__ is None
+    return _known_tool(item) if is_lasting else _as_tool(item)
+
+
+def _as_tool(function: Any) -> AnyTool:
+    try:
+        made: AnyTool = tool(function)
+    except ConfigurationError as error:
+        name = getattr(function, "__qualname__", "a function")
+        raise ConfigurationError(f"{name} cannot be a tool. {error.message}") from error
+    return made
+
+
+_known_tool = lru_cache(maxsize=256)(_as_tool)
 
 
 def check_tools(tools: Iterable[AnyTool]) -> dict[str, Tool]:

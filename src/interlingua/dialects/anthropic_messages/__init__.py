@@ -8,6 +8,7 @@ from interlingua.dialects.anthropic_messages.facts import FACTS, NAME
 from interlingua.dialects.anthropic_messages.operations import OPERATIONS
 from interlingua.dialects.anthropic_messages.request import decode_request, encode_request
 from interlingua.dialects.anthropic_messages.response import decode_response, encode_response
+from interlingua.dialects.anthropic_messages.sdk_messages import decode_sdk_messages, is_sdk_message
 
 __all__ = [
     "FACTS",
@@ -16,9 +17,11 @@ __all__ = [
     "decode_error",
     "decode_request",
     "decode_response",
+    "decode_sdk_messages",
     "encode_error",
     "encode_request",
     "encode_response",
+    "is_sdk_message",
     "serve",
     "stream_decoder",
     "stream_encoder",

@@ -72,7 +72,7 @@ _TEXTS = frozenset((Text, Refusal))
 _CONTENT = _TEXTS.union(MEDIA_TYPES)
 # Items by which the application changes the request in the middle of a conversation; recorded ones
 # of the first type have the role `developer`.
-_DEVELOPER_ITEMS = ("additional_tools", "configuration_update", "compaction_trigger")
+DEVELOPER_ITEMS = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
 def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
@@ -363,7 +363,7 @@ def _role_of(kind: Json, item: dict[str, Json]) -> Role:
     """The role of the message for an item that has no canonical form."""
     if not isinstance(kind, str):
         return "user"
-    if kind in _DEVELOPER_ITEMS:
+    if kind in DEVELOPER_ITEMS:
         return "developer"
     if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
         return "tool"
