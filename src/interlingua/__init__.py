@@ -181,6 +181,97 @@ _MODULES = (
 )
 """The public modules."""
 
+_ELSEWHERE = {
+    "catalog": (
+        *("AdapterCapabilities", "ModelInfo", "Provider", "ProviderConfig", "get_latest_model"),
+        *("get_model_info", "list_models", "profile_for", "reprice"),
+    ),
+    "dialects": ("StreamAccumulator",),
+    "errors": (
+        *("AbortError", "AccessDeniedError", "AuthenticationError", "BudgetExceededError"),
+        *("CircuitOpenError", "ConfigurationError", "ContentFilterError", "ContextLengthError"),
+        *("DecodeError", "ErrorClass", "InvalidRequestError", "InvalidToolCallError"),
+        *("MismatchError", "NetworkError", "NoObjectGeneratedError", "NotFoundError"),
+        *("ProviderError", "ProviderTimeoutError", "QuotaExceededError", "RateLimitError"),
+        *("RequestTimeoutError", "RunLimitError", "ServerError", "StoreError", "StreamError"),
+        *("UnsupportedError", "UnsupportedToolChoiceError"),
+    ),
+    "events": (
+        *("CallCompleted", "CallFailed", "CallStarted", "ErrorEvent", "Finish", "ProviderEvent"),
+        *("ReasoningDelta", "ReasoningEnd", "ReasoningStart", "StepFinish", "StreamEvent"),
+        *("StreamStart", "TextDelta", "TextEnd", "TextStart", "ToolCallDelta", "ToolCallEnd"),
+        *("ToolCallStart", "ToolResultEvent", "UsageReport"),
+    ),
+    "history": ("cache_prefix_diff", "repair"),
+    "middleware": ("Budget", "Cache", "CircuitBreaker", "Fallback", "RateLimit", "Redact"),
+    "tools": ("ToolAnnotations", "ToolContext", "ToolLoop", "schema_of"),
+}
+"""Names that are in a public module, by that module."""
+
+_OTHER_NAMES = {
+    # of unified clients in other languages
+    "AdapterTimeout": "transport.Timeouts",
+    "AudioData": "Audio",
+    "ContentBlock": "Part",
+    "ContentPart": "Part",
+    "DocumentData": "Document",
+    "ImageData": "Image",
+    "ProviderAdapter": "Adapter",
+    "ThinkingData": "Thinking",
+    "ToolCallData": "ToolCall",
+    "ToolResultData": "ToolResult",
+    # kinds of parts and of events are strings: `part.kind == "text"`, `event.type == "finish"`
+    "ContentKind": "Part",
+    "StreamEventType": "events.StreamEvent",
+    "ERROR": "events.ErrorEvent",
+    "FINISH": "events.Finish",
+    "PROVIDER_EVENT": "events.ProviderEvent",
+    "REASONING_DELTA": "events.ReasoningDelta",
+    "REASONING_END": "events.ReasoningEnd",
+    "REASONING_START": "events.ReasoningStart",
+    "STREAM_START": "events.StreamStart",
+    "TEXT_DELTA": "events.TextDelta",
+    "TEXT_END": "events.TextEnd",
+    "TEXT_START": "events.TextStart",
+    "TOOL_CALL_DELTA": "events.ToolCallDelta",
+    "TOOL_CALL_END": "events.ToolCallEnd",
+    "TOOL_CALL_START": "events.ToolCallStart",
+    # of canonical layers
+    "AdapterError": "errors.ProviderError",
+    "AuthError": "errors.AuthenticationError",
+    "BaseAdapter": "HttpAdapter",
+    "CancelledError": "errors.AbortError",
+    "CanonicalContentBlock": "Part",
+    "CanonicalError": "SDKError",
+    "CanonicalImageBlock": "Image",
+    "CanonicalMessage": "Message",
+    "CanonicalRequest": "Request",
+    "CanonicalResponse": "Response",
+    "CanonicalStopReason": "FinishReason",
+    "CanonicalStreamEvent": "events.StreamEvent",
+    "CanonicalTextBlock": "Text",
+    "CanonicalToolChoice": "ToolChoice",
+    "CanonicalToolDefinition": "ToolDefinition",
+    "CanonicalToolResultBlock": "ToolResult",
+    "CanonicalToolUseBlock": "ToolCall",
+    "ContextOverflowError": "errors.ContextLengthError",
+    "LLMProvider": "Adapter",
+    "LLMProviderAdapter": "Adapter",
+    "ProviderManager": "Client",
+    "ProviderResponse": "execution.ExecuteResult",
+    "RetryConfig": "RetryPolicy",
+    "StopReason": "FinishReason",
+    "StreamAdapter": "dialects.StreamDecoder",
+    "TextChunk": "execution.Chunk",
+    "TokenUsage": "Usage",
+    "ToolChunk": "execution.Chunk",
+    "UniversalChatParams": "Request",
+    "UniversalChatResponse": "Response",
+    "UniversalMessage": "Message",
+    "UniversalStreamResponse": "events.StreamEvent",
+}
+"""Names that other designs have, and what has their place here."""
+
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 _HOME["Warning"] = "spec.response"
@@ -206,10 +297,26 @@ if not TYPE_CHECKING:  # a type checker would take any name for a public one
         if name in _MODULES:
             return import_module(f"interlingua.{name}")
         if name not in _HOME:
-            raise AttributeError(f"Module 'interlingua' has no attribute {name!r}.")
+            raise _missing(name)
         value = getattr(import_module(f"interlingua.{_HOME[name]}"), name)
         globals()[name] = value  # so that the next use is an ordinary one
         return value
+
+
+def _missing(name: str) -> AttributeError | ImportError:
+    """The error for a name that is not here; it says where to find it, or what it is called."""
+    message = f"Module 'interlingua' has no attribute {name!r}."
+    homes = {each: f"{module}.{each}" for module, names in _ELSEWHERE.items() for each in names}
+    place = homes.get(name) or _OTHER_NAMES.get(name)
+    if place is None:
+        return AttributeError(message)
+    module, _, own = f"interlingua.{place}".rpartition(".")
+    message += f" Write `from {module} import {own}`."
+    # An import statement drops the text of an AttributeError, but not that of an ImportError.
+    from sys import _getframe
+
+    is_import = _getframe(2).f_code.co_name == "_handle_fromlist"
+    return ImportError(message, name=name) if is_import else AttributeError(message)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from interlingua import dialects, sync
 from interlingua.api.execute.execution import execute
+from interlingua.api.modalities.speech import transcribe
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
 from interlingua.simulator import text
@@ -105,6 +106,45 @@ def test_a_path_as_url_is_refused(provider, mode, tmp_path):
         assert "use path=" in str(caught.value)
         assert peer.app.script.requests == ()
     assert str(path) not in names
+
+
+@every_provider
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "part", [Image("cat.png"), Document("a.pdf"), Audio("a.wav"), Image("images/my cat.png")]
+)
+def test_the_bare_name_of_a_file_is_a_path(provider, mode, part):
+    """It has no scheme, so it is no URL: the error says what to write, and nothing is sent."""
+    if mode is _count and provider == "openai_compatible":
+        pytest.skip("it cannot count tokens")
+    with simulated() as peer:
+        with pytest.raises(ConfigurationError, match=r"content\[0\].url is a path.* use path="):
+            asyncio.run(mode(peer.client, provider, [Message.user([part])]))
+        asyncio.run(peer.client.close())
+        assert peer.app.script.requests == ()
+
+
+@pytest.mark.parametrize("part", [Audio("a.wav"), Audio("voices/a.wav")])
+def test_the_bare_name_of_a_file_is_no_url_for_operations_either(part):
+    """Operations read the same parts."""
+    with simulated() as peer:
+        with pytest.raises(ConfigurationError, match="use path="):
+            asyncio.run(transcribe("openai:whisper-1", part, client=peer.client))
+        asyncio.run(peer.client.close())
+        assert peer.app.script.requests == ()
+
+
+@every_provider
+def test_a_program_may_allow_bare_names(provider, tmp_path, monkeypatch):
+    """With `read_path_urls=True`, a name without a scheme is read as a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cat.png").write_bytes(PNG)
+    with simulated(text("A cat.")) as peer:
+        client = Client(adapters(peer.server.url), read_path_urls=True)
+        asyncio.run(_generate(client, provider, [Message.user(["?", Image("cat.png")])]))
+        (request,) = peer.app.script.requests
+    (image,) = [p for m in request.messages for p in m.content if isinstance(p, Image)]
+    assert image.data == PNG
 
 
 @every_provider

@@ -169,6 +169,9 @@ def test_media_type_for(data, name, media_type):
         ("FILE://localhost/a.png", "/a.png"),
         ("file:/a.png", "/a.png"),
         ("file:a.png", "a.png"),
+        ("a.png", "a.png"),
+        (".a", ".a"),
+        ("my images/a.png", "my images/a.png"),
     ],
 )
 def test_urls_that_look_like_paths_are_paths(url, path):
@@ -177,8 +180,8 @@ def test_urls_that_look_like_paths_are_paths(url, path):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "a.png", "//host/a.png", "https://a/b", "data:,a", ".a", "gs://a/b", "c:a", "x:"]
+    "url", ["", "//host/a.png", "https://a/b", "data:,a", "gs://a/b", "c:a", "x:", "host:80/a.png"]
 )
 def test_what_is_no_local_path(url):
-    """URLs, network paths and bare names are not."""
+    """URLs and network paths are not."""
     assert local_path(url) is None

@@ -99,6 +99,10 @@ class StreamAccumulator:
         else:
             self._feed_rare(event)
 
+    def process(self, event: StreamEvent) -> None:
+        """Add one event, as `feed` does: other unified clients have this name for it."""
+        self.feed(event)
+
     @property
     def has_begun(self) -> bool:
         """Whether there was any event."""

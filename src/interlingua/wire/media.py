@@ -181,16 +181,20 @@ def decode_text(data: bytes) -> str | None:
         return None
 
 
-_PATH_STARTS = ("/", "./", "../", "~", ".\\", "..\\", "\\")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _FILE_URL = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 
 
 def local_path(url: str) -> str | None:
-    """The path on this machine that a URL looks like; None if it looks like no path."""
+    """
+    The path on this machine that a URL looks like; None if it looks like no path.
+
+    A URL begins with a scheme (RFC 3986, 3.1), so that `cat.png` is the name of a file.
+    """
     if url[:5].lower() == "file:":
         return unquote(_FILE_URL.sub("", url, count=1))
-    is_path = url.startswith(_PATH_STARTS) and not url.startswith("//")
+    is_path = url != "" and not url.startswith("//") and _SCHEME.match(url) is None
     return url if is_path or _DRIVE.match(url) else None
 
 
