@@ -17,6 +17,7 @@ from interlingua.spec.json_form import from_json, to_document, to_json
 from interlingua.spec.messages import Message
 from interlingua.spec.response import (
     REASONS,
+    Cost,
     FinishReason,
     RateLimitInfo,
     Reason,
@@ -219,3 +220,40 @@ def test_rate_limit_document_omits_what_is_unknown():
     """Unknown figures are left out of the JSON form, as every default is."""
     document = to_document(Response(rate_limit=RateLimitInfo(tokens_limit=0)))
     assert document["rate_limit"] == {"tokens_limit": 0}
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0.00098, "$0.00098"),
+        (0.0123, "$0.012"),
+        (0.5, "$0.50"),
+        (0.999, "$1.00"),
+        (1.5, "$1.50"),
+        (1234.567, "$1234.57"),
+        (0.0, "$0.00"),
+        (0.0000001234, "$0.00000012"),
+    ],
+)
+def test_the_text_of_a_cost_is_an_amount_of_dollars(amount, text):
+    """With cents, or with as many digits as a small amount needs."""
+    assert str(Cost(total=amount)) == f"{Cost(total=amount)}" == text
+
+
+def test_a_cost_is_a_number_and_can_be_formatted():
+    """`float` gives the total; a format of numbers formats it, any other the text."""
+    cost = Cost(total=0.00098, output=0.00098)
+    assert float(cost) == 0.00098
+    assert f"{cost:.4f}" == "0.0010"
+    assert f"{cost:>10}" == "  $0.00098"
+    assert "total=0.00098" in repr(cost)
+
+
+def test_a_sum_that_begins_with_nothing_keeps_the_version_of_the_prices():
+    """`Cost()` has no source of its own; two versions have none in common."""
+    cost = Cost(total=1.0, output=1.0, pricing_version="2026-01", source="prices")
+    assert Cost() + cost == cost + Cost() == cost
+    assert sum([cost, cost], Cost()).pricing_version == "2026-01"
+    other = Cost(total=1.0, pricing_version="2026-02")
+    assert (cost + other).pricing_version == ""
+    assert (cost + other).source == "mixed"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import islice
+from math import floor, log10
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -138,6 +139,7 @@ class Cost(Record, frozen=True, kw_only=True):
     """
     The price of a call, by what it was paid for. Adds with `+`.
 
+    `str(cost)` is such as `$0.00098`, and `float(cost)` is its total; `f"{cost:.4f}"` works too.
     `output` includes reasoning, and the other parts do not overlap: `total` is the sum of `input`,
     `cache_read`, `cache_write`, `output` and `media`. A provider that reports only the total leaves
     them 0.
@@ -168,9 +170,21 @@ class Cost(Record, frozen=True, kw_only=True):
     source: CostSource = "catalog"
     """Where the figure is from: `provider`, `catalog`, `prices`, `local`, `cache` or `mixed`."""
 
+    def __str__(self) -> str:
+        return dollars(self.total)
+
+    def __float__(self) -> float:
+        return self.total
+
+    def __format__(self, form: str) -> str:
+        is_number = form[-1:] in _NUMBER_FORMS
+        return format(self.total if is_number and form else str(self), form)
+
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             return NotImplemented
+        if _NO_COST in (self, other):  # the start of a sum has no source of its own
+            return other if self == _NO_COST else self
         return self._with(
             other, {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
         )
@@ -197,7 +211,16 @@ class Cost(Record, frozen=True, kw_only=True):
 CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
 """Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
 _TINY = 1e-12  # dollars
+_NO_COST = Cost()
+_NUMBER_FORMS = ("e", "E", "f", "F", "g", "G", "n", "%")  # of Python's format language
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
+
+
+def dollars(amount: float) -> str:
+    """The amount with cents, or with two digits that are not 0: `$1.50`, `$0.00098`."""
+    is_small = _TINY < amount < 1
+    decimals = max(2, 1 - floor(log10(amount))) if is_small else 2
+    return f"${amount:.{decimals}f}"
 
 
 class Warning(Record, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ import msgspec
 from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Response, Usage, Warning
+from interlingua.spec.response import Cost, FinishReason, Response, Usage, Warning
 
 CALL = ToolCall(id="a", name="f", arguments={})
 FIRST = StepResult(
@@ -47,3 +47,20 @@ def test_it_is_data():
     result = GenerateResult(steps=(FIRST, LAST), output={"n": 1})
 
     assert msgspec.json.decode(msgspec.json.encode(result))["output"] == {"n": 1}
+
+
+def test_the_text_of_a_result_is_the_answer_with_a_line_of_usage_and_cost():
+    """`print(result)` shows what a person wants to know."""
+
+    def result(**fields):
+        answer = Response(message=Message.assistant("Hello."), **fields)
+        return GenerateResult(steps=(StepResult(response=answer),))
+
+    usage = Usage(input_tokens=12, output_tokens=3)
+    assert str(result(usage=usage, cost=Cost(total=0.00098))) == (
+        "Hello.\n[12 tokens in, 3 out; $0.00098]"
+    )
+    assert f"{result(usage=usage)}" == "Hello.\n[12 tokens in, 3 out; cost unknown]"
+    guessed = Usage(input_tokens=12, output_tokens=3, estimated=True)
+    assert "about 12 tokens in" in str(result(usage=guessed))
+    assert str(GenerateResult(steps=())) == ""

@@ -96,7 +96,11 @@ class GenerateResult(
     omit_defaults=True,
     repr_omit_defaults=True,
 ):
-    """The result of a run: all its steps; the properties are those of the last one."""
+    """
+    The result of a run: all its steps; the properties are those of the last one.
+
+    `print(result)` shows the text, and the tokens and the cost of the run on a line of their own.
+    """
 
     steps: tuple[StepResult, ...]
     """The calls of the model, each with the results of its tools."""
@@ -126,6 +130,14 @@ class GenerateResult(
             pending_approvals=[call.name for call in self.pending_approvals],
             warnings=list(dict.fromkeys(warning.code for warning in self.warnings)),
         )
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return ""
+        usage, cost = self.total_usage, self.total_cost
+        about = "about " if usage.estimated else ""
+        tokens = f"{about}{usage.input_tokens} tokens in, {usage.output_tokens} out"
+        return f"{self.text}\n[{tokens}; {'cost unknown' if cost is None else cost}]"
 
     @property
     def response(self) -> Response:

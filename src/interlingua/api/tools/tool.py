@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from inspect import isbuiltin, isfunction, ismethod
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -301,16 +301,19 @@ ToolOrFunction: TypeAlias = AnyTool | Callable[..., Any]
 
 def read_tools(tools: object) -> tuple[AnyTool, ...]:
     """The tools as a tuple; a function becomes what `@tool` makes of it."""
-    return tuple([_read_tool(item) for item in list_tools(tools)])
+    items = list_tools(tools)
+    if _FUNCTIONS.isdisjoint(map(type, items)):
+        return items
+    return tuple([_read_function(item) if type(item) in _FUNCTIONS else item for item in items])
 
 
-def _read_tool(item: Any) -> AnyTool:
-    if not (isfunction(item) or ismethod(item) or isbuiltin(item)):
-        given: AnyTool = item
-        return given
+_FUNCTIONS = frozenset((FunctionType, MethodType, BuiltinFunctionType))
+
+
+def _read_function(function: Any) -> AnyTool:
     # A function without a closure belongs to its module, so that keeping it costs nothing.
-    is_lasting = isfunction(item) and item.__closure__ is None
-    return _known_tool(item) if is_lasting else _as_tool(item)
+    is_lasting = isinstance(function, FunctionType) and function.__closure__ is None
+    return _known_tool(function) if is_lasting else _as_tool(function)
 
 
 def _as_tool(function: Any) -> AnyTool:
