@@ -67,6 +67,11 @@ NOTES: dict[str, Texts] = {
         "The provider has answered a request of a batch more than once, or repeats its result.",
         "Use the first result of each id.",
     ),
+    "json_repaired": (
+        "The answer of {target} is not JSON ({mistakes}); it was read as what it means.",
+        "The model made a mistake that leaves only one reading, such as a trailing comma.",
+        "Nothing to do. A model that keeps to a schema by itself makes no such mistake.",
+    ),
     "image_price_apart": (
         "The image model that {target} called is billed apart; its price is not in the cost.",
         "A chat model let an image model draw, which is billed apart.",

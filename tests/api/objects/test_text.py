@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.objects.schema import find_json
+from interlingua.api.objects.schema import find_json, read_json
 from interlingua.spec.errors import DecodeError
 
 values = st.recursive(
@@ -154,3 +154,38 @@ def test_a_string_with_many_escapes(count):
     assert find_json(f"So {json.dumps(value)} ok") == value
     with pytest.raises(DecodeError):
         find_json("So " + json.dumps(value)[:-6] + "\\")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "mistakes"),
+    [
+        ("{'a': 1}", {"a": 1}, ("single quotes",)),
+        ('Here: {"a": 1,} ok', {"a": 1}, ("a trailing comma",)),
+        (
+            "```json\n{a: 'b}',\n}\n```",
+            {"a": "b}"},
+            ("keys without quotes", "single quotes", "a trailing comma"),
+        ),
+        ('See [1]: {"a": "b\nc"}', {"a": "b\nc"}, ("line breaks in a string",)),
+        ("I think {x}: {'a': 1}", {"a": 1}, ("single quotes",)),
+        ('{"a": 1}', {"a": 1}, ()),
+    ],
+)
+def test_mistakes_with_one_reading(text, value, mistakes):
+    """Wherever the object is; what is JSON has none."""
+    assert read_json(text, is_object=True) == (value, mistakes)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{'a': 'it's'}", "line 1 column 11"),
+        ('So:\n{"a": 1 "b": 2}', "line 2 column 9"),
+        ("```json\n[{'a': 1}, {'a': \n```", "line 3 column 1"),
+        ('{"a": [1, 2', "line 1 column 12"),
+    ],
+)
+def test_where_the_reading_is_not_clear(text, place):
+    """The error has the position, and nothing inside is taken for the whole."""
+    with pytest.raises(DecodeError, match=place):
+        read_json(text, is_object=True)

@@ -21,7 +21,7 @@ from typing import (
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
+from interlingua.api.objects.schema import VALUE, ObjectSchema, Reading, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.clients import ACCESS, find_client, with_access
 from interlingua.api.run.generate import ClosedByAsyncWith
@@ -68,6 +68,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, to_tool_choice
 from interlingua.spec.response import Response
+from interlingua.spec.warnings import make_warning
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -119,7 +120,9 @@ async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
     if result.pending_approvals:
         return result
     try:
-        return _finished(run, goal, goal.read(result.response).output)
+        reading = goal.read(result.response)
+        _tell_mistakes(run, reading)
+        return _finished(run, goal, reading.output)
     except SDKError as error:
         run.account(error)
         raise
@@ -197,6 +200,14 @@ def _messages(prompt: Prompt, settings: Mapping[str, Any]) -> tuple[Message, ...
     resumed = None if resumed is None else resumed_run(resumed)
     text = None if callable(system) else system
     return make_messages(prompt, settings.get("messages"), text, resumed)
+
+
+def _tell_mistakes(run: Run, reading: Reading) -> None:
+    """Add a warning to an answer that was not quite JSON."""
+    if reading.mistakes:
+        response = run.loop.steps[-1].response
+        target, mistakes = f"{response.provider}:{response.model}", ", ".join(reading.mistakes)
+        run.add_warning(make_warning("json_repaired", target=target, mistakes=mistakes))
 
 
 def _finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:
@@ -357,6 +368,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
                 self._run.account(error)
             self._error = error
             raise
+        _tell_mistakes(self._run, reading)
         self._output = self._run.result(reading.output).output
         if self._growing.show(reading.value):
             yield reading.value

@@ -28,6 +28,7 @@ from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, DecodeError, MismatchError
 from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import loads
+from interlingua.wire.lenient_json import LenientValue, decode_lenient
 
 VALUE = "value"
 """The property that holds a wrapped value."""
@@ -50,6 +51,8 @@ class Reading(msgspec.Struct, frozen=True):
     """The value as the caller's type."""
     problems: tuple[str, ...] = ()
     """Why there is no output, each as `path: message`."""
+    mistakes: tuple[str, ...] = ()
+    """What was not JSON in the text of the answer, which has only one reading."""
 
 
 class ObjectSchema:
@@ -215,6 +218,56 @@ class _Candidate(msgspec.Struct, frozen=True):
     length: int
     error: DecodeError | None = None
     """Set if the value is cut off, so that nothing after it can be trusted."""
+
+
+def read_json(text: str, *, is_object: bool = False) -> tuple[UncheckedJson, tuple[str, ...]]:
+    """
+    The JSON value in a text, and the mistakes of a value that is not quite JSON.
+
+    What `find_json` finds comes first, unless an object is wanted and it is none.
+    """
+    value: UncheckedJson = msgspec.UNSET
+    problem: DecodeError | None = None
+    try:
+        value = find_json(text, is_object=is_object)
+    except DecodeError as error:
+        problem = error
+    if problem is None and (not is_object or isinstance(value, dict)):
+        return value, ()
+    try:
+        lenient = _find_lenient(text, is_object=is_object)
+    except json.JSONDecodeError as error:
+        if problem is not None:
+            raise DecodeError(f"The text is not JSON: {error}.") from problem
+        return value, ()
+    if lenient is not None:
+        return lenient.value, lenient.mistakes
+    if problem is not None:
+        raise problem
+    return value, ()
+
+
+def _find_lenient(text: str, *, is_object: bool) -> LenientValue | None:
+    """
+    The value of a code fence, or else the first in brackets; None if there is none.
+
+    Raises the error of the first one that has no single reading.
+    """
+    first: json.JSONDecodeError | None = None
+    for position, limit in (*(fence.span(1) for fence in _fences(text)), (0, len(text))):
+        end: int | None = position
+        while end is not None and (bracket := _find_start(text, end, limit)) is not None:
+            try:
+                lenient = decode_lenient(text, bracket.start())
+            except json.JSONDecodeError as error:
+                first = first or error
+            else:
+                if lenient.end <= limit and (isinstance(lenient.value, dict) or not is_object):
+                    return lenient
+            end = _end_of(text, bracket.start())  # if cut off, nothing inside is taken for it
+    if first is not None:
+        raise first
+    return None
 
 
 def find_json(text: str, *, is_object: bool = False) -> UncheckedJson:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
+from interlingua.api.objects.schema import ObjectSchema, Reading, read_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
@@ -184,12 +184,13 @@ class ObjectGoal:
         call = self._call(response)
         raw = response.text if call is None else call.raw_arguments
         text = dump_text(call.arguments) if call is not None and raw is None else raw or ""
+        mistakes: tuple[str, ...] = ()
         try:
             if call is not None and call.is_valid:
                 answer = call.arguments
             else:
-                answer = find_json(text, is_object=not self.schema.is_wrapped)
-            reading = self.schema.read(answer)
+                answer, mistakes = read_json(text, is_object=not self.schema.is_wrapped)
+            reading = replace(self.schema.read(answer), mistakes=mistakes)
         except DecodeError as error:
             reading = Reading(None, None, (error.message,))
         if call is not None and response.finish_reason.reason in _INCOMPLETE:

@@ -124,6 +124,13 @@ class ToolLoop:
         last = self._answer or self._unfinished
         return self.steps[-1].response if last is None and self.steps else last
 
+    def add_warning(self, warning: Warning) -> Response:
+        """Return the answer of the last step with one more warning, which it has from now on."""
+        step = self.steps[-1]
+        response = replace(step.response, warnings=(*step.response.warnings, warning))
+        self.steps[-1] = replace(step, response=response)
+        return response
+
     def answers(self, partial: Response | None = None) -> list[Response]:
         """Return all answers so far, and one that was cut off."""
         answers = [step.response for step in self.steps]

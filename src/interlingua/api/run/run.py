@@ -37,6 +37,7 @@ from interlingua.providers.uploads import Uploads
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.runtime.fold import as_sdk_error
+from interlingua.runtime.log import log_warnings
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
@@ -57,7 +58,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import FinishReason, Response, Usage, Warning
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 from interlingua.wire.classify import overflow_figures
@@ -197,6 +198,14 @@ class Run:
         if self._attempts is None or "finish_reason" in partial.message.metadata:
             return partial
         return self._attempts.label_partial(partial)
+
+    def add_warning(self, warning: Warning) -> None:
+        """Add a warning to the last answer, and log it."""
+        response = self.loop.add_warning(warning)
+        if self._response is not None:
+            self._response = response
+        if self._sent is not None:
+            log_warnings((warning,), self._sent, response.provider, self._logged)
 
     def response(self) -> Response:
         """The last answer of a finished stream; raises the error of one that failed."""
