@@ -1,6 +1,8 @@
 """A client on a scripted model in one line."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -215,3 +217,53 @@ def test_a_default_provider():
         scripted("Hi.", default_provider="nowhere")
     with pytest.raises(ConfigurationError, match="morse"):
         scripted("Hi.", dialect="morse")
+
+
+LEAVES_EARLY = """
+import asyncio, gc
+from interlingua import Request, stream, stream_object, sync
+from interlingua.simulator import scripted, text
+
+client = scripted(lambda request: text("word " * 200))
+model = {model!r}
+
+async def leaves_a_run():
+    async for event in stream(model, "?", client=client):
+        if event.type == "text_delta":
+            break
+
+async def leaves_a_call():
+    async for event in client.stream(Request(model=model, messages="?")):
+        if event.type == "text_delta":
+            return
+
+async def closes_it():
+    events = stream(model, "?", client=client)
+    async for event in events:
+        if event.type == "text_delta":
+            await events.aclose()
+
+async def leaves_after_a_while():
+    await leaves_a_run()
+    await asyncio.sleep(0.2)
+
+for work in (leaves_a_run, leaves_a_call, closes_it, leaves_after_a_while):
+    asyncio.run(work())
+for event in sync.stream(model, "?", client=client):
+    if event.type == "text_delta":
+        break
+gc.collect()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5.2", "gemini:gemini-2.5-flash"])
+def test_leaving_a_stream_early_prints_nothing(model):
+    """However it is left: no task, generator or coroutine is left behind."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LEAVES_EARLY.format(model=model)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")

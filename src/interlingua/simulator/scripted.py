@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
@@ -94,16 +94,25 @@ class _ScriptedTransport(AsgiTransport):
     """Raises a `ScriptError` unchanged: no caller should retry it."""
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        return self._send(super().send(request))
+        return _ScriptedExchange(super().send(request))
 
-    @asynccontextmanager
-    async def _send(
-        self, exchange: AbstractAsyncContextManager[HttpReply]
-    ) -> AsyncIterator[HttpReply]:
+
+class _ScriptedExchange(AbstractAsyncContextManager[HttpReply]):
+    def __init__(self, exchange: AbstractAsyncContextManager[HttpReply]) -> None:
+        self._exchange = exchange
+
+    async def __aenter__(self) -> HttpReply:
         try:
-            async with exchange as reply:
-                yield reply
+            return await self._exchange.__aenter__()
         except NetworkError as error:
             if isinstance(error.cause, ScriptError):
                 raise error.cause from error.cause.cause
             raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._exchange.__aexit__(kind, error, traceback)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -44,30 +44,65 @@ class AsgiTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Run the app for this request; the `async with` block gets its reply."""
-        return self._run(request)
+        return _Exchange(self._app, request, self, self._tasks)
 
     async def close(self) -> None:
         """Cancel the work that apps do after their replies."""
         for task in tuple(self._tasks):
             await _cancel(task)
 
-    @asynccontextmanager
-    async def _run(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
-        timeouts = request.timeouts or self.timeouts
-        run = _Run(request, timeouts)
-        task = asyncio.ensure_future(run.drive(self._app))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+class _Exchange(AbstractAsyncContextManager[HttpReply]):
+    """
+    A request and its reply.
+
+    It is no async generator: a reader that leaves a stream lets the event loop close all
+    generators at once, and one cannot be closed while another waits for it.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        request: HttpRequest,
+        defaults: AsgiTransport,
+        tasks: set[asyncio.Task[None]],
+    ) -> None:
+        self._app = app
+        self._tasks = tasks
+        self._request = request
+        self._limit = (request.limits or defaults.limits).body
+        self._timeouts = request.timeouts or defaults.timeouts
+
+    async def __aenter__(self) -> HttpReply:
+        self._run = run = _Run(self._request, self._timeouts)
+        self._task = asyncio.ensure_future(run.drive(self._app))
+        self._tasks.add(self._task)
+        self._task.add_done_callback(self._tasks.discard)
         try:
             status, headers = await run.head()
-            yield _Reply(run, status, headers, (request.limits or self.limits).body)
-        finally:
-            run.disconnect()
-            if not run.is_complete:  # after a complete reply the app may go on (background work)
-                try:
-                    await asyncio.wait((task,), timeout=GRACE)
-                finally:
-                    await _cancel(task)
+        except BaseException:
+            await self._end()
+            raise
+        return _Reply(run, status, headers, self._limit)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is GeneratorExit:  # the event loop may be ending, so nothing is waited for
+            self._leave()
+        else:
+            await self._end()
+
+    def _leave(self) -> None:
+        self._run.disconnect()
+        if not self._run.is_complete:
+            self._task.get_loop().call_later(GRACE, self._task.cancel)
+
+    async def _end(self) -> None:
+        self._run.disconnect()
+        if not self._run.is_complete:  # after a complete reply the app may go on (background work)
+            try:
+                await asyncio.wait((self._task,), timeout=GRACE)
+            finally:
+                await _cancel(self._task)
 
 
 class _Reply(MemoryReply):

@@ -6,7 +6,7 @@ import threading
 import msgspec
 import pytest
 
-from interlingua.api.execute.execution import execute
+from interlingua.api.execute.execution import ExecuteUsage, execute
 from interlingua.api.run.clients import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.runtime.cancel import AbortController
@@ -22,6 +22,7 @@ from interlingua.simulator import (
 from interlingua.spec.content import Image, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
+from interlingua.spec.response import Usage
 from support.blocking import until
 from support.simulated import DIALECTS, KEY, MODELS, SLOW, in_virtual_time, run, settled, simulated
 from support.warning_codes import codes
@@ -543,3 +544,50 @@ def test_a_cancelled_run_ends_with_what_had_arrived(provider, way):
     assert [message.role for message in result.messages] == ["user", "assistant"]
     assert result.messages[-1].text == result.text
     assert result.text.startswith("word")
+
+
+@every_provider
+def test_the_chunks_together_are_the_text(provider):
+    """Answers are separated in the chunks as they are in the text, and so are thoughts."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "rain"
+
+    turns = [
+        thinking("First.") + text("I look.") + tool_call("look"),
+        tool_call("look"),
+        thinking("Then.") + text("It rains."),
+    ]
+    settings = {"reasoning_effort": "low", "include_thinking": True, "tools": [look]}
+    with simulated(*turns) as peer:
+        result, told = executed(peer, provider, **settings)
+    chunks = [given[0] for name, *given in told if name == "on_chunk"]
+    texts = [chunk["text"] for chunk in chunks if chunk["type"] == "text-delta"]
+    assert "".join(texts) == result.text == "I look.\n\nIt rains."
+    thoughts = [given[0] for name, *given in told if name == "on_reasoning"]
+    assert "".join(thoughts) == (result.reasoning or "")
+
+
+def test_usage_that_is_estimated_is_marked():
+    """A server that reports no usage gives an estimate; a report is not marked."""
+    assert ExecuteUsage.of(Usage(input_tokens=3)).to_dict() == {
+        "promptTokens": 3,
+        "completionTokens": 0,
+        "totalTokens": 3,
+        "cachedTokens": 0,
+        "reasoningTokens": 0,
+    }
+    guessed = ExecuteUsage.of(Usage(input_tokens=3, estimated=True))
+    assert guessed.estimated
+    assert guessed.to_dict()["estimated"] is True
+    assert guessed.to_dict(camel=False)["estimated"] is True
+    with simulated(SLOW) as peer:
+        controller = AbortController()
+        abort = {"abort_signal": controller.signal, "on_chunk": lambda _: controller.abort("no")}
+        result, _ = executed(peer, "openai_compatible", **abort)
+    assert result.usage.estimated
+    with simulated(text("Hi")) as peer:
+        result, _ = executed(peer, "openai_compatible")
+    assert not result.usage.estimated

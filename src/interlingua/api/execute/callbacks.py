@@ -72,6 +72,31 @@ class Callbacks(TypedDict, total=False):
     """Gets the name of a tool that failed, and the exception."""
 
 
+SEPARATOR = "\n\n"
+"""What is between the texts of two answers."""
+
+
+class _Joined:
+    """The texts of several answers, piece by piece, with a separator between answers."""
+
+    def __init__(self) -> None:
+        self._has_text = False
+        self._is_due = False
+
+    def add(self, piece: str) -> str:
+        """The piece; the first one of a later answer begins with the separator."""
+        if not piece:
+            return piece
+        if self._is_due:
+            piece = SEPARATOR + piece
+        self._has_text, self._is_due = True, False
+        return piece
+
+    def end_answer(self) -> None:
+        """What follows belongs to another answer."""
+        self._is_due, self._has_text = self._is_due or self._has_text, False
+
+
 class Notifier:
     """
     Calls the callbacks; also the tool observer of the run.
@@ -87,6 +112,7 @@ class Notifier:
         self._tool_end = callbacks.get("on_tool_end")
         self._tool_error = callbacks.get("on_tool_error")
         self._on_failure = on_failure
+        self._text, self._thoughts = _Joined(), _Joined()
         self._last: asyncio.Task[None] | None = None
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error: Exception | None = None
@@ -96,12 +122,15 @@ class Notifier:
         """Call the callbacks for an event of the model."""
         match event:
             case TextDelta(delta=text):
-                self._call(self._chunk, TextChunk(type="text-delta", text=text))
-            case ReasoningDelta(delta=text):
-                self._call(self._reasoning, text)
-            case ToolCallEnd(tool_call=call):
-                chunk = ToolChunk(type="tool-call", name=call.name, args=deepcopy(call.arguments))
+                chunk = TextChunk(type="text-delta", text=self._text.add(text))
                 self._call(self._chunk, chunk)
+            case ReasoningDelta(delta=text):
+                self._call(self._reasoning, self._thoughts.add(text))
+            case ToolCallEnd(tool_call=call):
+                self._call(
+                    self._chunk,
+                    ToolChunk(type="tool-call", name=call.name, args=deepcopy(call.arguments)),
+                )
             case TextStart() | TextEnd() | ReasoningStart() | ReasoningEnd():
                 pass
             case ToolCallStart() | ToolCallDelta() | ToolResultEvent() | ProviderEvent():
@@ -110,6 +139,11 @@ class Notifier:
                 pass
             case _:
                 assert_never(event)
+
+    def end_answer(self) -> None:
+        """An answer is complete; the text of the next one is separated from it."""
+        self._text.end_answer()
+        self._thoughts.end_answer()
 
     def on_tool_start(self, call: ToolCall) -> None:
         """A tool call begins."""

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import msgspec
 
-from interlingua.api.execute.callbacks import Callbacks, Notifier
+from interlingua.api.execute.callbacks import SEPARATOR, Callbacks, Notifier
 from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
@@ -26,6 +26,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
+from interlingua.spec.events import StepFinish
 from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import ToolChoice
@@ -177,6 +178,9 @@ class Execution:
         async with StreamResult(run) as events:
             async for event in events:
                 notifier.notify(event)
+                # One that was paused goes on in the next step.
+                if isinstance(event, StepFinish) and run.loop.has_answer(event.response):
+                    notifier.end_answer()
                 if not notifier.is_settled:
                     await notifier.settle()
                 if notifier.error is not None:
@@ -239,7 +243,7 @@ class _Record:
 
 def _join(texts: Iterable[str | None]) -> str:
     """The texts of several answers, with a blank line between them."""
-    return "\n\n".join(text for text in texts if text)
+    return SEPARATOR.join(text for text in texts if text)
 
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,6 +281,8 @@ class ExecuteUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Input tokens that were read from a cache."""
     reasoning_tokens: int = 0
     """Output tokens that were thinking."""
+    estimated: bool = False
+    """Whether the counts are estimates, because the provider reported none."""
 
     @classmethod
     def of(cls, usage: Usage) -> ExecuteUsage:
@@ -289,11 +295,13 @@ class ExecuteUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             total_tokens=usage.total_tokens,
             cached_tokens=cached,
             reasoning_tokens=reasoning,
+            estimated=usage.estimated,
         )
 
     def to_dict(self, *, camel: bool = True) -> dict[str, int]:
-        """Return it as JSON, with names in camel or snake case."""
-        return msgspec.to_builtins(self) if camel else msgspec.structs.asdict(self)
+        """Return it as JSON, with names in camel or snake case; `estimated` only if it is so."""
+        fields = msgspec.to_builtins(self) if camel else msgspec.structs.asdict(self)
+        return {name: value for name, value in fields.items() if value is not False}
 
 
 class ExecuteError(msgspec.Struct, frozen=True, kw_only=True):

@@ -352,7 +352,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         async with aclosing(self._run.stream()) as events:
             async for event in events:
                 if isinstance(event, StepFinish):
-                    if self._is_complete(event.response):
+                    if self._run.loop.has_answer(event.response):
                         self._growing.begin()
                 elif self._growing.feed(event):
                     yield self._growing.value
@@ -372,8 +372,3 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         self._output = self._run.result(reading.output).output
         if self._growing.show(reading.value):
             yield reading.value
-
-    def _is_complete(self, response: Response) -> bool:
-        """Whether an answer is complete; one that was paused is continued in the next step."""
-        steps = self._run.loop.steps
-        return bool(steps) and steps[-1].response is response

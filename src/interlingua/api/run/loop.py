@@ -124,6 +124,10 @@ class ToolLoop:
         last = self._answer or self._unfinished
         return self.steps[-1].response if last is None and self.steps else last
 
+    def has_answer(self, response: Response) -> bool:
+        """Whether it is the answer of the last step; one that was paused is none yet."""
+        return bool(self.steps) and self.steps[-1].response is response
+
     def add_warning(self, warning: Warning) -> Response:
         """Return the answer of the last step with one more warning, which it has from now on."""
         step = self.steps[-1]
