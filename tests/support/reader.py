@@ -32,7 +32,8 @@ def simulated_providers(monkeypatch, *answers):
         if find_server() is not None:
             monkeypatch.setenv("REDIS_URL", redis_url())
         local = HttpAdapter("local", base_url=f"{server.url}/v1")
-        set_default_client(Client({**adapters_from_env(), "local": local}))
+        xai = HttpAdapter("xai", "a-key-of-the-reader", base_url=f"{server.url}/v1")
+        set_default_client(Client({**adapters_from_env(), "xai": xai, "local": local}))
         try:
             yield server
         finally:
