@@ -47,6 +47,7 @@ from interlingua import (
     execute,
     from_json,
     generate,
+    generate_many,
     generate_object,
     stream,
     stream_object,
@@ -188,6 +189,17 @@ async def ask_with_tools() -> None:
         pass
     await generate("openai:gpt-5.2", "Hi", tools=[len])
     await generate("openai:gpt-5.2", "Hi", tools=["len"])  # type: ignore[list-item]
+
+
+# The results of many runs have the type of the schema.
+
+
+async def ask_many() -> None:
+    items = await generate_many(["1", "2"], "openai:gpt-5.2", schema=int)
+    assert_type(items[0].unwrap().output, int)
+    async for item in generate_many(["1"], "openai:gpt-5.2", schema=list[str]):
+        assert_type(item.unwrap().output, list[str])
+    assert_type((await generate_many(["1"], "m"))[0].error, Exception | None)
 
 
 # A message may be an object or a dict of a vendor's SDK.

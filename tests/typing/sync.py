@@ -74,6 +74,7 @@ assert_type(sync.embed("m", "Hi", dimensions=3, client=client), EmbedResult)
 assert_type(sync.batch.list("openai", client=Client.from_env()), list[Batch])
 assert_type(next(sync.batch.results("openai:b")), BatchResult)
 assert_type(next(sync.generate_many(["Hi"], "m", client=client)).error, Exception | None)
+assert_type(next(sync.generate_many(["1"], "m", schema=int)).unwrap().output, int)
 for piece in stream_speech("m", "Hi", client=client):
     assert_type(piece, bytes)
 with sync.mcp_tools("https://example.com/mcp") as tools:

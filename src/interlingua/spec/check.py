@@ -401,7 +401,9 @@ _NAMES_HERE = {
     "max_steps": "max_tool_rounds=",
     "max_iterations": "max_tool_rounds=",
     "api_base": "base_url=",
-    "candidate_count": "n=",
+    "n": "generate_many([prompt] * n, ...), one run for each answer",
+    "num_completions": "generate_many([prompt] * n, ...), one run for each answer",
+    "candidate_count": "generate_many([prompt] * n, ...), one run for each answer",
 }
 """Names that other libraries use, and what to use here."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
@@ -40,8 +40,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 generate: Final = blocking(run.generate, __name__)
-generate_many: Final = blocking_iterator(many.generate_many, __name__)
 mcp_tools: Final = blocking_context(mcp.mcp_tools, __name__)
+
+if TYPE_CHECKING:  # the type of an overloaded function cannot be made from that of another
+
+    @overload
+    def generate_many(
+        items: Iterable[many.Item] | AsyncIterable[many.Item],
+        model: str | None = None,
+        *,
+        concurrency: int = ...,
+        ordered: bool = ...,
+        on_progress: many.ProgressCallback | None = ...,
+        schema: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> BlockingIterator[many.ItemResult[Any]]: ...
+    @overload
+    def generate_many(
+        items: Iterable[many.Item] | AsyncIterable[many.Item],
+        model: str | None = None,
+        *,
+        concurrency: int = ...,
+        ordered: bool = ...,
+        on_progress: many.ProgressCallback | None = ...,
+        schema: TypeForm[T],
+        **options: Unpack[GenerateOptions],
+    ) -> BlockingIterator[many.ItemResult[T]]: ...
+    def generate_many(*args: Any, **options: Any) -> Any: ...
+else:
+    generate_many = blocking_iterator(many.generate_many, __name__)
 
 
 @documented_by(run.stream)

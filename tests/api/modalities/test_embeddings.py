@@ -644,3 +644,42 @@ def test_a_result_is_stored_as_json(server, encoding):
     assert again.embeddings[0].typecode == result.embeddings[0].typecode
     with pytest.raises(DecodeError):
         from_json(b'{"embeddings": [{"a": 1}]}', EmbedResult)
+
+
+@pytest.mark.parametrize("model", ["openai:text-embedding-3-small", "gemini:gemini-embedding-001"])
+def test_a_dict_keeps_its_keys(server, model):
+    """Its values are embedded; the vectors are those of a list of them, by key."""
+    texts = {"sea": "The sea.", "sky": "The sky."}
+    provider = model.partition(":")[0]
+
+    async def work(client):
+        given = await embed_many(model, texts, client=client)
+        listed = await embed_many(model, list(texts.values()), client=client)
+        return given, listed
+
+    client = client_of(server, provider)
+    given, listed = run(client, work(client))
+    assert given.keys == ("sea", "sky")
+    assert given.embeddings == listed.embeddings
+    assert given.by_key == dict(zip(texts, listed.embeddings, strict=True))
+    assert listed.keys == ()
+    assert listed.by_key == {}
+    assert from_json(to_json(given), EmbedResult).by_key == given.by_key
+
+
+def test_a_dict_needs_strings_as_keys(server):
+    """As a batch does."""
+    client = client_of(server, "openai")
+    with pytest.raises(ConfigurationError, match="A key of `contents` must be a string, not 1"):
+        run(client, embed_many("openai:text-embedding-3-small", {1: "a"}, client=client))
+
+
+@pytest.mark.parametrize("vector", [[], ""])
+def test_an_empty_vector_is_an_error(vector):
+    """It says which input has none."""
+    data = [{"embedding": [0.5], "index": 0}, {"embedding": vector, "index": 1}]
+    body = json.dumps({"data": data, "model": "m", "usage": {"prompt_tokens": 1}}).encode()
+    canned = CannedTransport([CannedReply(body=body)])
+    client = Client({"openai": HttpAdapter("openai", KEY, transport=canned)})
+    with pytest.raises(DecodeError, match="empty vector for input 1"):
+        run(client, embed_many("openai:text-embedding-3-small", ["a", "b"], client=client))

@@ -187,3 +187,12 @@ def test_a_wrong_client_is_refused_with_how_to_pass_adapters(providers, message)
     for kind in (Client, sync.Client):
         with pytest.raises(ConfigurationError, match=message):
             kind(providers)
+
+
+@pytest.mark.parametrize("name", ["n", "candidate_count"])
+def test_several_answers_are_several_runs(name):
+    """The error says which function makes them."""
+    with pytest.raises(ConfigurationError, match=r"Use generate_many\(\[prompt\] \* n"):
+        asyncio.run(generate("openai:gpt-5.2", "?", **{name: 2}))
+    with pytest.raises(ConfigurationError, match=r"Use generate_many\(\[prompt\] \* n"):
+        stream("openai:gpt-5.2", "?", **{name: 2})

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from operator import mul
 from typing import Any, TypeAlias, Unpack
 
@@ -87,7 +95,7 @@ async def embed(
 
 async def embed_many(
     model: str,
-    contents: Iterable[Embeddable] | AsyncIterable[Embeddable],
+    contents: Iterable[Embeddable] | AsyncIterable[Embeddable] | Mapping[str, Embeddable],
     *,
     task: TaskType | None = None,
     dimensions: int | None = None,
@@ -103,6 +111,8 @@ async def embed_many(
         result = await embed_many("gemini:gemini-embedding-001", texts, task="document")
         for text, vector in zip(texts, result.embeddings):
             ...
+
+    Of a dict, the values are embedded: `result.by_key` has their vectors by its keys.
 
     The texts are sent in as few calls as the limits of the provider allow, at most `concurrency` at
     the same time. Each call is retried alone; the first one that still fails ends all. `usage` and
@@ -128,6 +138,9 @@ class _EmbedMany:
         self._call = call
         self._value = value
         self._on_progress = on_progress
+        self._keys: tuple[str, ...] = ()
+        if isinstance(contents, Mapping):
+            self._keys, contents = _read_keys(contents), [*contents.values()]
         self._total, self._contents = _read_contents(contents)
         self._done = 0
         self._usage = Usage()
@@ -141,7 +154,7 @@ class _EmbedMany:
         if not results:
             raise _no_contents()
         vectors = (vector for result in results for vector in result.embeddings)
-        return join_results(results, embeddings=tuple(vectors))
+        return join_results(results, embeddings=tuple(vectors), keys=self._keys)
 
     async def _embed(self, chunk: list[EmbedContent]) -> EmbedResult:
         value = replace(self._value, inputs=tuple(chunk))
@@ -152,6 +165,13 @@ class _EmbedMany:
             progress = EmbedProgress(done=self._done, total=self._total, usage=self._usage)
             await settle(self._on_progress(progress))
         return result
+
+
+def _read_keys(contents: Mapping[Any, object]) -> tuple[str, ...]:
+    for key in contents:
+        if not isinstance(key, str):
+            refuse("A key of `contents`", "a string", key)
+    return tuple(contents)
 
 
 def _read_contents(
@@ -226,6 +246,13 @@ def _checked(result: EmbedResult, value: EmbedInput) -> EmbedResult:
             provider=result.provider,
             model=value.model,
         )
+    for index, vector in enumerate(result.embeddings):
+        if not len(vector):
+            raise DecodeError(
+                f"The provider returned an empty vector for input {index}.",
+                provider=result.provider,
+                model=value.model,
+            )
     return result
 
 

@@ -13,15 +13,15 @@ from collections.abc import (
     Mapping,
     Sized,
 )
-from typing import Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 import msgspec
 
-from interlingua.api.objects.functions import generate_object
+from interlingua.api.objects.functions import JsonSchema, generate_object
 from interlingua.api.run.clients import OF_A_PROVIDER, BlockingClient, drop_foreign, find_client
 from interlingua.api.run.generate import ClosedByAsyncWith, generate
 from interlingua.api.run.options import GenerateOptions, check_options, reusable
-from interlingua.api.run.results import GenerateResult
+from interlingua.api.run.results import GenerateResult, Output
 from interlingua.client.client import Client
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.cancel import AbortSignal, CancelScope
@@ -30,21 +30,25 @@ from interlingua.spec.check import refuse
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.response import Usage
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
 Item: TypeAlias = Any
 """A prompt, or the arguments of one `generate` as a dict: `{"prompt": …, "temperature": …}`."""
 CONCURRENCY = 16
 
 
-class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
+class ItemResult(msgspec.Struct, Generic[Output], frozen=True, kw_only=True):
     """What became of one item: a result or an error."""
 
     index: int
     """The place of the item, from 0."""
     item: Any
-    result: GenerateResult[Any] | None = None
+    result: GenerateResult[Output] | None = None
     error: Exception | None = None
 
-    def unwrap(self) -> GenerateResult[Any]:
+    def unwrap(self) -> GenerateResult[Output]:
         """The result; raises the error if the item failed."""
         if self.result is None:
             raise self.error or AssertionError("An item has a result or an error.")
@@ -60,13 +64,35 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """None if the items have no length."""
     usage: Usage
     """The tokens of all finished items."""
-    last: ItemResult
+    last: ItemResult[Any]
     """The item that has just finished."""
 
 
 ProgressCallback: TypeAlias = Callable[[Progress], Any]
 
 
+@overload
+def generate_many(
+    items: Iterable[Item] | AsyncIterable[Item],
+    model: str | None = None,
+    *,
+    concurrency: int = ...,
+    ordered: bool = ...,
+    on_progress: ProgressCallback | None = ...,
+    schema: JsonSchema | None = None,
+    **options: Unpack[GenerateOptions],
+) -> ManyResults[Any]: ...
+@overload
+def generate_many(
+    items: Iterable[Item] | AsyncIterable[Item],
+    model: str | None = None,
+    *,
+    concurrency: int = ...,
+    ordered: bool = ...,
+    on_progress: ProgressCallback | None = ...,
+    schema: TypeForm[T],
+    **options: Unpack[GenerateOptions],
+) -> ManyResults[T]: ...
 def generate_many(
     items: Iterable[Item] | AsyncIterable[Item],
     model: str | None = None,
@@ -74,9 +100,9 @@ def generate_many(
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
     on_progress: ProgressCallback | None = None,
-    schema: object = None,
+    schema: Any = None,
     **options: Unpack[GenerateOptions],
-) -> ManyResults:
+) -> ManyResults[Any]:
     """
     Run `generate` for each item, at most `concurrency` at the same time.
 
@@ -109,7 +135,7 @@ def generate_many(
     return ManyResults(items, defaults, concurrency, on_progress, ordered=ordered)
 
 
-class ManyResults(ClosedByAsyncWith):
+class ManyResults(ClosedByAsyncWith, Generic[Output]):
     """
     The results of `generate_many`: await it for a list, or iterate over it, once.
 
@@ -135,20 +161,20 @@ class ManyResults(ClosedByAsyncWith):
         self._usage = Usage()
         self._results = self._read()
 
-    def __await__(self) -> Generator[Any, None, list[ItemResult]]:
+    def __await__(self) -> Generator[Any, None, list[ItemResult[Output]]]:
         return self._list().__await__()
 
-    def __aiter__(self) -> AsyncIterator[ItemResult]:
+    def __aiter__(self) -> AsyncIterator[ItemResult[Output]]:
         return self._results
 
     async def aclose(self) -> None:
         """End all runs."""
         await self._results.aclose()
 
-    async def _list(self) -> list[ItemResult]:
+    async def _list(self) -> list[ItemResult[Output]]:
         return sorted([item async for item in self._results], key=lambda item: item.index)
 
-    async def _read(self) -> AsyncGenerator[ItemResult, None]:
+    async def _read(self) -> AsyncGenerator[ItemResult[Any], None]:
         """The results, in the order of the items or as they end."""
         client = find_client(self._defaults.get("client"))
         batch_id = self._defaults.pop("request_id", None) or new_ulid()
@@ -170,11 +196,11 @@ class ManyResults(ClosedByAsyncWith):
             await pool.close()
 
     def _start(self, batch_id: str) -> Callable[[int, Any], Any]:
-        async def run(index: int, item: object) -> ItemResult:
+        async def run(index: int, item: object) -> ItemResult[Any]:
             try:
                 result = await self._run(f"{batch_id}-{index}", item)
             except Exception as error:  # noqa: BLE001 -- one item does not end the others
-                outcome = ItemResult(index=index, item=item, error=error)
+                outcome: ItemResult[Any] = ItemResult(index=index, item=item, error=error)
             else:
                 outcome = ItemResult(index=index, item=item, result=result)
             await self._report(outcome)
@@ -202,7 +228,7 @@ class ManyResults(ClosedByAsyncWith):
         )
         return result
 
-    async def _report(self, outcome: ItemResult) -> None:
+    async def _report(self, outcome: ItemResult[Any]) -> None:
         self._done += 1
         self._failed += outcome.error is not None
         usage = outcome.result.total_usage if outcome.result is not None else None
@@ -236,11 +262,11 @@ class _Pool:
         self._ordered = ordered
         self._slots = asyncio.Semaphore(concurrency)
         self._unread = asyncio.Semaphore(2 * concurrency)  # begun, but not read
-        self._ended: asyncio.Queue[asyncio.Task[ItemResult] | None] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[ItemResult]] = set()
+        self._ended: asyncio.Queue[asyncio.Task[ItemResult[Any]] | None] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[ItemResult[Any]]] = set()
         self._feeder = asyncio.ensure_future(self._feed())
 
-    async def next(self) -> ItemResult | None:
+    async def next(self) -> ItemResult[Any] | None:
         """The next result; None after the last one."""
         task = await self._ended.get()
         if task is None:

@@ -132,8 +132,15 @@ class EmbedResult(OperationResult, frozen=True, kw_only=True):
 
     embeddings: tuple[Vector, ...] = ()
     """The vectors."""
+    keys: tuple[str, ...] = ()
+    """The keys of the contents, in the same order, if `embed_many` was given a dict."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
+
+    @property
+    def by_key(self) -> dict[str, Vector]:
+        """The vectors by the keys of a dict that was given; empty if it was a list."""
+        return dict(zip(self.keys, self.embeddings, strict=False))
 
     @property
     def embedding(self) -> Vector:
