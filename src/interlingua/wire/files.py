@@ -17,8 +17,10 @@ from interlingua.spec.modalities.files import (
     StoredFile,
     UploadInput,
 )
+from interlingua.spec.modalities.video import VideoFile
 from interlingua.spec.operations import Operation, ServedOperation, ServedReply
 from interlingua.wire.fields import Fields, is_number
+from interlingua.wire.media import parse_data_url
 from interlingua.wire.operations import page_size
 from interlingua.wire.resources import (
     MakeHeaders,
@@ -182,3 +184,17 @@ def listed_files(
         limit=page_size(query, limit, default=highest, highest=highest),
         after=query.get(after) or None,
     )
+
+
+def video_file(url: str) -> VideoFile:
+    """The video at a URL; one that the URL itself has, as `data:` URLs do, is decoded."""
+    parsed = parse_data_url(url)
+    if parsed is None:
+        return VideoFile(url=url, media_type="video/mp4")
+    data, media_type = parsed
+    return VideoFile(data=data, media_type=media_type or "video/mp4")
+
+
+def failed_text(state: str) -> str:
+    """What is said about a job that failed, if the provider gives no reason but its state."""
+    return "The job was rejected." if state == "rejected" else f"The job has {state or 'failed'}."

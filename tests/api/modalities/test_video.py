@@ -40,6 +40,7 @@ from interlingua.middleware import Budget, Logging, RateLimit, Redact
 from interlingua.simulator import Simulator, VideoScript
 from interlingua.spec.operations import Failure
 from interlingua.transport import AsgiTransport, CannedReply, CannedTransport
+from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.video import VideoJob
 from support import virtual_time
 from support.videos import FAST, KEY, MODELS, adapters, video_peer
@@ -335,7 +336,7 @@ def test_an_abort_leaves_the_job_running():
 
 
 def test_a_cancelled_task_leaves_the_job_running():
-    """The program gets the job from `on_progress`, before anything is waited for."""
+    """The error has the job, which `on_progress` got before anything was waited for."""
     jobs = []
 
     async def work(client):
@@ -356,9 +357,10 @@ def test_a_cancelled_task_leaves_the_job_running():
         )
         await created.wait()
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as caught:
             await task
-        return await video.wait(jobs[0], poll_interval=FAST, client=client)
+        assert caught.value.job == jobs[0].reference
+        return await video.wait(caught.value.job, poll_interval=FAST, client=client)
 
     with video_peer() as peer:
         assert asyncio.run(work(peer.client)).state == "completed"
@@ -882,3 +884,89 @@ def test_a_path_is_read_only_from_path_objects():
     """The name of a file as a text is refused."""
     with video_peer() as peer, pytest.raises(ConfigurationError, match="pathlib"):
         asyncio.run(video.create(MODELS["gemini"], "Sea.", image="/etc/passwd", client=peer.client))
+
+
+def test_a_run_that_is_cancelled_by_its_id_keeps_its_job():
+    """`client.cancel` ends the waiting; the error has the job."""
+
+    async def work(client):
+        async def cancel(_):
+            assert await client.cancel("video-1")
+
+        with pytest.raises(AbortError) as caught:
+            await generate_video(
+                MODELS["xai"],
+                "Sea.",
+                poll_interval=30,
+                on_progress=cancel,
+                request_id="video-1",
+                client=client,
+            )
+        return await video.wait(caught.value.job, poll_interval=FAST, client=client)
+
+    with video_peer() as peer:
+        assert asyncio.run(work(peer.client)).state == "completed"
+
+
+def replied(model, *bodies, path):
+    """What `generate_video` makes of replies: the job, the file and the addresses asked for."""
+    replies = [
+        CannedReply(body=body if isinstance(body, bytes) else json.dumps(body).encode())
+        for body in bodies
+    ]
+    canned = CannedTransport(replies)
+    name = model.partition(":")[0]
+    client = Client(
+        {name: HttpAdapter(name, KEY, base_url="https://h.example/v1", transport=canned)}
+    )
+
+    async def work():
+        async with client:
+            return await generate_video(
+                model, "Sea.", poll_interval=FAST, output_path=path, client=client
+            )
+
+    job = asyncio.run(work())
+    return job, path.read_bytes(), [request.url for request in canned.requests]
+
+
+DATA = "data:video/mp4;base64,AAAB"
+
+
+@pytest.mark.parametrize("word", ["success", "done", "SUCCESS", "completed"])
+def test_words_of_compatible_servers_for_a_job_that_is_complete(word, tmp_path):
+    """In the form of OpenAI's API."""
+    created, done = {"id": "v1", "status": "queued"}, {"id": "v1", "status": word}
+    job, data, _ = replied(MODELS["openai_compatible"], created, done, b"film", path=tmp_path / "v")
+    assert (job.state, job.raw_state, data) == ("completed", word, b"film")
+
+
+@pytest.mark.parametrize("provider", ["openai_compatible", "xai"])
+def test_a_job_that_was_rejected_has_failed(provider, tmp_path):
+    """It raises the error at once, instead of asking for ever."""
+    created = {"id": "v1", "status": "queued", "request_id": "v1"}
+    with pytest.raises(ProviderError, match=r"The job was rejected\."):
+        replied(MODELS[provider], created, {"id": "v1", "status": "rejected"}, path=tmp_path / "v")
+
+
+def test_a_video_may_be_in_its_url(tmp_path):
+    """A `data:` URL is decoded, and nothing is downloaded."""
+    created = {"id": "v1", "request_id": "v1", "status": "pending"}
+    bodies = {
+        "openai_compatible": {"id": "v1", "status": "completed", "url": DATA},
+        "xai": {"status": "done", "video": {"url": DATA, "duration": 4}},
+    }
+    for provider, done in bodies.items():
+        _, data, urls = replied(MODELS[provider], created, done, path=tmp_path / provider)
+        assert data == b"\x00\x00\x01"
+        assert len(urls) == 2
+
+
+@pytest.mark.parametrize("url", ["/v1/files/a.mp4", "files/a.mp4", "/files/a.mp4"])
+def test_a_relative_url_is_at_the_address_of_the_provider(url, tmp_path):
+    """It is downloaded from there."""
+    created = {"request_id": "v1"}
+    done = {"status": "done", "video": {"url": url, "duration": 4}}
+    _, data, urls = replied(MODELS["xai"], created, done, b"film", path=tmp_path / "v")
+    assert data == b"film"
+    assert urls[-1] == "https://h.example/v1/files/a.mp4"

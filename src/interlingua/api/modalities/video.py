@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing
 from os import PathLike, fspath
@@ -230,6 +231,10 @@ class _Steps:
             return await self.call.run(work)
         except SDKError as error:
             error.add_facts(job=self._job)
+            raise
+        except CancelledError as error:
+            # The same object, because `asyncio.timeout` knows only this class.
+            vars(error)["job"] = self._job
             raise
 
     async def create(self, operation: str, value: CreateVideoInput) -> VideoJob:

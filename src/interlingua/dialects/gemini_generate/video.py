@@ -33,7 +33,7 @@ from interlingua.spec.operations import (
     ServedReply,
 )
 from interlingua.wire.fields import Fields, extra_of, merge, restore
-from interlingua.wire.files import download, seconds_of
+from interlingua.wire.files import download, seconds_of, video_file
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for
 from interlingua.wire.operations import page_by_token, page_size
@@ -198,6 +198,8 @@ def _read_file(row: dict[str, Json]) -> VideoFile:
     data = decode_base64(text) if isinstance(text, str) else None
     url, media_type = video.get("uri", video.get("gcsUri")), video.get("encoding")
     media_type = video.get("mimeType", media_type)
+    if data is None and isinstance(url, str) and url.startswith("data:"):
+        return video_file(url)
     return VideoFile(
         url=url if isinstance(url, str) else None,
         data=data,

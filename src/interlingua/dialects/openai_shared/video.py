@@ -19,6 +19,7 @@ from interlingua.spec.contracts import FormPart, Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError, ProviderError, SDKError
 from interlingua.spec.modalities.video import (
     CreateVideoInput,
+    VideoFile,
     VideoJob,
     VideoQuery,
     VideoState,
@@ -28,7 +29,7 @@ from interlingua.spec.operations import Operation, Script, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.fields import Fields, restore
-from interlingua.wire.files import download, seconds_of
+from interlingua.wire.files import download, failed_text, seconds_of, video_file
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import media_type_for, parse_data_url
 from interlingua.wire.operations import page_after_last, page_size, read_page
@@ -56,7 +57,10 @@ _STATES: dict[str, VideoState] = {
     "running": "in_progress",
     "completed": "completed",
     "succeeded": "completed",
+    "success": "completed",
+    "done": "completed",
     "failed": "failed",
+    "rejected": "failed",
     "error": "failed",
     "expired": "failed",
     "cancelled": "cancelled",
@@ -192,6 +196,7 @@ def read_job(value: Json) -> VideoJob:
         completed_at=_take_time(fields, "completed_at"),
         expires_at=_take_time(fields, "expires_at"),
         remixed_from=fields.text("remixed_from_video_id"),
+        files=_read_files(fields.left.get("url")),
         usage=_read_usage(fields.left.get("usage")),
         raw=value,
     )
@@ -199,6 +204,12 @@ def read_job(value: Json) -> VideoJob:
     if state == "failed" or fault:
         job = replace(job, error=_read_error(fault, raw_state))
     return replace(job, extra={OWNER: fields.left} if fields.left else {})
+
+
+def _read_files(url: Json) -> tuple[VideoFile, ...]:
+    """A video that comes with the job; any other is downloaded by the id of the job."""
+    file = video_file(url) if isinstance(url, str) else None
+    return () if file is None or file.data is None else (file,)
 
 
 def _take_seconds(fields: Fields) -> float | None:
@@ -227,7 +238,7 @@ def _read_error(fault: Json, state: str) -> ProviderError:
         return make_error(None, {}, Fault(fault), raw=fault)
     fields = fault if isinstance(fault, dict) else {}
     code, message, headers = (fields.get(name) for name in ("code", "message", "headers"))
-    text = message if isinstance(message, str) and message else f"The job has {state or 'failed'}."
+    text = message if isinstance(message, str) and message else failed_text(state)
     return make_error(
         None,
         headers if isinstance(headers, dict) else {},

@@ -23,7 +23,6 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.modalities.video import (
     CreateVideoInput,
-    VideoFile,
     VideoJob,
     VideoQuery,
     VideoState,
@@ -32,7 +31,7 @@ from interlingua.spec.operations import Operation, Script, ServedReply
 from interlingua.spec.response import Usage
 from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.fields import Fields
-from interlingua.wire.files import download
+from interlingua.wire.files import download, failed_text, video_file
 from interlingua.wire.json_text import loads
 from interlingua.wire.media import make_data_url, media_type_for, parse_data_url
 from interlingua.wire.resources import by_name, resource_path, serve
@@ -65,6 +64,11 @@ _STATES: dict[str, VideoState] = {
     "done": "completed",
     "failed": "failed",
     "expired": "failed",
+    # of servers that have copied the endpoint
+    "success": "completed",
+    "succeeded": "completed",
+    "completed": "completed",
+    "rejected": "failed",
 }
 _WORDS: dict[VideoState, str] = {
     "queued": "pending",
@@ -148,7 +152,7 @@ def read_job(value: Json, job_id: str) -> VideoJob:
         raw_state=raw_state,
         progress=fields.number("progress"),
         seconds=seconds if isinstance(seconds, (int, float)) else None,
-        files=(VideoFile(url=url, media_type="video/mp4"),) if has_video else (),
+        files=(video_file(url),) if has_video else (),
         usage=_read_usage(fields.left.get("usage")),
         raw=value,
     )
@@ -168,7 +172,7 @@ def _read_error(fault: Json, state: str, *, is_blocked: bool) -> SDKError:
         return ContentFilterError("The video was withheld by moderation.", raw=fault)
     fields = fault if isinstance(fault, dict) else {"message": fault}
     code, message = fields.get("code"), fields.get("message")
-    text = message if isinstance(message, str) and message else f"The job has {state or 'failed'}."
+    text = message if isinstance(message, str) and message else failed_text(state)
     return make_error(None, {}, Fault(text, None, None if code is None else str(code)), raw=fault)
 
 
