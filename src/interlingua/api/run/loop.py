@@ -125,7 +125,7 @@ class ToolLoop:
         return self.steps[-1].response if last is None and self.steps else last
 
     def has_answer(self, response: Response) -> bool:
-        """Whether it is the answer of the last step; one that was paused is none yet."""
+        """Return whether it is the answer of the last step; one that was paused is none yet."""
         return bool(self.steps) and self.steps[-1].response is response
 
     def add_warning(self, warning: Warning) -> Response:

@@ -304,24 +304,30 @@ def read_tools(tools: object) -> tuple[AnyTool, ...]:
     items = list_tools(tools)
     if _FUNCTIONS.isdisjoint(map(type, items)):
         return items
-    return tuple([_read_function(item) if type(item) in _FUNCTIONS else item for item in items])
+    return tuple(
+        [
+            _read_function(item, i) if type(item) in _FUNCTIONS else item
+            for i, item in enumerate(items)
+        ]
+    )
 
 
 _FUNCTIONS = frozenset((FunctionType, MethodType, BuiltinFunctionType))
 
 
-def _read_function(function: Any) -> AnyTool:
+def _read_function(function: Any, index: int) -> AnyTool:
     # A function without a closure belongs to its module, so that keeping it costs nothing.
     is_lasting = isinstance(function, FunctionType) and function.__closure__ is None
-    return _known_tool(function) if is_lasting else _as_tool(function)
+    try:
+        return _known_tool(function) if is_lasting else _as_tool(function)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"tools[{index}] is a function that cannot be a tool. {error.message}"
+        ) from error
 
 
 def _as_tool(function: Any) -> AnyTool:
-    try:
-        made: AnyTool = tool(function)
-    except ConfigurationError as error:
-        name = getattr(function, "__qualname__", "a function")
-        raise ConfigurationError(f"{name} cannot be a tool. {error.message}") from error
+    made: AnyTool = tool(function)
     return made
 
 
