@@ -17,7 +17,7 @@ from typing import (
 
 import msgspec
 
-from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget
+from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget, advice
 from interlingua.spec.content import Extra, Hinted, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message

@@ -40,7 +40,6 @@ from interlingua.middleware import Budget, Logging, RateLimit, Redact
 from interlingua.simulator import Simulator, VideoScript
 from interlingua.spec.operations import Failure
 from interlingua.transport import AsgiTransport, CannedReply, CannedTransport
-from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.video import VideoJob
 from support import virtual_time
 from support.videos import FAST, KEY, MODELS, adapters, video_peer
