@@ -21,7 +21,8 @@ MAX_DEPTH = 100
 _skip_space = re.compile(r"[ \t\r\n]*").match
 _match_number = re.compile(r"-?(?:0|[1-9]\d{0,400})(\.\d{1,400})?([eE][+-]?\d{1,4})?").match
 _match_word = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*").match
-_plain_text = {quote: re.compile(rf"[^{quote}\\]*").match for quote in "\"'"}
+_match_in_double = re.compile(r'[^"\\]*').match
+_match_in_single = re.compile(r"[^'\\]*").match
 _match_unicode = re.compile(r"u([0-9a-fA-F]{4})").match
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _SAME = frozenset("\"'\\/")
@@ -130,10 +131,11 @@ class _Reader:
         quote = self._text[start]
         if quote == "'":
             self.mistakes.append("single quotes")
+        match_plain = _match_in_single if quote == "'" else _match_in_double
         pieces: list[str] = []
         at = start + 1
         while True:
-            match = _plain_text[quote](self._text, at)
+            match = match_plain(self._text, at)
             piece, at = ("", at) if match is None else (match[0], match.end())
             if _CONTROL(piece):
                 self.mistakes.append("line breaks in a string")
