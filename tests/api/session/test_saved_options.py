@@ -7,6 +7,7 @@ import pytest
 
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.options import GenerateOptions, TimeoutConfig
+from interlingua.api.session.document import session_from_document
 from interlingua.api.session.session import Session
 from interlingua.api.session.store import SessionStore
 from interlingua.client.retry_policy import RetryPolicy
@@ -358,3 +359,10 @@ def client_run(client, work):
             await client.close()
 
     asyncio.run(whole())
+
+
+def test_a_saved_session_with_half_a_character_in_a_name_is_our_error():
+    """Where a name of a field is expected, in the session or in an option."""
+    for more in ({"\ud800": 1}, {"options": {"timeout": {"\ud800": 1}}}):
+        with pytest.raises(DecodeError, match="not a saved session"):
+            session_from_document({"interlingua_session": 2, "session_id": "s", **more})

@@ -114,6 +114,8 @@ def session_from_document(document: Any) -> SavedSession:
         session = msgspec.convert({**document, "turns": ()}, SavedSession)
         documents = msgspec.convert(document.get("turns", ()), tuple[list[Any], ...])
         options = {name: _read_option(name, value) for name, value in session.options.items()}
+    except UnicodeEncodeError as error:  # names are compared as UTF-8
+        raise DecodeError("This is not a saved session: a name has a lone surrogate.") from error
     except (msgspec.ValidationError, ConfigurationError, RecursionError) as error:
         raise DecodeError(f"This is not a saved session: {str(error).rstrip('.')}.") from error
     turns = tuple(
