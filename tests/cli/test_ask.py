@@ -88,6 +88,28 @@ def test_reasoning_is_on_stderr(tmp_path):
     assert (hidden.stdout, hidden.stderr) == ("42\n", "")
 
 
+OPENAI, CLAUDE = "openai:gpt-5.2", "anthropic:claude-sonnet-5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["-m", CLAUDE, "-o", "reasoning_effort", "low"], True),
+        (["-m", CLAUDE, "-o", "reasoning_effort", "low", "-R"], False),
+        (["-m", CLAUDE], False),
+        (["-m", OPENAI, "-o", "reasoning_effort", "low"], False),
+        (["-m", OPENAI, "--show-reasoning"], True),
+        (["-m", OPENAI, "--show-reasoning", "--no-stream"], True),
+    ],
+)
+def test_reasoning_is_shown_where_it_is_asked_for(tmp_path, arguments, shown):
+    """An effort asks for it, except at OpenAI; `--show-reasoning` always does."""
+    with simulated(thinking("Hm, let me see.") + text("42")) as server:
+        done = Program(tmp_path, server.url).run("ask", "-n", *arguments, "x")
+
+    assert (done.stdout, done.stderr) == ("42\n", "Hm, let me see.\n" if shown else "")
+
+
 @pytest.mark.parametrize("flag", [[], ["--no-stream"]])
 def test_usage(program, flag):
     """`-u` prints model, tokens, cost and time on stderr."""

@@ -4,6 +4,8 @@ import json
 import re
 import stat
 
+import pytest
+
 from interlingua import Session
 from interlingua.cli.chat import Chat
 from interlingua.cli.output import Output
@@ -43,6 +45,24 @@ def test_swap_says_what_changes(tmp_path):
     assert before_the_next_turn.startswith("warning: ")
     assert "error: " in after  # nobody
     assert f"The model is {MODEL}." in after
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["-m", "anthropic:claude-sonnet-5", "-o", "reasoning_effort", "low"], True),
+        (["-m", "openai:gpt-5.2", "-o", "reasoning_effort", "low"], False),
+        (["-m", "openai:gpt-5.2", "--show-reasoning"], True),
+        (["-m", "openai:gpt-5.2", "--show-reasoning", "-R"], False),
+    ],
+)
+def test_reasoning_is_shown_where_it_is_asked_for(tmp_path, arguments, shown):
+    """In every turn, as `ask` does."""
+    with simulated(thinking("Hm.") + text("Fine.")) as server:
+        done = Program(tmp_path, server.url).run("chat", "-n", *arguments, stdin="Hi\nAnd?\n")
+
+    assert done.stdout == "Fine.\nFine.\n"
+    assert done.stderr.count("Hm.") == 2 * shown
 
 
 def test_undo_retry_fork_save(program):

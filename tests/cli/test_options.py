@@ -92,7 +92,7 @@ def test_options_of_models(run):
 def test_options_of_log(run, tmp_path):
     """Numbers of rows and days, and the path."""
     for word in ("One", "Two", "Three"):
-        run("ask", "-m", MODEL, word)
+        run("ask", "-m", MODEL, "--show-reasoning", word)
 
     def prompts(*arguments):
         return [row["prompt"] for row in json.loads(run("log", *arguments, "--json")[1])]

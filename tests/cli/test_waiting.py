@@ -40,7 +40,9 @@ def test_it_is_erased_by_the_first_piece(tmp_path):
     """As soon as something is shown, while more is still to come."""
     answer = thinking("Let me see.\n") + text("one two three") + pieces(4) + stall(at=2000)
     with simulated(answer) as server:
-        terminal = Terminal(Program(tmp_path, server.url), "ask", "-n", "-m", MODEL, "Count.")
+        terminal = Terminal(
+            Program(tmp_path, server.url), "ask", "-n", "-m", MODEL, "--show-reasoning", "Count."
+        )
         terminal.expect(WAITING)
         terminal.expect_match("Let me see")
 

@@ -17,7 +17,7 @@ def test_thinking_and_its_tokens(provider):
     """Told apart from the text, and sent back whole to its maker."""
     answer = thinking("Oslo is north.") + text("Cold.") + usage(9, 8, reasoning=5)
     with simulated(answer) as peer:
-        result = ask(peer, provider, reasoning_effort="low")
+        result = ask(peer, provider, reasoning_effort="low", include_thinking=True)
         ask(peer, provider, None, messages=[*result.messages, Message.user("Sure?")])
         second = peer.app.script.requests[1]
 

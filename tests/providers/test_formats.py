@@ -11,7 +11,6 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import text
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat
 from support.simulated import DIALECTS, complete, simulated, stream
 from support.warning_codes import codes
@@ -119,24 +118,94 @@ def test_claude_is_asked_for_thoughts(asked, display):
     assert codes == []
     old, codes = body("anthropic", "claude-haiku-4-5", include_thinking=asked)
     assert "thinking" not in old
-    assert codes == ["include_thinking_implied" if asked else "include_thinking_dropped"]
+    assert codes == ([] if asked else ["include_thinking_dropped"])
 
 
 def test_a_model_without_thoughts_is_not_asked_for_them():
     """There is nothing to ask for."""
     for provider, model in (("openai", "gpt-4o"), ("gemini", "gemini-2.0-flash")):
-        assert body(provider, model, include_thinking=True)[1][0] == "include_thinking_implied"
-    assert body("mistral", "mistral-medium-3-5", include_thinking=True)[1] == [
-        "include_thinking_dropped"
+        wire, codes = body(provider, model, include_thinking=True)
+        assert asked_for_thoughts(wire) is None
+        assert not [code for code in codes if code.startswith("include_thinking")]
+
+
+@pytest.mark.parametrize(
+    ("provider", "shows"), [("mistral", True), ("deepseek", True), ("anthropic", False)]
+)
+def test_servers_of_the_chat_format_show_thoughts_or_never_do(provider, shows):
+    """There is no field to ask: what the server does not do by default is a loss."""
+    adapter = HttpAdapter(provider, "k", dialect="openai_chat", base_url="https://host.test/v1")
+    codes = [
+        [warning.code for warning in adapter.dry_run(request).warnings]
+        for asked in (shows, not shows)
+        if (request := Request(model="m", messages="hi", include_thinking=asked))
     ]
+
+    assert codes == [[], ["include_thinking_dropped"]]
+
+
+THINKING = [
+    ("gemini", "gemini-3-pro", {"reasoning_effort": "low"}),
+    ("gemini", "gemini-2.5-flash", {"reasoning_effort": "high"}),
+    ("gemini", "gemini-2.5-flash", {"thinking_budget": 2048}),
+    ("gemini", "gemini-2.5-flash", {"thinking_budget": -1}),
+    ("vertex", "gemini-3-pro", {"reasoning_effort": "low"}),
+    ("anthropic", "claude-opus-5-5", {"reasoning_effort": "low"}),
+    ("anthropic", "claude-opus-4-7", {"thinking_budget": 2048}),
+    ("bedrock_invoke", "us.anthropic.claude-sonnet-5-v1:0", {"reasoning_effort": "low"}),
+]
+
+
+def asked_for_thoughts(wire):
+    """Whether a body asks for visible thoughts; None if it does not say."""
+    config = wire.get("generationConfig", {}).get("thinkingConfig", {})
+    displays = {"summarized": True, "omitted": False}
+    display = displays.get(wire.get("thinking", {}).get("display"))
+    summary = wire.get("reasoning", {}).get("summary")
+    return config.get("includeThoughts", True if summary else display)
+
+
+@pytest.mark.parametrize(("provider", "model", "settings"), THINKING)
+def test_an_effort_or_a_budget_asks_for_thoughts_where_that_is_free(provider, model, settings):
+    """Gemini, and Claude since Opus 4.7, hide thoughts that nobody asks for."""
+    wire, codes = body(provider, model, **settings)
+
+    assert asked_for_thoughts(wire) is True
+    assert not [code for code in codes if code.startswith("include_thinking")]
+    assert asked_for_thoughts(body(provider, model, include_thinking=False, **settings)[0]) is False
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "settings"),
+    [
+        ("gemini", "gemini-3-pro", {}),  # nobody asks for thinking
+        ("anthropic", "claude-opus-5-5", {}),
+        ("gemini", "gemini-2.5-flash", {"reasoning_effort": "none"}),
+        ("gemini", "gemini-2.5-flash", {"thinking_budget": 0}),
+        ("anthropic", "claude-sonnet-5", {"reasoning_effort": "none"}),
+        ("anthropic", "claude-haiku-4-5", {"reasoning_effort": "low"}),  # it shows them anyway
+        ("openai", "gpt-5.2", {"reasoning_effort": "high"}),  # needs a verified organization
+        ("azure", "gpt-5.2", {"reasoning_effort": "high"}),
+        ("xai", "grok-4", {"reasoning_effort": "high"}),
+    ],
+)
+def test_thoughts_are_not_asked_for_otherwise(provider, model, settings):
+    """Without thinking there are none; where asking needs a permission, the caller must ask."""
+    wire, codes = body(provider, model, **settings)
+
+    assert asked_for_thoughts(wire) is None
+    assert not [code for code in codes if code.startswith("include_thinking")]
 
 
 @pytest.mark.parametrize("asked", [None, True, False])
-@pytest.mark.parametrize("dialect", ["openai_responses", "gemini_generate"])
+@pytest.mark.parametrize("dialect", ["openai_responses", "gemini_generate", "anthropic_messages"])
 def test_a_server_reads_that_thoughts_were_asked_for(dialect, asked):
     """What a server receives says it too."""
     codec = dialects.get(dialect)
-    request = Request(model="m", messages=(Message.user("hi"),), include_thinking=asked)
+    budget = 2048 if dialect == "anthropic_messages" else None  # `display` needs a mode beside it
+    request = Request(
+        model="m", messages="hi", include_thinking=asked, thinking_budget=budget, max_tokens=4096
+    )
     call = codec.encode_request(request, Profile())
 
     expected = None if asked is False and dialect == "openai_responses" else asked

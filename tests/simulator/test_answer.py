@@ -75,7 +75,8 @@ def test_a_turn_is_read_as_it_was_written(dialect, turn, size):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_thinking_comes_back_signed(dialect):
     """What the maker wants back is where a client looks for it."""
-    response = read(dialect, ask(Simulator(thinking("hm") + text("x")), dialect, hello()))
+    request = hello(include_thinking=True, thinking_budget=2000)
+    response = read(dialect, ask(Simulator(thinking("hm") + text("x")), dialect, request))
     part = response.message.content[0]
 
     assert (part.kind, part.text, dialect in part.extra) == ("thinking", "hm", True)

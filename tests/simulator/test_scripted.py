@@ -81,7 +81,7 @@ def test_each_dialect_may_be_chosen(dialect):
     turn = thinking("Hm.") + text("Yes it is.")
     client = scripted(turn, turn, dialect=dialect)
 
-    whole = ask(client, model="scripted:some-model")
+    whole = ask(client, model="scripted:some-model", include_thinking=True, thinking_budget=2048)
     events = asyncio.run(collect(client, "some-model"))
 
     assert (whole.text, whole.reasoning) == ("Yes it is.", "Hm.")

@@ -11,6 +11,9 @@ from google.genai import types as genai_types
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 QUESTION = "Weather in Oslo and Rome?"
 KEY = "sk-planted-key-of-a-test"
+# Each vendor shows thoughts only if asked.
+SUMMARY = {"summary": "auto"}
+SHOWN = {"type": "adaptive", "display": "summarized"}
 
 
 class Said(NamedTuple):
@@ -73,11 +76,15 @@ class Responses:
 
     def complete(self):
         return self.said(
-            self.client.responses.create(model="m", input=self.input, tools=self.tools)
+            self.client.responses.create(
+                model="m", input=self.input, tools=self.tools, reasoning=SUMMARY
+            )
         )
 
     def stream(self):
-        with self.client.responses.stream(model="m", input=self.input, tools=self.tools) as stream:
+        with self.client.responses.stream(
+            model="m", input=self.input, tools=self.tools, reasoning=SUMMARY
+        ) as stream:
             for _ in stream:
                 pass
             return self.said(stream.get_final_response())
@@ -112,13 +119,13 @@ class Claude:
 
     def complete(self):
         answer = self.client.messages.create(
-            model="m", max_tokens=100, messages=self.messages, tools=self.tools
+            model="m", max_tokens=100, messages=self.messages, tools=self.tools, thinking=SHOWN
         )
         return self.said(answer)
 
     def stream(self):
         with self.client.messages.stream(
-            model="m", max_tokens=100, messages=self.messages, tools=self.tools
+            model="m", max_tokens=100, messages=self.messages, tools=self.tools, thinking=SHOWN
         ) as stream:
             for _ in stream:
                 pass
@@ -155,6 +162,7 @@ class Gemini:
         self.config = genai_types.GenerateContentConfig(
             tools=[{"function_declarations": [function]}],
             automatic_function_calling={"disable": True},
+            thinking_config={"include_thoughts": True},
         )
 
     def complete(self):

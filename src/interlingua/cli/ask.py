@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from interlingua.cli.output import Output, shown, with_output
-from interlingua.cli.prompts import Question, prompt_options, read_question
+from interlingua.cli.prompts import Question, prompt_options, read_question, reasoning_option
 
 if TYPE_CHECKING:
     from interlingua import GenerateResult
@@ -24,7 +24,7 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
 @click.option("--plain", is_flag=True, help="Print the answer as it is, not rendered as Markdown.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
-@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
+@reasoning_option
 @click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time on stderr.")
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the call nor the conversation.")
 @click.option("--explain", "explains", is_flag=True, help="Print the request; send nothing.")
@@ -45,6 +45,8 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
     interlingua ask -c "And now in French"
     """
     question = read_question(**options)
+    if options["shows_reasoning"]:
+        question.options["include_thinking"] = True
     if explains:
         from interlingua.cli.explain import explain
 
@@ -64,7 +66,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         is_quiet = out.json or options["extract"]
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
-        turn.hides_reasoning = options["hide_reasoning"]
+        turn.hides_reasoning = options["shows_reasoning"] is False
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]
         choices = chosen_settings(question, session.model)

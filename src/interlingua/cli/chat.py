@@ -20,7 +20,13 @@ from interlingua.cli.output import (
     printable,
     with_output,
 )
-from interlingua.cli.prompts import read_fragment, read_tools
+from interlingua.cli.prompts import (
+    read_fragment,
+    read_option,
+    read_tools,
+    reasoning_option,
+    setting_option,
+)
 from interlingua.cli.tables import one_line
 
 if TYPE_CHECKING:
@@ -65,7 +71,8 @@ _NOTHING = "nothing had arrived, and /retry asks again"
     "--resume", is_flag=False, flag_value=_LAST, metavar="[ID]",
     help="Go on with the last conversation, or with the one that has this id.",
 )  # fmt: skip
-@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not print reasoning on stderr.")
+@setting_option
+@reasoning_option
 @click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time of each turn.")
 @click.option("--plain", is_flag=True, help="Print answers as they are, not rendered as Markdown.")
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the calls nor the conversation.")
@@ -111,7 +118,9 @@ def _open_session(out: Output, client: Client, *, is_logged: bool, **options: An
     from interlingua.cli.conversation import last_session, open_store, resume
     from interlingua.sync import Session
 
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = dict(map(read_option, options["option"]))
+    if options["shows_reasoning"]:
+        given["include_thinking"] = True
     if options["system"] is not None:
         given["system"] = options["system"]
     if options["tools"]:
@@ -217,7 +226,7 @@ class Chat:
         turn = Turn(
             out, session, "chat", is_logged=self._is_logged, is_quiet=out.json, is_plain=is_plain
         )
-        turn.hides_reasoning = self._options["hide_reasoning"]
+        turn.hides_reasoning = self._options["shows_reasoning"] is False
         before = len(session.messages)
         try:
             result = turn.run(prompt, text)

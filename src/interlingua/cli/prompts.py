@@ -51,6 +51,13 @@ class Question:
     """Options of `generate`."""
 
 
+setting_option = click.option(
+    "-o", "--option", nargs=2, multiple=True, metavar="NAME VALUE",
+    help="An option of `generate`: -o temperature 0.2, -o max_tokens 500.",
+)  # fmt: skip
+"""The option that sets options of `generate`."""
+
+
 def prompt_options(function: F) -> F:
     """The options that say what is asked."""
     options = (
@@ -85,14 +92,19 @@ def prompt_options(function: F) -> F:
             "Repeatable.",
         ),
         click.option("-y", "--yes", is_flag=True, help="Approve all tool calls."),
-        click.option(
-            "-o", "--option", nargs=2, multiple=True, metavar="NAME VALUE",
-            help="An option of `generate`: -o temperature 0.2, -o max_tokens 500.",
-        ),
+        setting_option,
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
     return function
+
+
+reasoning_option = click.option(
+    "--show-reasoning/--hide-reasoning", " /-R", "shows_reasoning", default=None,
+    help="Ask for reasoning, or do not print it. It is printed on stderr. An effort asks for it "
+    "too, except at OpenAI, which shows it only to verified organizations.",
+)  # fmt: skip
+"""The option that says whether reasoning is asked for and printed; None if it is not given."""
 
 
 def read_question(

@@ -12,6 +12,7 @@ from msgspec.structs import astuple, replace
 
 from interlingua.prepare.options import TOOLS, options_for
 from interlingua.prepare.thinking import (
+    ask_for_thoughts,
     budget_below_max_tokens,
     budget_to_effort,
     drop_thinking,
@@ -287,6 +288,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (limit_budget, _THINKING),
     (limit_max_tokens, frozenset(("max_tokens",))),
     (budget_below_max_tokens, _THINKING),
+    (ask_for_thoughts, _THINKING | {"include_thinking"}),
     (limit_stop_sequences, frozenset(("stop_sequences",))),
     (drop_sampling, frozenset(_SAMPLING)),
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),

@@ -86,10 +86,8 @@ def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> 
         if getattr(request, name) is not None:
             warn(name)
             request = replace(request, **{name: None})
-    if request.include_thinking is not None:
-        warnings.setting_implied("include_thinking")
-        request = replace(request, include_thinking=None)
-    return request
+    # Who asks to see thoughts loses nothing where there are none.
+    return replace(request, include_thinking=None)
 
 
 def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -231,6 +229,17 @@ def budget_below_max_tokens(request: Request, profile: Profile, warnings: Warnin
         return replace(request, thinking_budget=None)
     warnings.add("max_tokens_raised", "max_tokens", sent=raised)
     return replace(request, max_tokens=raised)
+
+
+def ask_for_thoughts(request: Request, profile: Profile, warnings: WarningList) -> Request:  # noqa: ARG001
+    """Thinking, where thoughts are hidden unless they are asked for, or are always shown."""
+    # Nothing is lost in either case, so there is no warning.
+    asked, shown = request.include_thinking, profile.thinking_shown
+    if (asked, shown) in ((True, "always"), (False, "never")):
+        return replace(request, include_thinking=None)  # there is nothing to ask for
+    if asked is None and shown == "if_asked" and is_thinking(request, profile):
+        return replace(request, include_thinking=True)
+    return request
 
 
 def _with_budget(request: Request, budget: int, warnings: WarningList) -> Request:

@@ -17,6 +17,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from interlingua import dialects
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.serving.application import as_error, serve_of
 from interlingua.simulator.dsl import ANY_DIALECT, Turn
 from interlingua.spec.content import (
@@ -241,7 +242,8 @@ def make_response(
     )
     usage = turn.usage
     if usage is None:
-        usage = count_usage(request, parts, cache, dialect)
+        usage = count_usage(request, parts, cache, dialect)  # hidden thoughts count too
+    parts = _shown_parts(parts, request, dialect, facts)
     return Response(
         id=f"{facts.response_prefix}simulated{number:06d}",
         model=request.model,
@@ -249,6 +251,20 @@ def make_response(
         finish_reason=turn.finish_reason or _finish_reason(parts, facts),
         usage=usage,
     )
+
+
+def _shown_parts(
+    parts: tuple[Part, ...], request: Request, dialect: str, facts: ServerFacts
+) -> tuple[Part, ...]:
+    """The parts without the thoughts, or the texts of thoughts, that the vendor does not show."""
+    if facts.shown_thinking is None:
+        return parts
+    profile = profile_for(dialect, request.model)
+    shown = (
+        facts.shown_thinking(part, request, profile) if isinstance(part, Thinking) else part
+        for part in parts
+    )
+    return tuple(part for part in shown if part is not None)
 
 
 def _with_definitions(turn: Turn, request: Request) -> Turn:

@@ -123,7 +123,11 @@ def text(
 
 
 def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:
-    """Add a thought of the model, with a signature if the dialect has one."""
+    """
+    Add a thought of the model, with a signature if the dialect has one.
+
+    Its text is shown as the vendor does it: several show it only to a request that asks for it.
+    """
     return Turn(parts=(Thinking(text=text, signature=signature),))
 
 

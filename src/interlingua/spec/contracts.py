@@ -31,6 +31,7 @@ ModelKind: TypeAlias = Literal[
 """What a model produces."""
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
+ThinkingShown: TypeAlias = Literal["always", "if_asked", "if_permitted", "never"]
 Setting: TypeAlias = Literal[
     "temperature",
     "top_p",
@@ -208,6 +209,14 @@ class Profile(Record, frozen=True, kw_only=True):
     """
     The supported ways to configure thinking: `adaptive` (by effort), `enabled` (by token budget),
     `disabled`, `between_tools` (only notes between tool calls).
+    """
+    # OpenAI shows summaries only to verified organizations; the others ask for no permission.
+    # Claude hides thoughts by default since Opus 4.7:
+    # https://platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-7
+    thinking_shown: ThinkingShown | None = None
+    """
+    When thoughts are visible: `always`; `if_asked`, which an effort or a budget does too;
+    `if_permitted`, where only `include_thinking` asks; `never`.
     """
     reasoning_efforts: tuple[str, ...] | None = None
     """The supported efforts; any other effort is replaced by the nearest."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Opaque, Record, UncheckedJson
+from interlingua.spec.content import Extra, Json, Opaque, Record, Thinking, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.facts import Framing
@@ -330,6 +330,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     call_prefix: str = ""
     thinking_prefix: str | None = None
     """The prefix of thinking ids, if thinking has ids and encrypted data, not signatures."""
+    shown_thinking: Callable[[Thinking, Request, Profile], Thinking | None] | None = None
+    """A thought as the vendor sends it to this request, None if not at all; shown by default."""
     refusal: Reason = "stop"
     """The finish reason of a refusal."""
     hosted_parts: Callable[[Opaque], tuple[Opaque, ...]] | None = None

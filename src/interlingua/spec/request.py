@@ -284,7 +284,11 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
     thinking_budget: ThinkingBudget | None = None
     """How much the model should think, in tokens."""
     include_thinking: bool | None = None
-    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
+    """
+    Whether to ask for visible thoughts, or for none, where a provider can be asked.
+
+    By default an effort or a budget asks, where showing them needs no permission.
+    """
     verbosity: str | None = None
     """How long the answer should be: `low`, `medium` or `high`."""
     user: str | None = None

@@ -49,7 +49,11 @@ class ModelSettings(TypedDict, total=False):
     thinking_budget: ThinkingBudget | None
     """How much the model should think, in tokens."""
     include_thinking: bool | None
-    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
+    """
+    Whether to ask for visible thoughts, or for none, where a provider can be asked.
+
+    See `Request.include_thinking`.
+    """
     verbosity: str | None
     """How long the answer should be: `low`, `medium` or `high`."""
     provider_options: Mapping[str, Any]

@@ -81,6 +81,49 @@ def test_basic_text(provider):
     assert asked.tool_choice is None
 
 
+REASONING_MODELS = {
+    "openai:gpt-5.2": {"reasoning": {"summary": "auto"}},
+    "anthropic:claude-opus-5-5": {"thinking": {"type": "adaptive", "display": "summarized"}},
+    "gemini:gemini-2.5-flash": {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}},
+}
+
+
+@pytest.mark.parametrize("model", REASONING_MODELS)
+def test_reasoning_models_are_asked_for_what_is_returned(model):
+    """A callback for thinking asks for it in the provider's own field: test 4 of document 001."""
+    told = []
+    with simulated(thinking("Oslo is north.") + text("Cold.")) as peer:
+        result = run(
+            peer,
+            lambda client: execute(model, "Hi", client=client, on_reasoning=told.append),
+        )
+        (exchange,) = peer.app.script.received
+
+    assert REASONING_MODELS[model].items() <= exchange.call.body.items()
+    assert "".join(told) == result.reasoning == "Oslo is north."
+    assert (result.text, result.warnings) == ("Cold.", ())
+
+
+def test_thinking_that_the_caller_does_not_want_is_not_asked_for():
+    """`include_thinking=False` counts more than the callback."""
+    told = []
+    with simulated(thinking("Hm.") + text("Cold.")) as peer:
+        result = run(
+            peer,
+            lambda client: execute(
+                "openai:gpt-5.2",
+                "Hi",
+                client=client,
+                on_reasoning=told.append,
+                include_thinking=False,
+            ),
+        )
+        (exchange,) = peer.app.script.received
+
+    assert "reasoning" not in exchange.call.body
+    assert (told, result.reasoning) == ([], None)
+
+
 @every_provider
 def test_tools_and_reasoning(provider):
     """Thoughts, calls, results and text, in the order in which they happen."""

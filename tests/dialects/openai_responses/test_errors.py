@@ -124,3 +124,21 @@ def test_encoded_errors_decode_to_their_class():
         status, headers, body = encode_error(cls("x"))
 
         assert cls is type(decode_error(status, headers, json.dumps(body).encode()))
+
+
+def test_an_unverified_organization_is_told_what_to_leave_out():
+    """OpenAI refuses to show thoughts to it; the error says what asked for them."""
+    error = read(
+        400,
+        "Your organization must be verified to generate reasoning summaries. Please go to: "
+        "https://platform.openai.com/settings/organization/general and click on Verify.",
+        type="invalid_request_error",
+        param="reasoning.summary",
+        code="unsupported_value",
+    )
+    other = read(400, "Unsupported value: 'concise'.", param="reasoning.summary")
+
+    assert type(error) is InvalidRequestError
+    assert "must be verified" in str(error)
+    assert "Visible thinking was asked for (include_thinking, on_reasoning or" in str(error)
+    assert "Visible thinking" not in str(other)

@@ -63,7 +63,7 @@ class Callbacks(TypedDict, total=False):
     on_chunk: Callable[[Chunk], object] | None
     """Gets each piece of the answer."""
     on_reasoning: Callable[[str], object] | None
-    """Gets each piece of the visible thinking."""
+    """Gets each piece of the visible thinking, which it asks for: see `include_thinking`."""
     on_tool_start: Callable[[str, dict[str, Json]], object] | None
     """Gets the name and the arguments of a tool before it runs."""
     on_tool_end: Callable[[str, Any], object] | None

@@ -252,6 +252,8 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     per_step = timeouts_of(fields.pop("timeout", None)).per_step
     fields["timeout"] = TimeoutConfig(per_step=per_step)
     fields["tools"] = read_tools(fields.get("tools"))
+    if options.get("on_reasoning") is not None and fields.get("include_thinking") is None:
+        fields["include_thinking"] = True  # most providers show thoughts only if asked
     if not fields["tools"]:  # providers reject a tool choice without tools
         fields.pop("tool_choice", None)
     return fields

@@ -35,7 +35,7 @@ Options:
   `low`, `high`, …
 - `thinking_budget` (int | None): How much the model should think, in tokens.
 - `include_thinking` (bool | None): Whether to ask for visible thoughts, or for none, where
-  a provider can be asked.
+  a provider can be asked. See `Request.include_thinking`.
 - `verbosity` (str | None): How long the answer should be: `low`, `medium` or `high`.
 - `provider_options` (Mapping[str, Any]): Fields of the wire format, by provider or dialect;
   merged last, `tools` are added.

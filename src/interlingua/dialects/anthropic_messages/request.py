@@ -45,6 +45,9 @@ _thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
 _unsupported = Settings("seed", "frequency_penalty", "presence_penalty", "verbosity", "logprobs")
 _DEPRECATED = "~output_format"
 """Our own key in `extra`: the format was in `output_format`, not in `output_config`."""
+_SHOWABLE = ("adaptive", "enabled")
+"""The modes of thinking that have the field `display`."""
+_DISPLAYS = {"summarized": True, "omitted": False}
 _EFFORTS = {"minimal": "low"}  # `OutputConfigParam.effort` begins with `low`
 _INLINE = "~inline"
 """Our own key in `extra`: the system message was in `messages`, not in `system`."""
@@ -73,8 +76,8 @@ def encode_request(
     encode_messages(request, body, warnings)
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
-    if request.provider_options or _thinking.values_in(request):
-        _encode_thinking(request, profile, body, warnings)
+    if options or _thinking.values_in(request):
+        _encode_thinking(request, profile, body, options, warnings)
     _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
@@ -166,7 +169,11 @@ def _encode_user(request: Request, body: dict[str, Json], warnings: WarningList)
 
 
 def _encode_thinking(
-    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+    request: Request,
+    profile: Profile,
+    body: dict[str, Json],
+    options: Mapping[str, Json],
+    warnings: WarningList,
 ) -> None:
     effort = request.reasoning_effort
     # Which of adaptive, enabled, disabled and between_tools a model takes is in its profile.
@@ -176,7 +183,8 @@ def _encode_thinking(
         body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
     elif mode is not None:
         body["thinking"] = {"type": mode}
-    if request.include_thinking is not None:
+    own = options.get("thinking")
+    if request.include_thinking is not None and not (isinstance(own, Mapping) and "display" in own):
         _encode_display(request, profile, body, warnings)
     if effort in _EFFORTS:
         sent = _EFFORTS[effort]
@@ -194,18 +202,19 @@ def _encode_display(
 
     https://platform.claude.com/docs/en/build-with-claude/thinking#controlling-thinking-display
     """
-    if "adaptive" not in (profile.thinking_modes or ()):
-        warn = warnings.setting_implied if request.include_thinking else warnings.setting_dropped
-        warn("include_thinking")
-        return
     # `display` has its place only in an explicit `thinking`.
-    default: Json = {"type": "adaptive"} if profile.thinks_by_default else None
+    is_adaptive = "adaptive" in (profile.thinking_modes or ())
+    default: Json = {"type": "adaptive"} if is_adaptive and profile.thinks_by_default else None
     thinking = body.get("thinking") or default
-    if isinstance(thinking, Mapping) and thinking.get("type") in ("adaptive", "enabled"):
+    if isinstance(thinking, Mapping) and thinking.get("type") not in _SHOWABLE:
+        warnings.setting_implied("include_thinking")  # the model does not think
+    elif profile.thinking_shown == "always" and not is_adaptive:
+        warnings.setting_dropped("include_thinking")
+    elif isinstance(thinking, Mapping):
         display = "summarized" if request.include_thinking else "omitted"
         body["thinking"] = {**thinking, "display": display}
     else:
-        warnings.setting_implied("include_thinking")  # the model does not think
+        warnings.setting_implied("include_thinking")
 
 
 def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
@@ -251,6 +260,9 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
 
 def _decode_thinking(fields: Fields, settings: dict[str, Any]) -> None:
     thinking = fields.object("thinking")
+    # The field itself stays unread, in its place beside the mode.
+    if thinking is not None and thinking.get("type") in _SHOWABLE:
+        settings["include_thinking"] = _DISPLAYS.get(str(thinking.get("display")))
     match thinking:
         case {"type": "enabled", "budget_tokens": int(budget), **rest}:
             settings["thinking_budget"] = budget

@@ -11,11 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from interlingua.dialects.anthropic_messages import batches, files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.tools import hosted_parts
-from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
+from interlingua.spec.content import Json, Thinking
+from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
 from interlingua.spec.operations import (
     Failure,
@@ -24,6 +26,7 @@ from interlingua.spec.operations import (
     ServerFacts,
     ServerRoute,
 )
+from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
 from interlingua.wire.operations import page_size, page_start
 
@@ -32,6 +35,16 @@ _INVOKE = re.compile(r".*/model/[^/]+/invoke")
 _INVOKE_STREAM = re.compile(r".*/model/[^/]+/invoke-with-response-stream")
 _VERTEX = re.compile(r".*/models/[^/:]+:(?:rawPredict|streamRawPredict)")
 _VERTEX_COUNT = re.compile(r".*/models/count-tokens:rawPredict")
+
+
+def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinking:
+    """A thought, with its text if `display` says so; what a request leaves out, the model says."""
+    is_shown = request.include_thinking
+    if is_shown is None:
+        is_shown = profile.thinking_shown == "always"
+    return part if is_shown else replace(part, text="")
+
+
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
@@ -68,6 +81,7 @@ SERVER = ServerFacts(
     resets_at=True,  # a time in RFC 3339: https://platform.claude.com/docs/en/api/rate-limits
     response_prefix="msg_",
     call_prefix="toolu_",
+    shown_thinking=shown_thinking,
     refusal="content_filter",  # the stop reason `refusal`; there is no block for it
     hosted_parts=hosted_parts,
 )

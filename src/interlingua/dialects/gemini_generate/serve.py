@@ -18,8 +18,8 @@ from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.dialects.gemini_generate.tools import hosted_parts
-from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
+from interlingua.spec.content import Json, Thinking
+from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import (
     Failure,
     ServedModel,
@@ -27,6 +27,7 @@ from interlingua.spec.operations import (
     ServerFacts,
     ServerRoute,
 )
+from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
 from interlingua.wire.operations import page_size, page_start
 
@@ -50,6 +51,12 @@ _NO_JOB = r"(?!.*/operations(?:/|$))"
 _MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>[^:]+)")
 _SHARED_MODEL = re.compile(rf"{_NO_JOB}.*/models/(?P<model>.+)")
 
+
+def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinking | None:  # noqa: ARG001
+    """A thought, only if the request has `includeThoughts`: a hidden one leaves no part."""
+    return part if request.include_thinking else None
+
+
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=_GENERATE, kind="answer"),
@@ -69,6 +76,7 @@ SERVER = ServerFacts(
     sse_query="alt=sse",
     content_type="application/json; charset=UTF-8",
     retry_after_header=False,  # the time is in the body: `RetryInfo`
+    shown_thinking=shown_thinking,
     refusal="content_filter",  # the finish reason SAFETY; there is no part for it
     hosted_parts=hosted_parts,
 )

@@ -68,6 +68,11 @@ def encode_request(
     encode_tools(request, body, quirks, warnings)
     _encode_renamed(request, body, quirks, field_names, warnings)
     _encode_settings(request, body, quirks, warnings)
+    if request.include_thinking is not None:
+        # No field for it is common to the servers: those that can show thinking do so.
+        is_done = request.include_thinking and profile.thinking_shown != "never"
+        warn = warnings.setting_implied if is_done else warnings.setting_dropped
+        warn("include_thinking")
     if request.logprobs is not None:
         body |= _encode_logprobs(request.logprobs, quirks)
     if stream:
@@ -121,9 +126,6 @@ def _encode_settings(
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
         body["response_format"] = _encode_format(request.response_format, quirks, warnings)
-    if request.include_thinking is not None:
-        # No field for it is common to the servers: those that can show thinking do so.
-        warnings.setting_dropped("include_thinking")
     effort, budget = request.reasoning_effort, request.thinking_budget
     if quirks.reasoning_object:
         reasoning = without_none(effort=effort, max_tokens=budget)

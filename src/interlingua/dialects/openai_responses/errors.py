@@ -41,6 +41,15 @@ _IMAGE_CODES = (
     "failed_to_download_image",
 )  # fmt: skip
 
+# OpenAI shows thoughts only to verified organizations. Its answer to others, with the code
+# `unsupported_value`: «Your organization must be verified to generate reasoning summaries.»
+# https://github.com/home-assistant/core/issues/160212
+_SUMMARY = "reasoning.summary"
+_UNVERIFIED = (
+    "Visible thinking was asked for (include_thinking, on_reasoning or --show-reasoning); without "
+    "it, no verification is needed."
+)
+
 # The type and code for our error classes.
 _TYPES: tuple[tuple[type[SDKError], str, str | None], ...] = (
     (AuthenticationError, "invalid_request_error", "invalid_api_key"),
@@ -71,11 +80,19 @@ def read_error(
     if status is None and isinstance(value, dict):
         number = value.get("status")
         status = number if type(number) is int and 400 <= number < 600 else None
+    if "verif" in fault.message.lower() and _parameter(value) == _SUMMARY:
+        fault = fault._replace(message=f"{fault.message} {_UNVERIFIED}")
     code = fault.code or (fault.kind if status is None else None) or ""
     error_type = _CODES.get(code)
     if error_type is None and code.startswith(_IMAGE_CODES):
         error_type = InvalidRequestError
     return make_error(status, headers, fault, raw=value, text=text, error_type=error_type)
+
+
+def _parameter(value: Json) -> Json:
+    """The part of the request that is at fault, in the words of the API."""
+    inner = value.get("error") if isinstance(value, dict) else None
+    return inner.get("param") if isinstance(inner, dict) else None
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:

@@ -190,9 +190,12 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
     reasoning = fields.fields("reasoning")
     if reasoning is not None:
         effort = settings["reasoning_effort"] = reasoning.text("effort")
-        if reasoning.left.get("summary") == "auto":
-            settings["include_thinking"] = bool(reasoning.take("summary"))
-        if reasoning.left or not (effort or settings.get("include_thinking")):
+        summary = reasoning.left.get("summary")
+        if isinstance(summary, str):  # `concise` and `detailed` ask too, and stay unread
+            settings["include_thinking"] = True
+        if summary == "auto":
+            reasoning.take("summary")
+        if reasoning.left or not (effort or summary):
             fields.left["reasoning"] = reasoning.left
     return settings
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from interlingua.dialects.openai_responses.hosted import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
 from interlingua.dialects.openai_shared import (
@@ -15,9 +17,10 @@ from interlingua.dialects.openai_shared import (
     list_models,
     wrong_key,
 )
-from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
+from interlingua.spec.content import Json, Thinking
+from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import ServerFacts, ServerRoute
+from interlingua.spec.request import Request
 
 __all__ = [
     "SERVER",
@@ -29,6 +32,14 @@ __all__ = [
     "wanted_image",
     "wrong_key",
 ]
+
+
+def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinking:
+    """A thought, with its text only if the request asks for a summary or the model shows all."""
+    if request.include_thinking or profile.thinking_shown == "always":
+        return part
+    return replace(part, text="")
+
 
 SERVER = ServerFacts(
     routes=(
@@ -43,6 +54,7 @@ SERVER = ServerFacts(
     response_prefix="resp_",
     call_prefix="call_",
     thinking_prefix="rs_",
+    shown_thinking=shown_thinking,
     hosted_parts=hosted_parts,
 )
 
