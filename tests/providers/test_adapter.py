@@ -100,7 +100,7 @@ async def closing(adapter, awaited):
 def test_a_thinking_stream(provider):
     """Thoughts come before the answer, in every dialect that tells them."""
     with simulated(thinking("Oslo is cold.") + text("4 C.")) as peer:
-        events, _ = stream(peer, peer.ask(provider))
+        events, _ = stream(peer, peer.ask(provider, include_thinking=True))
 
     assert events[-1].response.text == "4 C."
     assert events[-1].response.reasoning == "Oslo is cold."

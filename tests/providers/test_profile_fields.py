@@ -118,6 +118,7 @@ CASES = {
     "max_strict_tools": (0, {}, CHAT, {"tools": (TOOL,)}),
     "streaming": (False, {}, CHAT, {"stream": True}),
     "whole_tool_calls": (False, {}, CHAT, {"tools": (TOOL,)}),
+    "max_whole_tokens": (500, {}, CHAT, {"max_tokens": 501}),
     "streaming_tool_calls": (False, {}, CHAT, {"tools": (TOOL,), "stream": True}),
     "structured_output": ((), {}, CHAT, {"response_format": FORM}),
     "structured_output_with_tools": (
@@ -144,6 +145,12 @@ CASES = {
         {"temperature": 0.5},
     ),
     "thinking_modes": (("adaptive",), {}, CLAUDE, {"thinking_budget": 5000}),
+    "thinking_shown": (
+        "if_asked",
+        {"thinking_shown": None},
+        GEMINI,
+        {"reasoning_effort": "low"},
+    ),
     "reasoning_efforts": (("low",), {}, CHAT, {"reasoning_effort": "high"}),
     "effort_map": (
         {"xhigh": "low"},

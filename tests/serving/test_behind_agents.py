@@ -109,7 +109,10 @@ def test_a_tool_loop(stage, vendor, upstream, way):
     assert ids == [call.id for message in second.messages for call in message.tool_calls]
     if upstream != "openai_chat":  # whose thinking has no state
         thoughts = [part.text for part in parts if isinstance(part, Thinking)]
-        assert "".join(thoughts) == "I must look."  # Google's client keeps the pieces of a stream
+        # Google's client keeps the pieces of a stream. Chat Completions has no field that asks for
+        # thoughts, so those of a provider that has to be asked stay hidden.
+        is_hidden = vendor == "openai_chat" and upstream in ("openai_responses", "gemini_generate")
+        assert "".join(thoughts) == ("" if is_hidden else "I must look.")
 
 
 @pytest.mark.parametrize("way", WAYS)

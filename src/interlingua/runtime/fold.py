@@ -20,24 +20,8 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS, ENDS
-from interlingua.streams.reader import StreamReader
 
-_PIECE = 32 * 1024
 _MANY = 1_000  # parts
-
-
-def fold_body(reader: StreamReader, body: bytes) -> Response:
-    """The response of a streamed reply that was read as a whole."""
-    accumulator = StreamAccumulator()
-    for at in range(0, len(body), _PIECE):  # other threads run between the pieces
-        for frame in reader.frames.feed(body[at : at + _PIECE]):
-            for event in reader.decoder.feed(frame):
-                accumulator.feed(reader.label(event))
-            if reader.is_finished:
-                return accumulator.response()
-    for event in reader.finish():
-        accumulator.feed(event)
-    return accumulator.response()
 
 
 async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passes here

@@ -169,6 +169,12 @@ class Profile(Record, frozen=True, kw_only=True):
     """Streaming is supported."""
     whole_tool_calls: bool | None = None
     """Tool calls are supported in whole answers; if not, such answers are streamed and joined."""
+    # Anthropic's SDK refuses a whole answer that may take longer than ten minutes, at 128,000
+    # tokens an hour, and of a few models one above a figure of their own
+    # (`_calculate_nonstreaming_timeout`, `MODEL_NONSTREAMING_TOKENS`):
+    # https://platform.claude.com/docs/en/cli-sdks-libraries/sdks/python#long-requests
+    max_whole_tokens: int | None = None
+    """The maximum `max_tokens` of a whole answer; a longer one is streamed and joined."""
     streaming_tool_calls: bool | None = None
     """Tool calls are supported in streams."""
 

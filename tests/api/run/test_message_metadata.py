@@ -113,7 +113,7 @@ def test_stale_thinking_is_dropped_after_a_change_of_model(provider, mode, is_st
     """Where a model accepts only its own; the same model gets it back."""
     profile = {"thinking_bound_to_model": True}
     with simulated(thinking("Hm.") + text("Rain."), profile=profile) as peer:
-        first = run_in(mode, peer, provider)
+        first = run_in(mode, peer, provider, include_thinking=True)
         history = kept([*first.messages, Message.user("Sure?")], is_stored)
         same = run(peer, lambda client: client.complete(
             Request(model=MODELS[provider], provider=provider, messages=history)

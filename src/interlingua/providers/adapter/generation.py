@@ -59,7 +59,7 @@ from interlingua.providers.tariffs import Tariffs, price_finish, unknown_price
 from interlingua.providers.uploads import check_request_size
 from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.runtime.cancel import CancelScope
-from interlingua.runtime.fold import fold_body
+from interlingua.runtime.fold import ClosedStream
 from interlingua.runtime.log import log_warnings
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
@@ -69,6 +69,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import current_turn_first
+from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
@@ -118,7 +119,7 @@ class Generation:
             if own.behaviour is not None:
                 behaved = behave(request, own.behaviour, profile)
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
-            if stream or request.tools:
+            if stream or request.tools or profile.max_whole_tokens is not None:
                 stream = can_stream(request, profile, asked=stream)
             if scan.rough_size > LARGE:
                 wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)
@@ -284,15 +285,16 @@ class Generation:
 
     async def answer(self, ready: Ready) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
+        if ready.stream:
+            return await self._joined(ready)
         own, began, request = self._configuration, perf_counter(), ready.request
         try:
             async with own.transport.send(ready.http) as reply:
                 if reply.status >= 300:
                     raise await read_error(reply, own.dialect)
                 body = await reply.read()
-            if ready.stream or len(body) > STEP:
-                decode = partial(self._decode_body, body, ready, reply, began)
-                response = await asyncio.to_thread(decode) if len(body) > STEP else decode()
+            if len(body) > STEP:
+                response = await asyncio.to_thread(self._decode_body, body, ready, reply)
             else:
                 try:  # as `read_json`, without another function
                     value = loads(body)
@@ -316,6 +318,28 @@ class Generation:
             warnings=warnings,
             latency_ms=round((perf_counter() - began) * 1000),
         )
+
+    async def _joined(self, ready: Ready) -> Response:
+        """
+        The response of a stream, for an answer that was asked for as a whole.
+
+        The timeouts are those of a stream. `raw` is the body that a whole answer would have had.
+        """
+
+        async def make_ready() -> Ready:
+            return ready
+
+        accumulator = StreamAccumulator()
+        async with ClosedStream(self.events(make_ready, CancelScope())) as events:
+            try:
+                async for event in events:
+                    accumulator.feed(event)
+                response = accumulator.response()
+            except SDKError as error:
+                error.add_facts(partial=accumulator.partial())
+                raise
+        body = self._configuration.dialect.encode_response(response, ready.request)
+        return replace(response, raw=body)
 
     async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
         self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
@@ -375,10 +399,7 @@ class Generation:
                 raise
             raise error from None
 
-    def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
-        if ready.stream:
-            bare = replace(ready, warnings=())  # `answer` adds them, and the cost
-            return fold_body(self._reader(bare, reply, began, price=False), body)
+    def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply) -> Response:
         value = read_json(body, reply.headers)
         return self.decode(value, ready.request, ready.profile, reply.headers)
 
@@ -400,14 +421,8 @@ class Generation:
             response = estimate_response(response, request, dialect.FACTS.token_family)
         return restore_arguments(response, request) if request.tools else response
 
-    def _reader(
-        self, ready: Ready, reply: HttpReply, began: float, *, price: bool = True
-    ) -> StreamReader:
-        """
-        The reader for a reply, chosen by its content type.
-
-        With `price=False` its response has no cost yet.
-        """
+    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
+        """The reader for a reply, chosen by its content type."""
         own, request, profile = self._configuration, ready.request, ready.profile
         dialect, limits = own.dialect, own.reply_limits
         headers = reply.headers if "date" in reply.headers else dated(reply.headers)
@@ -443,7 +458,7 @@ class Generation:
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=dialect.FACTS.token_family),
-            price=partial(price_finish, ready.tariffs, own.seller, request) if price else None,
+            price=partial(price_finish, ready.tariffs, own.seller, request),
             keep_raw=request.keep_raw,
         )
 
