@@ -19,6 +19,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -35,6 +36,7 @@ from interlingua.streams.grammar import RULES, Action, Grammar, SequentialEncode
 
 START = StreamStart()
 FINISH = Finish(finish_reason=FinishReason(reason="stop"))
+BEGIN = StepStart(step=0)
 STEP = StepFinish(step=0, response=Response())
 RESTART = StreamRestart(start=START)
 ERROR = ErrorEvent(error=StreamError("cut"))
@@ -78,7 +80,7 @@ LEGAL = {
     "gaps in the index": [START, *text("a", 3), *call("b", 7), FINISH],
     "whole parts between": [START, whole(0), *text("a", 1), whole(2), FINISH],
     "pings anywhere": [START, PING, OPEN, PING, DELTA, PING, END, PING, FINISH],
-    "two steps": [START, *text(), STEP, *text(), STEP, FINISH],
+    "two steps": [START, BEGIN, *text(), STEP, BEGIN, *text("b", 1), FINISH],
     "another answer": [START, *text(), RESTART, *text(), FINISH],
     "failure": [START, *text(), ERROR, FINISH],
     "interleaved": [
@@ -132,6 +134,11 @@ ILLEGAL = {
     "whole part at a used index": ([START, *text()], whole(0), "index 0 is not greater than 0"),
     "whole part without index": ([START], whole(None), "index None is not greater than -1"),
     "finish while open": ([START, OPEN], FINISH, "segments are still open: a"),
+    "the index of an earlier step": (
+        [START, *text(), STEP],
+        text("b")[0],
+        "index 0 is not greater",
+    ),
     "step while open": ([START, OPEN, call("b", 1)[0]], STEP, "segments are still open: a, b"),
     "error while open": ([START, OPEN], ERROR, "segments are still open: a"),
     "restart while open": ([START, OPEN], RESTART, "segments are still open: a"),

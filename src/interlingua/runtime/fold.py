@@ -8,7 +8,8 @@ The code inside (adapter, attempts, middleware) yields events, and only raises w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,10 +22,11 @@ from interlingua.spec.response import FinishReason, Reason, Response, label_mess
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS, ENDS
 
+_PIECE = 32 * 1024
 _MANY = 1_000  # parts
 
 
-async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passes here
+def fold_stream(
     open_events: Callable[[CancelScope], AsyncIterator[StreamEvent]],
     request: Request,
     scopes: Scopes,
@@ -36,7 +38,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
-    The events of a stream, always with a proper end.
+    Return the events of a stream, always with a proper end.
 
     Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
     is for callers that read the partial response; `finish` makes the response of a completed
@@ -44,8 +46,18 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     segment. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope
     is raised, unless the stream was cancelled by its id.
     """
-    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
+    fold = _Fold(request, accumulator or StreamAccumulator(), finish)
     fold.revise, fold.settle = revise, settle
+    return FoldedStream(_folded(fold, open_events, scopes, scope), fold)
+
+
+async def _folded(  # noqa: C901, PLR0912 -- one function: every delta passes here
+    fold: _Fold,
+    open_events: Callable[[CancelScope], AsyncIterator[StreamEvent]],
+    scopes: Scopes,
+    scope: CancelScope | None,
+) -> AsyncGenerator[StreamEvent, None]:
+    fold.scope = scope or CancelScope()
     fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
@@ -84,6 +96,44 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
         yield event
     if fold.error is not None:
         raise fold.error
+
+
+class FoldedStream(AsyncGenerator[StreamEvent, None]):
+    """The events of a call. If it is closed while another task reads it, the call is cancelled."""
+
+    __slots__ = ("_events", "_fold")
+
+    def __init__(self, events: AsyncGenerator[StreamEvent, None], fold: _Fold) -> None:
+        self._events = events
+        self._fold = fold
+
+    def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:  # noqa: PYI058 -- as its base has it
+        return self._events  # not self: saves a function call per event
+
+    def asend(self, value: None) -> Coroutine[Any, Any, StreamEvent]:
+        """The next event."""
+        return self._events.asend(value)
+
+    def athrow(self, *error: Any) -> Coroutine[Any, Any, StreamEvent]:
+        """Raise an error where the stream waits."""
+        return self._events.athrow(*error)
+
+    async def aclose(self) -> None:
+        """End the stream and close its connection."""
+        await close_reading(self._events, self._fold.cancel)
+
+
+async def close_reading(events: AsyncGenerator[Any, None], cancel: Callable[[], object]) -> None:
+    """
+    Close a generator; if another task is reading it now, cancel its work instead.
+
+    Python refuses to close it then: «aclose(): asynchronous generator is already running». The
+    task that reads ends it.
+    """
+    if getattr(events, "ag_running", False):
+        cancel()
+    else:
+        await events.aclose()
 
 
 async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
@@ -134,7 +184,6 @@ class _Fold:
     def __init__(
         self,
         request: Request,
-        scope: CancelScope,
         accumulator: StreamAccumulator,
         finish: Callable[[Finish, StreamAccumulator], Response] | None,
     ) -> None:
@@ -142,7 +191,7 @@ class _Fold:
         self._finish = finish
         self.is_finished: bool = False
         self.request_id: str = request.request_id or ""
-        self.scope: CancelScope = scope
+        self.scope: CancelScope  # set when the stream begins: it needs the event loop
         self.accumulator: StreamAccumulator = accumulator
         self.owns_scope: bool = False
         self.revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None
@@ -164,6 +213,10 @@ class _Fold:
     def _is_large(self) -> bool:
         accumulator = self.accumulator
         return accumulator.part_count > _MANY or accumulator.open_size > _PIECE
+
+    def cancel(self) -> None:
+        """End the call as `client.cancel` does by its id."""
+        self.scope.cancel()
 
     def take(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
         """

@@ -67,7 +67,10 @@ class WatchedItems(AsyncGenerator[Any, None]):
             raise
 
     async def aclose(self) -> None:
-        """End the items."""
+        """End the items; if another task is reading them, it gets an `AbortError`."""
+        if self._scope is not None and getattr(self._items, "ag_running", False):
+            self._scope.cancel()
+            return
         try:
             await self._items.aclose()
         finally:

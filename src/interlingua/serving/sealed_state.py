@@ -43,6 +43,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -464,7 +465,7 @@ class _SealingEncoder(RewritingEncoder):
                 return [self._with_sealed_response(self._finish(event))]
             case ErrorEvent():
                 return [self._with_sealed_response(event)]
-            case StreamStart() | StreamRestart() | ToolResultEvent() | StepFinish():
+            case StreamStart() | StreamRestart() | ToolResultEvent() | StepStart() | StepFinish():
                 return [event]
         assert_never(event)
 

@@ -39,7 +39,7 @@ class _SegmentEvent(_Event, frozen=True, kw_only=True):
     id: str
     """The same for all events of one segment."""
     index: int
-    """The position of the part in the message."""
+    """The position of the part in the message; in a run of several steps, among all their parts."""
 
 
 class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
@@ -201,8 +201,16 @@ class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
     """The result, as it is sent to the model."""
 
 
+class StepStart(_Event, frozen=True, kw_only=True, tag="step_start"):
+    """A step of a run begins: the model is asked, and the tools that it calls are run."""
+
+    type: ClassVar[Literal["step_start"]] = "step_start"
+    step: int
+    """The number of the step, from 0."""
+
+
 class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
-    """One step of a tool loop has ended; more may follow."""
+    """A step of a run has ended, and another follows; the last step ends with `Finish`."""
 
     type: ClassVar[Literal["step_finish"]] = "step_finish"
     step: int
@@ -228,9 +236,9 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     finish_reason: FinishReason
     """Why generation ended."""
     usage: Usage = Usage()
-    """The tokens of the call."""
+    """The tokens of the call; of a run, those of all its steps."""
     cost: Cost | None = None
-    """What the call cost; None if the price is unknown."""
+    """What the call or the run cost; None if a price is unknown."""
     warnings: tuple[Warning, ...] = ()
     """The warnings about the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None
@@ -267,6 +275,7 @@ StreamEvent: TypeAlias = (
     | ToolCallEnd
     | ProviderEvent
     | ToolResultEvent
+    | StepStart
     | StepFinish
     | ErrorEvent
     | Finish

@@ -30,6 +30,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -127,6 +128,12 @@ class StreamAccumulator:
             parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
         return tuple(parts[index] for index in sorted(parts))
 
+    @property
+    def next_index(self) -> int:
+        """The first index after those of all parts so far."""
+        indexes = (*self._parts, *(segment.index for segment in self.open.values()))
+        return max(indexes, default=-1) + 1
+
     def response(self) -> Response:
         """Return the whole response; `StreamError` if the stream has not finished."""
         if self._finish is None:
@@ -168,6 +175,7 @@ class StreamAccumulator:
             case (
                 ErrorEvent()
                 | ToolResultEvent()
+                | StepStart()
                 | TextStart()
                 | ReasoningStart()
                 | ToolCallStart()

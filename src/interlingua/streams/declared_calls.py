@@ -21,6 +21,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -99,7 +100,7 @@ def _declared(
 
 _WITHOUT_CALLS = (
     *(TextDelta, TextStart, TextEnd, ReasoningDelta, ReasoningStart, ReasoningEnd, ProviderEvent),
-    *(StreamStart, StreamRestart, StepFinish, ToolResultEvent),
+    *(StreamStart, StreamRestart, StepStart, StepFinish, ToolResultEvent),
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
@@ -15,6 +17,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -64,6 +67,7 @@ RULES: dict[type, Rule] = {
     ToolCallEnd: Rule(Action.END, "tool_call"),
     ProviderEvent: Rule(Action.WHOLE),
     ToolResultEvent: Rule(Action.RESULT),
+    StepStart: Rule(Action.STEP),
     StepFinish: Rule(Action.STEP),
     ErrorEvent: Rule(Action.ERROR),
     Finish: Rule(Action.CLOSE),
@@ -74,6 +78,32 @@ DELTAS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action
 """The events that only add to an open segment."""
 ENDS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.END)
 """The events that end a segment."""
+
+
+_OF_SEGMENTS = frozenset(kind for kind, rule in RULES.items() if rule.segment is not None)
+
+
+def renumber(event: StreamEvent, step: int, parts_before: int) -> StreamEvent:
+    """
+    Return the event of a later step of a run with an id and an index of its own in the run.
+
+    `parts_before` is the number of indexes that the steps before it have used.
+    """
+    if type(event) in _OF_SEGMENTS:
+        id_, index = f"step{step}_{event.id}", event.index + parts_before  # type: ignore[union-attr, operator]
+        return replace(event, id=id_, index=index)
+    if isinstance(event, ProviderEvent) and event.index is not None:
+        return replace(event, index=event.index + parts_before)
+    return event
+
+
+def renumber_finish(finish: Finish, parts_before: int) -> Finish:
+    """Return the end of a later step of a run, for the same indexes."""
+    return replace(
+        finish,
+        citations={index + parts_before: each for index, each in finish.citations.items()},
+        logprobs={index + parts_before: each for index, each in finish.logprobs.items()},
+    )
 
 
 def is_content(event: StreamEvent) -> bool:
@@ -88,9 +118,10 @@ class Grammar:
     """
     Checks a stream event by event and refuses an event that is out of order.
 
-    `StreamStart` comes first and exactly one `Finish` last. Starts have an increasing `index`.
-    A delta or end belongs to an open segment with the same id, kind and index. No segment is
-    open at `ToolResultEvent`, `StepFinish`, `StreamRestart`, `ErrorEvent` and `Finish`. Encoders
+    `StreamStart` comes first and exactly one `Finish` last. Starts have an increasing `index`,
+    also over the steps of a run. A delta or end belongs to an open segment with the same id, kind
+    and index. No segment is open at `ToolResultEvent`, `StepStart`, `StepFinish`,
+    `StreamRestart`, `ErrorEvent` and `Finish`. Encoders
     refuse `StreamRestart` (`restarts=False`): no wire format can take back what was sent.
     """
 
@@ -143,7 +174,7 @@ class Grammar:
                 self._advance(event, event.index)
         elif self._open:
             raise self._refuse(event, f"segments are still open: {', '.join(self._open)}")
-        elif action is Action.STEP or action is Action.RESTART:
+        elif action is Action.RESTART:
             self._last_index = -1
             self._seen.clear()
         else:

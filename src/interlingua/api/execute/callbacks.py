@@ -18,6 +18,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -135,7 +136,9 @@ class Notifier:
                 pass
             case ToolCallStart() | ToolCallDelta() | ToolResultEvent() | ProviderEvent():
                 pass  # the tool runner calls `on_tool_end` with the result
-            case StreamStart() | StreamRestart() | StepFinish() | ErrorEvent() | Finish():
+            case StreamStart() | StreamRestart() | StepStart() | StepFinish():
+                pass
+            case ErrorEvent() | Finish():
                 pass
             case _:
                 assert_never(event)

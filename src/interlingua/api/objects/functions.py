@@ -38,6 +38,7 @@ from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.tools.tool import read_tools
 from interlingua.runtime.cancel import CANCELLED
+from interlingua.runtime.fold import close_reading
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import (
@@ -54,6 +55,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -257,7 +259,7 @@ class GrowingObject:
                 pass
             case ToolCallEnd() | ToolResultEvent() | ProviderEvent():
                 pass
-            case StreamStart() | StepFinish() | ErrorEvent() | Finish():
+            case StreamStart() | StepStart() | StepFinish() | ErrorEvent() | Finish():
                 pass
             case _:
                 assert_never(event)
@@ -318,8 +320,8 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
         return await anext(self._partials)
 
     async def aclose(self) -> None:
-        """Stop reading and close the connection."""
-        await self._partials.aclose()
+        """Stop reading and close the connection, also while another task is reading."""
+        await close_reading(self._partials, self._run.stop)
 
     @property
     def partial(self) -> UncheckedJson:

@@ -11,6 +11,7 @@ from interlingua.api.run.help import list_options
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
+from interlingua.runtime.fold import close_reading
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.response import Response
 
@@ -83,8 +84,12 @@ class StreamResult(ClosedByAsyncWith):
         return await anext(self._events)
 
     async def aclose(self) -> None:
-        """Stop the run and close the connection."""
-        await self._events.aclose()
+        """
+        Stop the run and close the connection.
+
+        If another task is reading, the run is cancelled: that task gets a last `Finish`.
+        """
+        await close_reading(self._events, self._run.stop)
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -52,6 +52,7 @@ from interlingua.spec.events import (
     ErrorEvent,
     Finish,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamStart,
     ToolResultEvent,
@@ -60,7 +61,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage, Warning
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import is_content
+from interlingua.streams.grammar import is_content, renumber, renumber_finish
 from interlingua.wire.classify import overflow_figures
 
 NOT_ENDED = "The stream has not ended. Read it to its end first."
@@ -255,8 +256,12 @@ class Run:
     async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Run all steps as one stream: one start, `StepFinish` between steps, one `Finish`."""
-        scope, step, is_open = self._open_scope(), 0, False
+        """
+        Run all steps as one stream: one start, one `Finish`, and `StepStart` before each step.
+
+        `StepFinish` ends each step but the last.
+        """
+        scope, step, parts, is_open = self._open_scope(), 0, 0, False
         finish: Finish | None = None
         try:
             results: tuple[ToolResult, ...] = ()  # of calls that the resumed run left open
@@ -273,20 +278,23 @@ class Run:
                             finish = event
                             scope.end_step()
                             continue
-                        if step and type(event) is StreamStart:
+                        if type(event) is StreamStart:
+                            is_open = True
+                            for opening in _opening(event, step, results):
+                                scope.pause()
+                                yield opening
+                                scope.resume()
                             continue
-                        is_open = True
+                        if step:
+                            event = renumber(event, step, parts)  # noqa: PLW2901 -- the same event
                         if scope.clocks:
                             scope.pause()
                         yield event
-                        if results:
-                            for earlier in results:
-                                yield ToolResultEvent(result=earlier)
-                            results = ()
                         if scope.clocks:
                             scope.resume()
                 finally:
                     await events.aclose()
+                finish, parts = self._count_parts(finish, parts)
                 async with aclosing(self._finish_step(finish, step, scope)) as ending:
                     async for event in ending:
                         scope.pause()
@@ -312,6 +320,11 @@ class Run:
     def is_cancelled(self) -> bool:
         """Whether the run was cancelled by its id."""
         return self._opened is not None and self._opened.is_quiet
+
+    def stop(self) -> None:
+        """Cancel the run, as `client.cancel` does by its id; nothing happens before it begins."""
+        if self._opened is not None:
+            self._opened.cancel()
 
     def abort_error(self) -> AbortError:
         """The error for a reader that aborted after the run ended but before reading it all."""
@@ -504,6 +517,13 @@ class Run:
             if reply:
                 loop.ask_again(reply)
 
+    def _count_parts(self, finish: Finish | None, before: int) -> tuple[Finish | None, int]:
+        """The end of a step as the run numbers its parts, and how many indexes are used now."""
+        used = 0 if self._accumulator is None else self._accumulator.next_index
+        if finish is not None and before:
+            finish = renumber_finish(finish, before)
+        return finish, before + used
+
     def _end_step(
         self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
     ) -> StreamEvent:
@@ -514,7 +534,8 @@ class Run:
             raise scope.error()
         self.client.calls.scopes.remove(self._request_id, scope)
         self._response = result.response
-        return replace(finish, response=result.response)
+        usage, cost = self.loop.total_usage() or finish.usage, self.loop.total_cost()
+        return replace(finish, response=result.response, usage=usage, cost=cost)
 
     def _fail(self, error: Exception, finish: Finish | None, *, is_open: bool) -> list[StreamEvent]:
         """
@@ -540,8 +561,8 @@ class Run:
         is_reported = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
         if not is_cancelled and not is_reported:  # else the call has delivered it
             events.append(ErrorEvent(error=known, response=partial))
-        usage = Usage() if partial is None else partial.usage
-        return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
+        usage, cost = known.total_usage or Usage(), known.total_cost
+        return [*events, Finish(finish_reason=reason, usage=usage, cost=cost, response=partial)]
 
     def _cut_off(self, partial: Response | None, reason: FinishReason) -> Response:
         """The last answer of a run that was cancelled by its id."""
@@ -629,6 +650,17 @@ class Run:
         if self.loop.verdict is not None or self._goal is not None:
             await self._review(scope)
         yield self._end_step(finish, step, result, scope)
+
+
+def _opening(
+    start: StreamStart, step: int, results: tuple[ToolResult, ...]
+) -> Iterator[StreamEvent]:
+    """The events before the answer of a step; only the first one begins the stream."""
+    if step == 0:
+        yield start
+        for result in results:
+            yield ToolResultEvent(result=result)
+    yield StepStart(step=step)
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:

@@ -22,6 +22,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -72,7 +73,7 @@ class Encoder(SequentialEncoder):
                 return [self._message_start(event)]
             case Finish() | ErrorEvent():
                 return self._finish(event)
-            case ToolResultEvent() | StepFinish() | StreamRestart():
+            case ToolResultEvent() | StepStart() | StepFinish() | StreamRestart():
                 return []  # events of runs and retries, which the API does not have
         assert_never(event)
 

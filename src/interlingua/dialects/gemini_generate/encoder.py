@@ -84,7 +84,12 @@ class Encoder:
                 return self._finish(event)
             case events.ToolCallStart() | events.ToolCallDelta():
                 return []  # a tool call is sent whole, at its end
-            case events.ToolResultEvent() | events.StepFinish() | events.StreamRestart():
+            case (
+                events.ToolResultEvent()
+                | events.StepStart()
+                | events.StepFinish()
+                | events.StreamRestart()
+            ):
                 return []  # events of runs and retries, which the API does not have
         assert_never(event)
 

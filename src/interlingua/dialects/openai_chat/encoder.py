@@ -107,7 +107,12 @@ class Encoder:
                 return [json_frame(error_body(event.error))]
             case events.Finish():
                 return self._finish(event)
-            case events.StreamRestart() | events.ToolResultEvent() | events.StepFinish():
+            case (
+                events.StreamRestart()
+                | events.ToolResultEvent()
+                | events.StepStart()
+                | events.StepFinish()
+            ):
                 return []  # of a run, not of a response
             case _:
                 assert_never(event)

@@ -36,6 +36,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StepFinish,
+    StepStart,
     StreamEvent,
     StreamRestart,
     StreamStart,
@@ -79,6 +80,7 @@ def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
             | ToolCallStart()
             | StreamStart()
             | StreamRestart()
+            | StepStart()
             | ProviderEvent()
             | ToolResultEvent()
         ):
