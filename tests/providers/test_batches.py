@@ -212,6 +212,20 @@ def test_items_are_encoded_but_not_addressed_or_signed(provider, monkeypatch):
     assert not addressed
 
 
+def test_a_long_answer_of_a_batch_is_not_streamed():
+    """A batch has no streams, and its requests have the time that they need."""
+
+    async def work(client, app):
+        request = Request(messages="Write a book.", max_tokens=60_000)
+        job = await batch.submit([request], "anthropic:claude-haiku-4-5", client=client)
+        await finish(job, client)
+        return [each.call for each in app.script.received if each.request]
+
+    (call,) = with_client("anthropic", work)
+
+    assert (call.stream, call.body["max_tokens"]) == (False, 60_000)
+
+
 def test_flags_of_requests_join_those_of_the_adapter():
     """A flag that one request of a batch needs is sent beside the flag of every call."""
     reply = CannedReply(headers={"content-type": "application/json"}, body=json.dumps(JOB).encode())

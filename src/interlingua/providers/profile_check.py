@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from math import inf
 from typing import Any
 
 from interlingua.prepare.video import listed
@@ -95,21 +94,14 @@ def can_stream(request: Request, profile: Profile, *, asked: bool) -> bool:
     streamed and joined.
     """
     if not asked:
-        is_long = _may_be_long(request, profile) and profile.streaming is not False
-        return is_long or (profile.whole_tool_calls is False and bool(request.tools))
+        most, length = profile.max_whole_tokens, request.max_tokens or 0
+        length = min(length, profile.max_output_tokens or length)  # `prepare` lowers it so
+        if most is not None and length > most and profile.streaming is not False:
+            return True
+        return profile.whole_tool_calls is False and bool(request.tools)
     if profile.streaming is False:
         return False
     return profile.streaming_tool_calls is not False or not request.tools
-
-
-def _may_be_long(request: Request, profile: Profile) -> bool:
-    """Whether the answer may be longer than a whole answer of this provider can be."""
-    most, limit = profile.max_whole_tokens, profile.max_output_tokens
-    if most is None:
-        return False
-    # Where the caller sets no limit, dialects that need one send that of the model.
-    allowed = limit if request.max_tokens is None else min(request.max_tokens, limit or inf)
-    return allowed is not None and allowed > most
 
 
 def wrong_kind(model: str, kind: ModelKind) -> UnsupportedError:

@@ -48,7 +48,8 @@ def fold_stream(
     """
     fold = _Fold(request, accumulator or StreamAccumulator(), finish)
     fold.revise, fold.settle = revise, settle
-    return FoldedStream(_folded(fold, open_events, scopes, scope), fold)
+    events = _folded(fold, open_events, scopes, scope)
+    return FoldedStream(events, fold) if scope is None else events  # a run closes its own
 
 
 async def _folded(  # noqa: C901, PLR0912 -- one function: every delta passes here

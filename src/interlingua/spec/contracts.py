@@ -174,7 +174,7 @@ class Profile(Record, frozen=True, kw_only=True):
     # (`_calculate_nonstreaming_timeout`, `MODEL_NONSTREAMING_TOKENS`):
     # https://platform.claude.com/docs/en/cli-sdks-libraries/sdks/python#long-requests
     max_whole_tokens: int | None = None
-    """The maximum `max_tokens` of a whole answer; a longer one is streamed and joined."""
+    """The maximum `max_tokens` of a whole answer; one with more is streamed and joined."""
     streaming_tool_calls: bool | None = None
     """Tool calls are supported in streams."""
 

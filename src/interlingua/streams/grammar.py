@@ -80,25 +80,12 @@ ENDS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.E
 """The events that end a segment."""
 
 
-_OF_SEGMENTS = frozenset(kind for kind, rule in RULES.items() if rule.segment is not None)
-
-
-def renumber(event: StreamEvent, step: int, parts_before: int) -> StreamEvent:
-    """
-    Return the event of a later step of a run with an id and an index of its own in the run.
-
-    `parts_before` is the number of indexes that the steps before it have used.
-    """
-    if type(event) in _OF_SEGMENTS:
-        id_, index = f"step{step}_{event.id}", event.index + parts_before  # type: ignore[union-attr, operator]
-        return replace(event, id=id_, index=index)
-    if isinstance(event, ProviderEvent) and event.index is not None:
-        return replace(event, index=event.index + parts_before)
-    return event
+SEGMENT_EVENTS = frozenset(kind for kind, rule in RULES.items() if rule.segment is not None)
+"""The events of text, reasoning and tool calls, which have an id and an index."""
 
 
 def renumber_finish(finish: Finish, parts_before: int) -> Finish:
-    """Return the end of a later step of a run, for the same indexes."""
+    """Return the end of a later step of a run, with the indexes that its parts have in the run."""
     return replace(
         finish,
         citations={index + parts_before: each for index, each in finish.citations.items()},

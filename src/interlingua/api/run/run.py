@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -51,6 +51,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
+    ProviderEvent,
     StepFinish,
     StepStart,
     StreamEvent,
@@ -61,7 +62,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage, Warning
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import is_content, renumber, renumber_finish
+from interlingua.streams.grammar import SEGMENT_EVENTS, is_content, renumber_finish
 from interlingua.wire.classify import overflow_figures
 
 NOT_ENDED = "The stream has not ended. Read it to its end first."
@@ -253,7 +254,7 @@ class Run:
                 await self._uploads.close()
         return self.result()
 
-    async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
+    async def stream(  # noqa: C901, PLR0912, PLR0915 -- one function: another would cost each delta
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
         """
@@ -280,13 +281,20 @@ class Run:
                             continue
                         if type(event) is StreamStart:
                             is_open = True
-                            for opening in _opening(event, step, results):
+                            if scope.clocks:
                                 scope.pause()
+                            for opening in _opening(event, step, results):
                                 yield opening
+                            if scope.clocks:
                                 scope.resume()
                             continue
-                        if step:
-                            event = renumber(event, step, parts)  # noqa: PLW2901 -- the same event
+                        if step:  # no id and no index is used twice in a run
+                            if type(event) in SEGMENT_EVENTS:
+                                id_ = f"step{step}_{event.id}"  # type: ignore[union-attr]
+                                index = event.index + parts  # type: ignore[union-attr, operator]
+                                event = replace(event, id=id_, index=index)  # noqa: PLW2901
+                            elif type(event) is ProviderEvent and event.index is not None:
+                                event = replace(event, index=event.index + parts)  # noqa: PLW2901
                         if scope.clocks:
                             scope.pause()
                         yield event
@@ -520,7 +528,7 @@ class Run:
     def _count_parts(self, finish: Finish | None, before: int) -> tuple[Finish | None, int]:
         """The end of a step as the run numbers its parts, and how many indexes are used now."""
         used = 0 if self._accumulator is None else self._accumulator.next_index
-        if finish is not None and before:
+        if finish is not None and before and (finish.citations or finish.logprobs):
             finish = renumber_finish(finish, before)
         return finish, before + used
 
@@ -652,15 +660,12 @@ class Run:
         yield self._end_step(finish, step, result, scope)
 
 
-def _opening(
-    start: StreamStart, step: int, results: tuple[ToolResult, ...]
-) -> Iterator[StreamEvent]:
+def _opening(start: StreamStart, step: int, results: tuple[ToolResult, ...]) -> list[StreamEvent]:
     """The events before the answer of a step; only the first one begins the stream."""
-    if step == 0:
-        yield start
-        for result in results:
-            yield ToolResultEvent(result=result)
-    yield StepStart(step=step)
+    if step:
+        return [StepStart(step=step)]
+    earlier = [ToolResultEvent(result=result) for result in results]
+    return [start, *earlier, StepStart(step=step)]
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.client.middleware.shown import mark_replaced, without_raw
 from interlingua.runtime.fold import close_stream
+from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError, StreamError
-from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
@@ -33,8 +34,9 @@ class Handover:
     Passes events from the layer's task to the reader, one at a time.
 
     The task waits while the reader handles an event, as a generator would. Nothing is passed on
-    before the first content event, so that the layer may call `next` again until then. With
-    `hold`, nothing is passed on before the layer has returned.
+    before the first content event, so that the layer may call `next` again until then. The end of
+    a tool call is passed on when the layer has returned: it shows the call as it will run. With
+    `hold`, nothing is passed on before that.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Handover:
         self._call_next = call_next
         self._hold = hold
         self._withheld: list[StreamEvent] = []
+        self._call_ends: list[ToolCallEnd] = []
         self._shown = StreamAccumulator()
         self._has_shown = False
         self._finish: Finish | None = None
@@ -62,6 +65,7 @@ class Handover:
                 "Set `hold = True` to withhold events until it returns."
             )
         self._withheld.clear()
+        self._call_ends.clear()
         self._finish = None
         events = self._call_next(request)
         try:
@@ -86,6 +90,9 @@ class Handover:
         else:
             events = [event]
         for each in events:
+            if type(each) is ToolCallEnd:
+                self._call_ends.append(each)
+                continue
             self._shown.feed(each)
             self._taken = self._loop.create_future()
             self._slot.set_result(each)
@@ -111,7 +118,8 @@ class Handover:
         """
         The remaining events, of the response that the layer returned; raises its error.
 
-        A response that differs from the events that were delivered is marked.
+        A response that differs from the events that were delivered is marked. One with a tool call
+        that was not delivered is refused: nothing runs that the reader has not seen.
         """
         if self._task is None:
             return []
@@ -122,7 +130,10 @@ class Handover:
                 return [*self._withheld, finish]
             *events, last = events_from_response(response)
             return [*events, replace(last, response=response)]
-        events = [*self._withheld, *self._shown.end_segments()]
+        ends = self._call_ends if is_same else self._decided(response.message.tool_calls)
+        for end in ends:
+            self._shown.feed(end)
+        events = [*self._withheld, *ends, *self._shown.end_segments()]
         if is_same and finish is not None:
             return [*events, finish]
         if finish is not None and finish.response is not None:
@@ -131,6 +142,23 @@ class Handover:
             response = mark_replaced(response)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
+
+    def _decided(self, calls: Sequence[ToolCall]) -> list[ToolCallEnd]:
+        """The ends of the calls that were delivered, with the calls that the layer returned."""
+        places = {
+            (end.tool_call.id, end.tool_call.name): at for at, end in enumerate(self._call_ends)
+        }
+        ends = list(self._call_ends)
+        for call in calls:
+            at = places.pop((call.id, call.name), None)
+            if at is None:
+                raise ConfigurationError(
+                    f"The middleware {self._layer!r} returned a call of {call.name!r} that was not "
+                    "in the events of the stream. Set `hold = True` to withhold events until it "
+                    "returns."
+                )
+            ends[at] = replace(ends[at], tool_call=call)
+        return ends
 
     async def close(self) -> None:
         """Cancel the layer's task if the reader left before its end."""

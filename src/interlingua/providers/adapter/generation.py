@@ -99,12 +99,18 @@ class Generation:
     # Before the request is sent.
 
     async def encode(
-        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        in_batch: bool = False,
+        logged: set[str] | None = None,
     ) -> Encoded:
         """
         Read the files and URLs of a request, apply the behaviour, prepare it and encode it.
 
-        `logged` holds the codes of warnings that were logged for the request before.
+        `logged` holds the codes of warnings that were logged for the request before. `in_batch`
+        is for the requests of a batch, which are never streamed.
         """
         own = self._configuration
         try:
@@ -119,7 +125,7 @@ class Generation:
             if own.behaviour is not None:
                 behaved = behave(request, own.behaviour, profile)
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
-            if stream or request.tools or profile.max_whole_tokens is not None:
+            if (stream or request.tools or request.max_tokens is not None) and not in_batch:
                 stream = can_stream(request, profile, asked=stream)
             if scan.rough_size > LARGE:
                 wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)

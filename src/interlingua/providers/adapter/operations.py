@@ -220,7 +220,7 @@ class Operations:
     ) -> tuple[BatchInput, tuple[Warning, ...]]:
         """The value with its requests encoded as calls are, and the warnings about them."""
         own = self._configuration
-        encode = partial(self._generation.encode, logged=set())
+        encode = partial(self._generation.encode, in_batch=True, logged=set())
         own_headers = frozenset(name.lower() for name in (*own.headers, *own.signature))
         requests: BatchRequests = value.requests
         spooled = await requests.spool(encode, operation.formats, value, own_headers)
