@@ -372,6 +372,22 @@ def test_it_gives_way_to_thinking():
     assert "tool_choice" not in exchange.call.body
 
 
+@every_mode
+@pytest.mark.parametrize("effort", ["minimal", "high"])
+def test_it_gives_way_to_an_effort_that_becomes_a_budget(effort, mode):
+    """Which is seen only later: claude-haiku-4-5 thinks by a budget, and has no efforts."""
+    with simulated(text("Fine.")) as peer:
+        behaving(peer, "anthropic", Behaviour(force_first_turn=True))
+        result = run_in(mode, peer, "anthropic", "?", tools=[todo_write], reasoning_effort=effort)
+        (exchange,) = peer.app.script.received
+
+    codes = [warning.code for warning in result.warnings]
+    assert codes.count("first_turn_not_forced") == 1
+    assert "tool_choice_relaxed" not in codes
+    assert exchange.call.body["thinking"]["type"] == "enabled"
+    assert "tool_choice" not in exchange.call.body
+
+
 # Explain, and reading back.
 
 

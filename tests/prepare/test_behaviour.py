@@ -242,14 +242,25 @@ def test_what_the_caller_chose_is_kept(choice):
 THINKING = Profile(
     thinking=True,
     thinking_modes=("enabled",),
+    reasoning_efforts=(),
     thinking_tool_choice={"enabled": ("auto", "none")},
+)
+ADAPTIVE = Profile(
+    thinking=True,
+    thinking_modes=("adaptive", "disabled"),
+    thinking_tool_choice={"adaptive": ("auto", "none")},
 )
 
 
 @pytest.mark.parametrize(
     ("profile", "fields"),
-    [(Profile(tool_choice_modes=("auto",)), {}), (THINKING, {"thinking_budget": 2000})],
-    ids=["never", "while thinking"],
+    [
+        (Profile(tool_choice_modes=("auto",)), {}),
+        (THINKING, {"thinking_budget": 2000}),
+        (THINKING, {"reasoning_effort": "low"}),
+        (ADAPTIVE, {"thinking_budget": 2000}),
+    ],
+    ids=["never", "while thinking", "an effort as a budget", "a budget as an effort"],
 )
 def test_it_gives_way_where_the_profile_forbids_it(profile, fields):
     """With a warning: the caller has not asked for it, so it is no error."""

@@ -182,6 +182,11 @@ def test_an_effort_or_a_budget_asks_for_thoughts_where_that_is_free(provider, mo
         ("anthropic", "claude-opus-5-5", {}),
         ("gemini", "gemini-2.5-flash", {"reasoning_effort": "none"}),
         ("gemini", "gemini-2.5-flash", {"thinking_budget": 0}),
+        (
+            "gemini",
+            "gemini-2.5-pro",
+            {"reasoning_effort": "none"},
+        ),  # it thinks a little all the same
         ("anthropic", "claude-sonnet-5", {"reasoning_effort": "none"}),
         ("anthropic", "claude-haiku-4-5", {"reasoning_effort": "low"}),  # it shows them anyway
         ("openai", "gpt-5.2", {"reasoning_effort": "high"}),  # needs a verified organization

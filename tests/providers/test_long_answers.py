@@ -28,7 +28,7 @@ def dry_run(provider, model, **fields):
         ("claude-haiku-4-5", MOST, False),
         ("claude-haiku-4-5", MOST + 1, True),
         ("claude-haiku-4-5", None, False),  # the caller did not ask for a long answer
-        ("claude-3-haiku", 100_000, True),
+        ("claude-unknown", 100_000, True),
         ("claude-opus-4-1-20250805", 8_192, False),
         ("claude-opus-4-1-20250805", 8_193, True),
         ("claude-opus-4-20250514", 8_193, True),

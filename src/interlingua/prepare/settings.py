@@ -279,6 +279,7 @@ _OPTIONS = frozenset(("provider_options",))
 
 RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_thinking, _THINKING | {"include_thinking"}),
+    (ask_for_thoughts, _THINKING | {"include_thinking"}),
     (zero_budget, _THINKING),
     (budget_to_effort, _THINKING),
     (effort_to_budget, _THINKING),
@@ -288,7 +289,6 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (limit_budget, _THINKING),
     (limit_max_tokens, frozenset(("max_tokens",))),
     (budget_below_max_tokens, _THINKING),
-    (ask_for_thoughts, _THINKING | {"include_thinking"}),
     (limit_stop_sequences, frozenset(("stop_sequences",))),
     (drop_sampling, frozenset(_SAMPLING)),
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),

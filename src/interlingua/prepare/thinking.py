@@ -47,7 +47,12 @@ def thinking_mode(request: Request, profile: Profile) -> str | None:
         return "enabled"
     if budget == 0 or effort == "none":
         return next((mode for mode in _OFF if mode in modes), None)
-    return "adaptive" if effort is not None and "adaptive" in modes else None
+    if effort is None and (budget is None or budget < 0):
+        return None
+    if "adaptive" in modes:  # a budget will become an effort
+        return "adaptive"
+    # An effort will become a budget.
+    return "enabled" if profile.reasoning_efforts == () and "enabled" in modes else None
 
 
 def is_thinking(request: Request, profile: Profile) -> bool:
@@ -88,6 +93,18 @@ def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> 
             request = replace(request, **{name: None})
     # Who asks to see thoughts loses nothing where there are none.
     return replace(request, include_thinking=None)
+
+
+def ask_for_thoughts(request: Request, profile: Profile, warnings: WarningList) -> Request:  # noqa: ARG001
+    """Thinking, where thoughts are hidden unless they are asked for, or are always shown."""
+    # Nothing is lost in either case, so there is no warning.
+    asked, shown = request.include_thinking, profile.thinking_shown
+    if (asked, shown) in ((True, "always"), (False, "never")):
+        return replace(request, include_thinking=None)  # there is nothing to ask for
+    is_wanted = request.reasoning_effort not in (None, "none") or request.thinking_budget
+    if asked is None and shown == "if_asked" and is_wanted:
+        return replace(request, include_thinking=True)
+    return request
 
 
 def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -229,17 +246,6 @@ def budget_below_max_tokens(request: Request, profile: Profile, warnings: Warnin
         return replace(request, thinking_budget=None)
     warnings.add("max_tokens_raised", "max_tokens", sent=raised)
     return replace(request, max_tokens=raised)
-
-
-def ask_for_thoughts(request: Request, profile: Profile, warnings: WarningList) -> Request:  # noqa: ARG001
-    """Thinking, where thoughts are hidden unless they are asked for, or are always shown."""
-    # Nothing is lost in either case, so there is no warning.
-    asked, shown = request.include_thinking, profile.thinking_shown
-    if (asked, shown) in ((True, "always"), (False, "never")):
-        return replace(request, include_thinking=None)  # there is nothing to ask for
-    if asked is None and shown == "if_asked" and is_thinking(request, profile):
-        return replace(request, include_thinking=True)
-    return request
 
 
 def _with_budget(request: Request, budget: int, warnings: WarningList) -> Request:

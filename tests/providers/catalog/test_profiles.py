@@ -362,8 +362,10 @@ def test_gpt_and_temperature(model, effort, kept):
 def test_how_gemini_is_told_to_think(model, budget, sent):
     """Gemini 2.5 takes budgets, 3 takes levels and still budgets, 4 takes levels alone."""
     profile = profile_for("gemini_generate", model)
+    is_asked = True if set(budget.values()).isdisjoint({"none", 0}) else None  # for its thoughts
 
-    assert adjust_settings(Request(**budget), profile, WarningList()) == Request(**sent)
+    expected = Request(**sent, include_thinking=is_asked)
+    assert adjust_settings(Request(**budget), profile, WarningList()) == expected
 
 
 def test_the_newest_models_call_tools_on_responses():
