@@ -109,11 +109,11 @@ NOTES: dict[str, Texts] = {
     ),
     "tool_rounds_exhausted": (
         (
-            "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
-            "`max_tool_rounds`, or continue with `resume=`."
+            "The run ended after {rounds}, and calls of {names} were not run. Pass a larger "
+            "`max_tool_rounds` (`generate` has 1 by default), or continue with `resume=`."
         ),
         "The model still wanted to call tools when `max_tool_rounds` was reached.",
-        "Raise `max_tool_rounds`, or continue with `resume=`.",
+        "Pass a larger `max_tool_rounds`, or continue with `resume=`.",
     ),
     "usage_limited": (
         (

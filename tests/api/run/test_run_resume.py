@@ -155,7 +155,7 @@ def test_a_run_out_of_rounds_says_so_and_is_resumed(provider, mode):
     assert len(results_of(result.messages)) == 2
     if mode != "execute":
         (warning,) = [each for each in first.warnings if each.code == "tool_rounds_exhausted"]
-        assert "1 tool rounds" in warning.message
+        assert "after 1 tool round," in warning.message
         assert "buy" in warning.message
         assert len(result.steps) == 3
         assert result.total_usage.input_tokens > first.total_usage.input_tokens

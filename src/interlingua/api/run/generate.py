@@ -27,7 +27,8 @@ async def generate(
         print(result.text, result.total_usage.total_tokens)
 
     Pass either `prompt` or `messages=`. Errors are raised, except those of tools, which are sent
-    to the model.
+    to the model. Tools are run in one round by default: a model that calls tools again after their
+    results needs a larger `max_tool_rounds`.
     """
     return await Run(model, prompt, options).generate()
 
@@ -38,6 +39,8 @@ def stream(
 ) -> StreamResult:
     """
     Do what `generate` does, and return the events of the answers as they arrive.
+
+    As there, tools are run in one round unless `max_tool_rounds` allows more.
 
         async for event in stream("anthropic:claude-haiku-4-5", "Write a haiku."):
             if event.type == "text_delta":

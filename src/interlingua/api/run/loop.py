@@ -96,6 +96,8 @@ class ToolLoop:
         self.summary: str | None = None
         """What is sent in their place."""
         self._new_warnings: tuple[Warning, ...] = ()
+        self.added_warnings: tuple[Warning, ...] = ()
+        """What the loop itself has added to the warnings of the last answer."""
         self.request: Request | None = request
         """The next request; None when the loop is over."""
         self.verdict: Awaitable[bool] | None = None
@@ -270,9 +272,9 @@ class ToolLoop:
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """Take the answer to `request`; returns the calls to run."""
         self._tries = 0
-        if self._new_warnings:
-            response = replace(response, warnings=(*response.warnings, *self._new_warnings))
-            self._new_warnings = ()
+        self.added_warnings, self._new_warnings = self._new_warnings, ()
+        if self.added_warnings:
+            response = replace(response, warnings=(*response.warnings, *self.added_warnings))
         if self._unfinished is not None:
             response, self._unfinished = join_answers(self._unfinished, response), None
         self._answer = response
@@ -286,7 +288,9 @@ class ToolLoop:
             return calls
         if self._max_rounds:  # 0 asks that no tool is run
             names = ", ".join(dict.fromkeys(call.name for call in calls))
-            warning = make_warning("tool_rounds_exhausted", rounds=self._max_rounds, names=names)
+            rounds = f"{self._max_rounds} tool round{'s' if self._max_rounds > 1 else ''}"
+            warning = make_warning("tool_rounds_exhausted", rounds=rounds, names=names)
+            self.added_warnings = (*self.added_warnings, warning)
             self._answer = replace(response, warnings=(*response.warnings, warning))
         return ()
 

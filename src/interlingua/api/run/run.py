@@ -500,6 +500,9 @@ class Run:
             scope.end_step()
         calls = self.loop.feed(response)
         self._accumulator = None  # from here on the loop has the answer
+        added, attempts = self.loop.added_warnings, self._attempts
+        if added and attempts is not None:
+            log_warnings(added, attempts.request, response.provider, self._logged)
         if self._limits is not None:
             self._check_limits(self._limits, calls)
         if not calls:
