@@ -97,6 +97,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """Several leading system messages must be one message."""
     prefill: bool = True
     """The last message may be from the assistant."""
+    paused: tuple[str, ...] = ()
+    """The raw finish reasons of a paused turn: the request is sent again to continue it."""
     inline_system: bool = True
     """A system or developer message may come after the conversation has begun."""
 
@@ -275,8 +277,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """How caching is requested, and what a cached prompt depends on."""
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
-    paused: tuple[str, ...] = ()
-    """The raw finish reasons of a paused turn: the request is sent again to continue it."""
     continuation: Continuation | None = None
     """How to request the rest of an interrupted response; None if there is no way."""
     token_family: str = ""

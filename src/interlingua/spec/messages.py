@@ -44,7 +44,8 @@ class Message(Record, frozen=True, kw_only=True):
     """
     Data of the application; never sent.
 
-    Of an answer: `model` (as it was sent), `provider`, `registry_id`, `finish_reason`, `usage`.
+    Of an answer: `model` (as it was sent), `provider`, `registry_id`, `finish_reason`, `usage`, and
+    `raw_finish_reason` where the reason is `other`.
     """
     extra: Extra = {}
     """Data of the message that must be sent back to a provider, by dialect name."""

@@ -458,6 +458,10 @@ _COUNTS = tuple(
 )
 
 
+RAW_FINISH_REASON = "raw_finish_reason"
+"""The metadata of an answer that ended for a reason without a canonical form."""
+
+
 def label_message(
     response: Response,
     message_id: str,
@@ -481,6 +485,8 @@ def label_message(
         "finish_reason": response.finish_reason.reason,
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
     }
+    if response.finish_reason.reason == "other" and response.finish_reason.raw:
+        metadata[RAW_FINISH_REASON] = response.finish_reason.raw
     parts = _read_parts(usage)
     if parts != _NO_PARTS:
         pairs = zip(_PARTS, parts, strict=True)

@@ -33,6 +33,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     ServerError,
     StreamError,
+    UnsupportedError,
 )
 from interlingua.spec.response import Usage
 from interlingua.streams.grammar import Grammar
@@ -80,20 +81,45 @@ def canned(adapter, name, *bodies):
     return Client({name: adapter("key", transport=transport)}), transport
 
 
-def test_a_paused_turn_goes_on():
-    """With what was said so far, as one conversation."""
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("model", ["claude-haiku-4-5", "claude-opus-4-8"])
+def test_a_paused_turn_goes_on(model, whole):
+    """With what was said so far, also text alone at a model that continues no other text."""
     client, transport = canned(
         AnthropicAdapter,
         "anthropic",
         claude("Looking …", "pause_turn"),
         claude("It is 7.", "end_turn"),
     )
-    result = asyncio.run(generate("anthropic:claude-haiku-4-5", "?", client=client))
+
+    async def work():
+        if whole:
+            return await generate(f"anthropic:{model}", "?", client=client)
+        events = stream(f"anthropic:{model}", "?", client=client)
+        async for _ in events:
+            pass
+        return events.result()
+
+    result = asyncio.run(work())
 
     assert result.text == "It is 7."
     assert len(result.steps) == 2
     second = loads(transport.requests[1].body)
     assert [message["role"] for message in second["messages"]] == ["user", "assistant"]
+    assert "prefill_replaced" not in [warning.code for warning in result.warnings]
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "max_tokens"])
+def test_text_that_ended_otherwise_is_no_paused_turn(reason):
+    """A model that continues no text refuses it, also as a stored message."""
+    client, _ = canned(AnthropicAdapter, "anthropic", claude("So", reason), claude("!", "end_turn"))
+
+    async def work():
+        first = await generate("anthropic:claude-opus-4-8", "?", client=client)
+        await generate("anthropic:claude-opus-4-8", messages=first.messages, client=client)
+
+    with pytest.raises(UnsupportedError, match="prefill_replaced"):
+        asyncio.run(work())
 
 
 @pytest.mark.parametrize("whole", [True, False])

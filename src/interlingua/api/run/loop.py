@@ -53,7 +53,7 @@ StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool | Awaitable[boo
 """Says, after the tools of a step have run, whether the run ends there; sync or async."""
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut off or unwanted
-_PAUSED: Reason = "other"  # the canonical reason for the raw reasons in `Facts.paused`
+_PAUSED: Reason = "other"  # the canonical reason for the raw reasons in `HistoryRules.paused`
 _CUT: Reason = "length"
 
 MAX_CONTINUATIONS = 20
@@ -507,7 +507,7 @@ def _make_ids_unique(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 def _is_paused(response: Response) -> bool:
     reason = response.finish_reason
-    return any(reason.raw in dialects.get(name).FACTS.paused for name in dialects.names())
+    return any(reason.raw in dialects.get(name).FACTS.history.paused for name in dialects.names())
 
 
 def _continuation_options(response: Response) -> dict[str, Any]:

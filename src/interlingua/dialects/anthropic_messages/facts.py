@@ -95,6 +95,8 @@ def _signature_of(part: Part) -> tuple[str, ...]:
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls has the rules for
 # tool calls and results.
 HISTORY = HistoryRules(
+    # `Message.stop_reason`: «you may provide the response back as-is … to let the model continue»
+    paused=("pause_turn",),
     dialect=NAME,
     # tool calls
     tool_types=("function",),  # `ToolParam` requires `input_schema`: no free text, no search
@@ -190,8 +192,6 @@ FACTS = Facts(
     json_mode=False,  # `JSONOutputFormatParam` has only `json_schema`
     only_strict_formats=True,  # it has no flag: every format is enforced
     cache=CACHE,
-    # `Message.stop_reason`: «you may provide the response back as-is … to let the model continue»
-    paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password
     # Clients must return thinking unmodified (`ThinkingBlockParam`), so they return its signature.
     sealed_field=SealedField(name="signature", make=_sign_thinking, read=_signature_of),

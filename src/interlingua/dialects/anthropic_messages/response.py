@@ -44,7 +44,7 @@ _REASONS: dict[str, Reason] = {
     "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "refusal": "content_filter",
-    "pause_turn": "other",  # `Facts.paused` continues it
+    "pause_turn": "other",  # `HistoryRules.paused` continues it
     "compaction": "other",  # a beta: the answer is only a summary of the conversation
 }
 _STOP_REASONS: dict[Reason, str] = {  # `end_turn` for the others

@@ -35,6 +35,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
+from interlingua.spec.response import RAW_FINISH_REASON
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 
@@ -365,7 +366,8 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
     """
     Where the target cannot continue text of the model at the end, a user message asks it to.
 
-    A turn that the provider paused ends with its own blocks; it is sent as it is.
+    A turn that the provider paused is sent as it is: it ends with blocks of the provider, or its
+    metadata says so.
     """
     # Seen in recordings of Anthropic: «This model does not support assistant message prefill.» See
     # https://platform.claude.com/docs/en/api/errors#prefill-not-supported
@@ -373,6 +375,8 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
         return messages
     parts = messages[-1].content
     if not parts or type(parts[-1]) is not Text or any(type(part) is Opaque for part in parts):
+        return messages
+    if messages[-1].metadata.get(RAW_FINISH_REASON) in target.paused:
         return messages
     edits.add("prefill_replaced", path="messages")  # of this turn, so that the loss is refused
     return (*messages, Message.user(CONTINUE))
