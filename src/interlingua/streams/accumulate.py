@@ -72,14 +72,15 @@ class StreamAccumulator:
     message.
     """
 
-    __slots__ = ("_finish", "_parts", "_start", "open")
+    __slots__ = ("_finish", "_start", "open", "parts")
 
     def __init__(self) -> None:
         self._start = _NO_START
         self._finish: Finish | None = None
         self.open: dict[str, Segment] = {}
         """The segments that have begun and not ended, by id."""
-        self._parts: dict[int, Part] = {}
+        self.parts: dict[int, Part] = {}
+        """The parts that have ended, by index."""
 
     def feed(self, event: StreamEvent) -> None:
         """Add one event; `StreamError` if it belongs to no open segment."""
@@ -94,7 +95,7 @@ class StreamAccumulator:
             segment.pieces.append(event.delta)  # type: ignore[union-attr]
         elif action is Action.START:
             segment = reopen(event)  # type: ignore[arg-type]
-            if segment.id in self.open or segment.index in self._parts:
+            if segment.id in self.open or segment.index in self.parts:
                 raise StreamError(f"Two segments with the id {segment.id!r} or its index.")
             self.open[segment.id] = segment
         else:
@@ -108,7 +109,7 @@ class StreamAccumulator:
     def has_begun(self) -> bool:
         """Whether there was any event."""
         is_started = self._start is not _NO_START or self._finish is not None
-        return is_started or bool(self.open) or bool(self._parts)
+        return is_started or bool(self.open) or bool(self.parts)
 
     @property
     def part_count(self) -> int:
@@ -122,17 +123,11 @@ class StreamAccumulator:
 
     def content(self) -> tuple[Part, ...]:
         """Return the parts so far; an open part is as long as its text now."""
-        parts = dict(self._parts)
+        parts = dict(self.parts)
         for segment in self.open.values():
             ended = segment.peek()
             parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
         return tuple(parts[index] for index in sorted(parts))
-
-    @property
-    def next_index(self) -> int:
-        """The first index after those of all parts so far."""
-        indexes = (*self._parts, *(segment.index for segment in self.open.values()))
-        return max(indexes, default=-1) + 1
 
     def response(self) -> Response:
         """Return the whole response; `StreamError` if the stream has not finished."""
@@ -162,16 +157,16 @@ class StreamAccumulator:
                 self._close(event.id, event.index, event.tool_call)
             case ProviderEvent():
                 if event.part is not None and event.index is not None:
-                    self._parts[event.index] = event.part
+                    self.parts[event.index] = event.part
             case StreamStart():
                 self._start = event
             case StreamRestart():
                 self._start = event.start
-                self._parts = {}
+                self.parts = {}
             case Finish():
                 self._end(event)
             case StepFinish():
-                self._parts = {}
+                self.parts = {}
             case (
                 ErrorEvent()
                 | ToolResultEvent()
@@ -190,16 +185,16 @@ class StreamAccumulator:
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
         if self.open.pop(id, None) is None:
             raise StreamError(f"End of a segment that is not open: {id!r}.")
-        if index in self._parts:
+        if index in self.parts:
             raise StreamError(f"Two parts with the index {index}.")
-        self._parts[index] = part
+        self.parts[index] = part
 
     def _end(self, finish: Finish) -> None:
         self._check_calls()
         self._finish = finish
         for index in (*finish.citations, *finish.logprobs):
-            if index in self._parts:
-                self._parts[index] = _with_late_fields(self._parts[index], index, finish)
+            if index in self.parts:
+                self.parts[index] = _with_late_fields(self.parts[index], index, finish)
 
     def _check_calls(self) -> None:
         """Refuse a tool call without its end at the end of the stream: it must not be run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -24,6 +24,12 @@ from interlingua.api.run.options import (
     with_system,
 )
 from interlingua.api.run.results import GenerateResult, StepResult
+from interlingua.api.run.step_events import (
+    Beginning,
+    answer_of,
+    count_parts,
+    opening_events,
+)
 from interlingua.api.run.validation import Goal, ValidatedGoal
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.context import ToolContext
@@ -46,14 +52,12 @@ from interlingua.spec.errors import (
     ContextLengthError,
     RunLimitError,
     SDKError,
-    StreamError,
 )
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
     ProviderEvent,
     StepFinish,
-    StepStart,
     StreamEvent,
     StreamStart,
     ToolResultEvent,
@@ -62,7 +66,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage, Warning
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import SEGMENT_EVENTS, is_content, renumber_finish
+from interlingua.streams.grammar import SEGMENT_EVENTS
 from interlingua.wire.classify import overflow_figures
 
 NOT_ENDED = "The stream has not ended. Read it to its end first."
@@ -283,7 +287,7 @@ class Run:
                             is_open = True
                             if scope.clocks:
                                 scope.pause()
-                            for opening in _opening(event, step, results):
+                            for opening in opening_events(event, step, results):
                                 yield opening
                             if scope.clocks:
                                 scope.resume()
@@ -302,7 +306,7 @@ class Run:
                             scope.resume()
                 finally:
                     await events.aclose()
-                finish, parts = self._count_parts(finish, parts)
+                finish, parts = count_parts(finish, parts, self._accumulator)
                 async with aclosing(self._finish_step(finish, step, scope)) as ending:
                     async for event in ending:
                         scope.pause()
@@ -452,7 +456,7 @@ class Run:
         stream is withheld until its first content, so that the reader sees only one.
         """
         while True:
-            beginning, error = _Beginning(), None
+            beginning, error = Beginning(), None
             events = self._open_step(request, scope, step)
             try:
                 async for event in events:
@@ -527,13 +531,6 @@ class Run:
             reply = await scope.wait(settle(goal.review(loop.steps[-1].response)))
             if reply:
                 loop.ask_again(reply)
-
-    def _count_parts(self, finish: Finish | None, before: int) -> tuple[Finish | None, int]:
-        """The end of a step as the run numbers its parts, and how many indexes are used now."""
-        used = 0 if self._accumulator is None else self._accumulator.next_index
-        if finish is not None and before and (finish.citations or finish.logprobs):
-            finish = renumber_finish(finish, before)
-        return finish, before + used
 
     def _end_step(
         self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
@@ -649,7 +646,7 @@ class Run:
         self, finish: Finish | None, step: int, scope: CancelScope
     ) -> AsyncGenerator[StreamEvent, None]:
         """Run the tools of a streamed answer; an event as each one ends, then the step's end."""
-        tools = await self._take_answer(_answer(finish, scope), scope)
+        tools = await self._take_answer(answer_of(finish, scope), scope)
         if tools is None:
             result = self.loop.finish_step()
         else:
@@ -661,14 +658,6 @@ class Run:
         if self.loop.verdict is not None or self._goal is not None:
             await self._review(scope)
         yield self._end_step(finish, step, result, scope)
-
-
-def _opening(start: StreamStart, step: int, results: tuple[ToolResult, ...]) -> list[StreamEvent]:
-    """The events before the answer of a step; only the first one begins the stream."""
-    if step:
-        return [StepStart(step=step)]
-    earlier = [ToolResultEvent(result=result) for result in results]
-    return [start, *earlier, StepStart(step=step)]
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
@@ -685,36 +674,3 @@ _NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
 )
-
-
-class _Beginning:
-    """The first events of a stream, which are withheld until there is content."""
-
-    __slots__ = ("_withheld", "is_shown")
-
-    def __init__(self) -> None:
-        self._withheld: list[StreamEvent] = []
-        self.is_shown: bool = False
-
-    def take(self, event: StreamEvent) -> Sequence[StreamEvent]:
-        """The events to deliver after this one has come."""
-        if self.is_shown:
-            return (event,)
-        self._withheld.append(event)
-        return self.release() if is_content(event) else ()
-
-    def release(self) -> Sequence[StreamEvent]:
-        """The events that were withheld; from now on none is."""
-        events, self._withheld, self.is_shown = self._withheld, [], True
-        return events
-
-
-def _answer(finish: Finish | None, scope: CancelScope) -> Response:
-    """The response of a step; raises an error if the step did not finish."""
-    if finish is None or finish.response is None:
-        raise StreamError("The stream ended without a finish event.")
-    if finish.finish_reason.reason == "cancelled":
-        raise scope.error(finish.response)
-    if scope.is_cancelled and scope.cause != "timeout":  # the caller does not want it any more
-        raise scope.error(finish.response)
-    return finish.response
