@@ -107,6 +107,11 @@ NOTES: dict[str, Texts] = {
         "A model of `Fallback` cannot express the request.",
         "Nothing to do, or choose models with the same abilities.",
     ),
+    "system_beside_system": (
+        "`system=` was sent before the system message in `messages`: the model reads both.",
+        "`system=` is given, and the messages begin with another system message.",
+        "Pass one of the two, or join their texts.",
+    ),
     "tool_rounds_exhausted": (
         (
             "The run ended after {rounds}, and calls of {names} were not run. Pass a larger "

@@ -1,13 +1,14 @@
 """`system=` in a conversation of several calls, in every dialect and mode."""
 
+import asyncio
 from itertools import pairwise
 
 import pytest
 
-from interlingua import dialects
+from interlingua import Session, dialects
 from interlingua.api.run.options import make_messages
 from interlingua.prepare.cache import cache_prefix_diff
-from interlingua.simulator import text
+from interlingua.simulator import scripted, text
 from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.messages import Message
 from support.runs import MODES, run_in
@@ -64,3 +65,47 @@ def test_the_callers_own_instructions_stay():
         ("system", "Be kind."), ("system", "Be brief."), ("user", "Hi"),
     ]  # fmt: skip
     assert make_messages(None, after, "Be kind.") == after
+
+
+OWN = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize("system", ["Be brief.", lambda _: "Be brief."], ids=["text", "function"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_system_message_beside_it_gives_a_warning(mode, system, caplog):
+    """Both are sent, the option first; the warning is in the result and, once, in the log."""
+    with caplog.at_level("WARNING", logger="interlingua"), simulated(text("Fine.")) as peer:
+        result = run_in(mode, peer, "openai", None, messages=OWN, system=system)
+        (request,) = peer.app.script.requests
+
+    assert [each.text for each in request.messages] == ["Be brief.", "Be kind.", "Hi"]
+    (warning,) = [each for each in result.warnings if each.code == "system_beside_system"]
+    assert "`system=`" in warning.message
+    assert [record.reason for record in caplog.records].count("system_beside_system") == 1
+
+
+@pytest.mark.parametrize(
+    ("messages", "system"),
+    [
+        (OWN, None),
+        (OWN, "Be kind."),
+        (OWN[1:], "Be brief."),
+        ([*OWN[1:], {"role": "assistant", "content": "Yes?"}, *OWN], "Be brief."),  # a later one
+        ([{"role": "developer", "content": "Use SI units."}, OWN[1]], "Be brief."),
+    ],
+)
+def test_one_system_message_gives_no_warning(messages, system):
+    """Neither does the same text, nor one in the middle, nor one of the developer."""
+    with simulated(text("Fine.")) as peer:
+        result = run_in("whole", peer, "openai", None, messages=messages, system=system)
+
+    assert "system_beside_system" not in [each.code for each in result.warnings]
+
+
+def test_a_session_warns_of_it_too():
+    """Its own prompt and one in a turn are both sent."""
+    client = scripted("Fine.", "More.")
+    session = Session("openai:gpt-5.2", system="Be brief.", client=client)
+    first = asyncio.run(session.send([Message.system("Be kind."), Message.user("Hi")]))
+
+    assert "system_beside_system" in [each.code for each in first.warnings]

@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.api.tools.binding import read_handler
 from interlingua.api.tools.context import ToolContext
+from interlingua.api.tools.tool import Tool, tool
 from interlingua.runtime.cancel import AbortController, AbortSignal
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -131,3 +132,71 @@ def test_a_handler_that_does_not_match_the_schema_is_rejected(handler, words):
     """When the tool is made, not when the model calls it."""
     with pytest.raises(ConfigurationError, match=words):
         read_handler(handler, PARAMETERS, "tool")
+
+
+# Parameters with the names of context, which is injected by annotation.
+
+
+def by_name(city, tool_call_id=None, messages=None, abort_signal=None):
+    """The weather."""
+    return city, tool_call_id, messages, abort_signal
+
+
+def by_dict(arguments, messages=None):
+    return arguments, messages
+
+
+def of_this_program(city, days=1, messages: str | None = None):
+    return city, days, messages
+
+
+@pytest.mark.parametrize("handler", [by_name, by_dict, of_this_program])
+def test_a_handler_that_expects_context_by_name_is_told_how_to_get_it(handler):
+    """At definition: it would always be None, and a handler would wait for a signal in vain."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    with pytest.raises(ConfigurationError) as caught:
+        Tool(name="weather", description="d", parameters=schema, execute=handler)
+
+    assert "'weather'" in str(caught.value)
+    assert "=None`, which would always be None" in str(caught.value)
+    for form in ("`messages: list[Message]`", "`abort_signal: AbortSignal`", "`ToolContext`"):
+        assert form in str(caught.value)
+
+
+def test_a_typed_function_is_told_too():
+    """Its parameter would be one that the model fills in."""
+    with pytest.raises(ConfigurationError, match="`tool_call_id=None`"):
+        tool(by_name)
+
+
+def test_context_by_annotation_is_injected_under_these_names():
+    """With or without a default."""
+
+    def handler(
+        city: str,
+        messages: list[Message] | None = None,
+        abort_signal: AbortSignal | None = None,
+        context: ToolContext[str] | None = None,
+    ):
+        return city, len(messages), abort_signal.aborted, context.tool_call_id
+
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    assert called(handler, schema, {"city": "Oslo"}) == ("Oslo", 1, False, "id")
+    assert tool(handler).parameters["properties"].keys() == {"city"}
+
+
+def test_arguments_of_these_names_are_arguments():
+    """A tool may well take messages: the schema declares them, or they have a type of their own."""
+
+    def handler(messages=None):
+        return messages
+
+    schema = {"type": "object", "properties": {"messages": {"type": "array"}}}
+    assert called(handler, schema, {"messages": ["a"]}) == ["a"]
+
+    @tool
+    def send(messages: list[str] | None = None, tool_call_id: str = "none") -> str:
+        """Send them."""
+        return f"{messages} {tool_call_id}"
+
+    assert send.parameters["properties"].keys() == {"messages", "tool_call_id"}

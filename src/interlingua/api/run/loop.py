@@ -267,7 +267,13 @@ class ToolLoop:
         if self.request is not None:
             self.request = replace(self.request, messages=self._sent())
         if code is not None:
-            self._new_warnings = (make_warning(code, "messages", count=len(self.dropped)),)
+            others = (each for each in self._new_warnings if each.code != code)
+            warning = make_warning(code, "messages", count=len(self.dropped))
+            self._new_warnings = (*others, warning)
+
+    def warn(self, warning: Warning) -> None:
+        """Add a warning to those of the next answer."""
+        self._new_warnings = (*self._new_warnings, warning)
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """Take the answer to `request`; returns the calls to run."""

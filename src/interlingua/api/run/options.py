@@ -45,7 +45,9 @@ from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage, SdkObject, is_sdk_object
 from interlingua.spec.request import AnyTool, Request, to_response_format, to_tool_choice
 from interlingua.spec.request_check import check_request
+from interlingua.spec.response import Warning
 from interlingua.spec.settings import RequestSettings
+from interlingua.spec.warnings import make_warning
 
 
 class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -340,6 +342,15 @@ def with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message
     first = conversation[0]
     has_it = _is_prompt(first) and first.text == system
     return conversation if has_it else (message, *conversation)
+
+
+def other_prompt(conversation: tuple[Message, ...]) -> Warning | None:
+    """A warning if a conversation that begins with `system=` has another system message there."""
+    prompts = [each for each in takewhile(_is_prompt, conversation) if each.role == "system"]
+    others = [each for each in prompts if each.metadata.get("from_option") != "system"]
+    if not others or len(others) == len(prompts):
+        return None
+    return make_warning("system_beside_system", f"messages[{conversation.index(others[0])}]")
 
 
 def _is_prompt(message: Message) -> bool:

@@ -18,6 +18,7 @@ from interlingua.api.run.options import (
     check_options,
     make_messages,
     make_request,
+    other_prompt,
     policy_of,
     resumed_run,
     timeouts_of,
@@ -123,6 +124,8 @@ class Run:
             stop_when=options.get("stop_when"),
             resumed=resumed,
         )
+        if text is not None:
+            self._check_prompts()
         self._is_resumed = resumed is not None
         self._has_beginning: bool = (
             self._is_resumed
@@ -414,6 +417,13 @@ class Run:
             kind = type(text).__name__
             raise ConfigurationError(f"The function of system= returned a {kind}, not a string.")
         self.loop.begin_with(with_system(text, self.loop.messages))
+        self._check_prompts()
+
+    def _check_prompts(self) -> None:
+        """Warn of a system message beside that of `system=`."""
+        warning = other_prompt(self.loop.messages)
+        if warning is not None:
+            self.loop.warn(warning)
 
     def _check_limits(self, limits: RunLimits, calls: tuple[ToolCall, ...]) -> None:
         """Raise `RunLimitError` if the answer, or the calls in it, are too much."""

@@ -137,6 +137,8 @@ class TurnRun(Run):
                 conversation = with_system(self._system, conversation)
             self._begins_at = len(conversation) - len(self._own)
             self.loop.begin_with(conversation)
+            if self._system is not None:
+                self._check_prompts()
             if self._make_system is None:
                 self._leave_out()
             await session.flush()

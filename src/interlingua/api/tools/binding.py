@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.api.tools.context import ContextValue, ToolContext, find_context
+from interlingua.api.tools.context import ContextValue, ToolContext, check_names, find_context
 from interlingua.api.types.reading import FunctionHints
 from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.content import UncheckedJson
@@ -97,6 +97,7 @@ def read_handler(handler: object, parameters: Mapping[str, UncheckedJson], tool:
     found = find_context(handler)
     context = {name: take for name, take in found.items() if name not in declared}
     names = [parameter for parameter in signature.values() if parameter.name not in context]
+    check_names((each for each in names if each.name not in declared), tool)
     if _takes_mapping(names, declared):
         return Calling(handler=handler, context=context, takes_mapping=True)
     _check_names(names, parameters, tool)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -101,6 +102,27 @@ def find_context(
         if value is not None:
             values[parameter.name] = value
     return values
+
+
+_NAMES = ("messages", "abort_signal", "tool_call_id")
+"""Names under which other libraries inject context."""
+
+
+def check_names(parameters: Iterable[inspect.Parameter], tool: str) -> None:
+    """
+    Raise `ConfigurationError` if the handler expects context by the name of a parameter.
+
+    It would never get it. `parameters` are those that are not arguments of the tool by their type
+    or by its schema.
+    """
+    for parameter in parameters:
+        if parameter.name in _NAMES and parameter.default is None:
+            raise ConfigurationError(
+                f"The function of the tool {tool!r} has the parameter `{parameter.name}=None`, "
+                "which would always be None: context is injected by annotation, not by name. Write "
+                "`messages: list[Message]` or `abort_signal: AbortSignal`, or annotate a parameter "
+                "with `ToolContext`, which has both and the `tool_call_id`."
+            )
 
 
 def _value_for(hint: object) -> ContextValue | None:

@@ -22,10 +22,11 @@ from typing import (
 import msgspec
 
 from interlingua.api.tools.binding import Calling, copied, read_handler
-from interlingua.api.tools.context import ToolContext, find_context
+from interlingua.api.tools.context import ToolContext, check_names, find_context
 from interlingua.api.types.reading import read_function
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
+from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.check import refuse
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, MismatchError
@@ -279,6 +280,8 @@ def tool(
     def make(function: F) -> FunctionTool[F]:
         context = find_context(function, names)
         hints = read_function(function, leave_out=frozenset(context), names=names)
+        given = signature_of(function).parameters.values()
+        check_names((each for each in given if each.annotation is each.empty), hints.name)
         return FunctionTool(
             name=hints.name if name is None else name,
             description=hints.description if description is None else description,
