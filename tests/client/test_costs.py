@@ -779,7 +779,7 @@ def test_the_cost_is_within_the_range(provider):
 
 
 def test_events_of_steps():
-    """`StepFinish` has the response of its step, with its cost."""
+    """`StepFinish` has the response of its step, with its cost; `Finish` has the sum."""
     calls = tool_call("get_weather", city="Oslo") + usage(input_tokens=500, output_tokens=20)
 
     async def work(client):
@@ -791,7 +791,8 @@ def test_events_of_steps():
 
     (step,) = (event for event in events if type(event) is StepFinish)
     assert isclose(step.response.cost.total, (500 * 2 + 20 * 8) / 1e6)
-    assert isclose(events[-1].cost.total, COST)
+    assert isclose(events[-1].response.cost.total, COST)
+    assert isclose(events[-1].cost.total, step.response.cost.total + COST)
 
 
 def test_sums_of_costs():

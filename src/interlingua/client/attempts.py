@@ -22,7 +22,7 @@ from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
 from interlingua.client.middleware.meter import hedged_usage, is_unanswered
 from interlingua.client.middleware.operation_meter import metered
-from interlingua.client.middleware.shown import Shown
+from interlingua.client.middleware.shown import Shown, refuse_hidden_calls
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
@@ -175,7 +175,11 @@ class Attempts:
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
-        response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
+        if shown is None:
+            response = accumulator.response()
+        else:
+            response = shown.settle(finish, accumulator)
+            refuse_hidden_calls(response, accumulator.content())  # nothing runs that was not shown
         attempts = self._attempts_of(response)
         return replace(response, attempts=attempts, message=self._message(response))
 

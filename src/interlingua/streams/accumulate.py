@@ -114,7 +114,7 @@ class StreamAccumulator:
     @property
     def part_count(self) -> int:
         """The number of parts so far."""
-        return len(self.open) + len(self._parts)
+        return len(self.open) + len(self.parts)
 
     @property
     def open_size(self) -> int:

@@ -88,7 +88,7 @@ def test_a_plain_adapter_that_is_stopped_or_fails(how):
     assert isinstance(failure, kinds.get(how, StreamError))
     assert failure.partial.text == "word "
     is_stopped = how in ("abort", "timeout")
-    assert [event.type for event in events[3:]] == [
+    assert [event.type for event in events[4:]] == [
         "text_end",
         *([] if is_stopped else ["error"]),
         "finish",

@@ -118,8 +118,7 @@ class Handover:
         """
         The remaining events, of the response that the layer returned; raises its error.
 
-        A response that differs from the events that were delivered is marked. One with a tool call
-        that was not delivered is refused: nothing runs that the reader has not seen.
+        A response that differs from the events that were delivered is marked.
         """
         if self._task is None:
             return []
@@ -145,19 +144,12 @@ class Handover:
 
     def _decided(self, calls: Sequence[ToolCall]) -> list[ToolCallEnd]:
         """The ends of the calls that were delivered, with the calls that the layer returned."""
-        places = {
-            (end.tool_call.id, end.tool_call.name): at for at, end in enumerate(self._call_ends)
-        }
         ends = list(self._call_ends)
+        places = {_key(end.tool_call): at for at, end in enumerate(ends)}
         for call in calls:
-            at = places.pop((call.id, call.name), None)
-            if at is None:
-                raise ConfigurationError(
-                    f"The middleware {self._layer!r} returned a call of {call.name!r} that was not "
-                    "in the events of the stream. Set `hold = True` to withhold events until it "
-                    "returns."
-                )
-            ends[at] = replace(ends[at], tool_call=call)
+            at = places.pop(_key(call), None)
+            if at is not None:
+                ends[at] = replace(ends[at], tool_call=call)
         return ends
 
     async def close(self) -> None:
@@ -174,3 +166,7 @@ class Handover:
     def _stop(self, _: object) -> None:
         if not self._slot.done():
             self._slot.set_result(None)
+
+
+def _key(call: ToolCall) -> tuple[str, str]:
+    return call.id, call.name

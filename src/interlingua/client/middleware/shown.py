@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
 from interlingua.client.middleware.contract import Progress
 from interlingua.runtime.fold import close_stream
-from interlingua.spec.content import Part
+from interlingua.spec.content import Part, ToolCall
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import Response
 from interlingua.spec.warnings import make_warning
@@ -133,6 +134,22 @@ class Shown:
             if entry[0] is response:
                 return entry
         return self._settled[-1] if self._settled else (None, None)
+
+
+def refuse_hidden_calls(response: Response, content: Sequence[Part]) -> None:
+    """Raise `ConfigurationError` for a tool call that the events have not shown as it would run."""
+    shown = [part for part in content if isinstance(part, ToolCall)]
+    for call in response.message.tool_calls:
+        if all(_call_fields(call) != _call_fields(part) for part in shown):
+            raise ConfigurationError(
+                f"A middleware returned a call of {call.name!r} that the events of the stream have "
+                "not shown. Set `hold = True` on the middleware to withhold events until it "
+                "returns."
+            )
+
+
+def _call_fields(call: ToolCall) -> tuple[object, ...]:
+    return call.id, call.name, call.arguments
 
 
 def mark_replaced(response: Response) -> Response:
