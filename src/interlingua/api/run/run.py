@@ -127,11 +127,8 @@ class Run:
         if text is not None:
             self._check_prompts()
         self._is_resumed = resumed is not None
-        self._has_beginning: bool = (
-            self._is_resumed
-            or self._make_system is not None
-            or request.messages[-1].role == "assistant"
-        )
+        ends_with_answer = request.messages[-1].role == "assistant"
+        self._has_beginning: bool = self._is_resumed or callable(system) or ends_with_answer
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
@@ -264,11 +261,7 @@ class Run:
     async def stream(  # noqa: C901, PLR0912, PLR0915 -- one function: another would cost each delta
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        Run all steps as one stream: one start, one `Finish`, and `StepStart` before each step.
-
-        `StepFinish` ends each step but the last.
-        """
+        """Run all steps as one stream: one start, `StepStart` before each step, one `Finish`."""
         scope, step, parts, is_open = self._open_scope(), 0, 0, False
         finish: Finish | None = None
         try:
