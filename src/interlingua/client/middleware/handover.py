@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.shown import mark_replaced, without_raw
+from interlingua.client.middleware.shown import is_replaced, mark_replaced, without_raw
 from interlingua.runtime.fold import close_stream
-from interlingua.spec.content import ToolCall
+from interlingua.spec.content import Part, ToolCall
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request
@@ -137,10 +137,23 @@ class Handover:
             return [*events, finish]
         if finish is not None and finish.response is not None:
             response = without_raw(response, finish.response)
-        if response.message.content != self._shown.content():
+        if not self._is_shown(response.message.content, ends):
             response = mark_replaced(response)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
+
+    def _is_shown(self, content: Sequence[Part], ends: Sequence[ToolCallEnd]) -> bool:
+        """Whether the events have shown this content; a decoder may order its response anew."""
+        if content == self._shown.content():
+            return True
+        response = None if self._finish is None else self._finish.response
+        if response is None or is_replaced(response):
+            return False
+        calls = {_key(end.tool_call): end.tool_call for end in ends}
+        return content == tuple(
+            calls.get(_key(part), part) if isinstance(part, ToolCall) else part
+            for part in response.message.content
+        )
 
     def _decided(self, calls: Sequence[ToolCall]) -> list[ToolCallEnd]:
         """The ends of the calls that were delivered, with the calls that the layer returned."""
