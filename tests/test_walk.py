@@ -60,8 +60,8 @@ def test_a_call_is_resolved_once_and_has_one_id(figures):
     [
         ("embed", 101, 13),
         ("batch.submit", 300, 16),
-        ("Session.send", 180, 13),
-        ("a streamed tool round", 670, 14),
+        ("Session.send", 186, 13),
+        ("a streamed tool round", 675, 14),
     ],
 )
 def test_other_calls_go_the_same_way(figures, name, calls, depth):

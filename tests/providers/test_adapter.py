@@ -441,8 +441,10 @@ def test_an_error_knows_the_providers_id():
     assert (failure.request_id, failure.provider_request_id) == ("ours", "req_theirs")
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai_compatible"])
-def test_nulls_that_strictness_added_do_not_come_back(provider):
+@pytest.mark.parametrize(
+    ("provider", "model"), [("openai", "gpt-5.2"), ("openai_compatible", "gpt-5.2")]
+)
+def test_nulls_that_strictness_added_do_not_come_back(provider, model):
     """An optional property is required and nullable on the wire; the caller does not see that."""
     schema = {
         "type": "object",
@@ -451,8 +453,8 @@ def test_nulls_that_strictness_added_do_not_come_back(provider):
     }
     tool = ToolDefinition(name="get_weather", parameters=schema, strict=True)
     with simulated(tool_call("get_weather", city="Oslo", unit=None)) as peer:
-        whole = complete(peer, peer.ask(provider, tools=(tool,)))
-        events, _ = stream(peer, peer.ask(provider, tools=(tool,)))
+        whole = complete(peer, peer.ask(provider, model=model, tools=(tool,)))
+        events, _ = stream(peer, peer.ask(provider, model=model, tools=(tool,)))
         (sent,) = peer.app.script.received[0].request.tools
 
     assert set(sent.parameters["required"]) == {"city", "unit"}

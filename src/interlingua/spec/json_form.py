@@ -138,7 +138,7 @@ def from_json(
 
 
 def _encode(value: Document) -> dict[str, Any]:
-    if not isinstance(value, Record):
+    if not _is_document(value):
         raise ConfigurationError(f"A {_type(value)} is no document.{_advice(value)}")
     if isinstance(value, Request) and value.context is not None:  # a program's own object
         value = msgspec.structs.replace(value, context=None)
@@ -153,6 +153,13 @@ def _encode(value: Document) -> dict[str, Any]:
     elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
         _omit_unknown_limits(document["response"])
     return {_VERSION_KEY: FORMAT_VERSION, **document}
+
+
+def _is_document(value: object) -> bool:
+    """A step of a run is a document too; a result has `messages`, and values of the program."""
+    if isinstance(value, Record):
+        return True
+    return isinstance(value, msgspec.Struct) and not _has(value, "messages")
 
 
 def _advice(value: object) -> str:

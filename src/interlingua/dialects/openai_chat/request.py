@@ -182,10 +182,12 @@ def _encode_format(
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
-    if schema is not None and not quirks.any_schema:
-        schema, strict = encode_schema(
-            schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=strict
+    if schema is not None:
+        checked = None if quirks.any_schema else strict
+        schema, sent = encode_schema(
+            schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=checked
         )
+        strict = strict if quirks.any_schema else sent
     inner = without_none(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
     written = wire["json_schema"]
