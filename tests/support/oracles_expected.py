@@ -73,7 +73,7 @@ def _call(dialect: str, call: ToolCall, *, streamed: bool) -> Call:
     if dialect == "anthropic_messages" and streamed and raw and raw.startswith("{"):
         # this client reads what there is of arguments that were cut off
         return Call(call.id, call.name, jiter.from_json(raw.encode(), partial_mode=True))
-    if call.type == "function" and call.is_valid:
+    if call.type == "function" and (call.is_valid or call.is_cut):  # cut before its first byte
         return Call(call.id, call.name, call.arguments)
     if dialect.startswith("openai"):
         return Call(call.id, call.name, raw)

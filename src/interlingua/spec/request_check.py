@@ -196,6 +196,7 @@ def _is_usual(part: Part, values: list[Json]) -> bool:
             and (raw is None or type(raw) is str)
             and part.type == "function"
             and part.namespace is None
+            and type(part.is_cut) is bool
         )
     if type(part) is not ToolResult or type(part.content) is tuple:
         return False

@@ -108,7 +108,7 @@ NOTES: dict[str, Texts] = {
         "Nothing to do, or choose models with the same abilities.",
     ),
     "system_beside_system": (
-        "`system=` was sent before the system message in `messages`: the model reads both.",
+        "The prompt of `system=` was sent before the system message in `messages`: both are read.",
         "`system=` is given, and the messages begin with another system message.",
         "Pass one of the two, or join their texts.",
     ),
