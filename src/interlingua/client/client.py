@@ -141,9 +141,8 @@ class Client:
         )
         client._routing.environ = environ
         if default_provider is None:
-            client._routing.choose_provider(
-                None
-            )  # that only one key is set is no choice of the caller
+            # That only one key is set is no choice of the caller.
+            client._routing.choose_provider(None)
         return client
 
     @classmethod

@@ -294,20 +294,18 @@ class Operations:
             if own.behaviour is not None:
                 value = behave(value, own.behaviour, profile).request
             value, headers, lost = own.with_options(value, profile)
-            if lost:
-                check_operation_losses(tuple(lost), value, own.on_loss)
-            return value, headers, lost
-        if not isinstance(value, OperationInput):
+        elif isinstance(value, OperationInput):
+            value = await gather_parts(
+                value,
+                own.dialect_name,
+                (own.name, own.provider.name),
+                reads_files=own.reads_files,
+            )
+            check_value_size(value, own.provider)
+            names = (own.name, value.provider)
+            value, headers, lost = join_options(value, {}, own.provider, own.dialect_name, names)
+        else:
             return value, {}, []
-        value = await gather_parts(
-            value,
-            own.dialect_name,
-            (own.name, own.provider.name),
-            reads_files=own.reads_files,
-        )
-        check_value_size(value, own.provider)
-        names = (own.name, value.provider)
-        value, headers, lost = join_options(value, {}, own.provider, own.dialect_name, names)
         if lost:
             check_operation_losses(tuple(lost), value, own.on_loss)
         return value, headers, lost
