@@ -131,7 +131,7 @@ def test_public_classes_and_functions_have_a_sentence():
 
 def test_import_is_light():
     """Importing the package loads no event loop, no sockets and no TLS."""
-    heavy = "asyncio ssl socket aiohttp logging threading random"
+    heavy = "asyncio ssl socket httptools logging threading random"
     code = f"import sys, interlingua; print([m for m in '{heavy}'.split() if m in sys.modules])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -35,8 +35,8 @@ except ModuleNotFoundError as error:
 from interlingua.api.run import clients
 from interlingua.spec.contracts import Transport
 from interlingua.spec.errors import ConfigurationError
-from interlingua.transport.aiohttp_transport import default_transport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+from interlingua.transport.http1.transport import default_transport
 
 if TYPE_CHECKING:  # imported by the fixtures that need it
     from interlingua.simulator import Answer, Script, ScriptedClient, Server

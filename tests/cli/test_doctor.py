@@ -19,7 +19,7 @@ def test_the_environment(program):
     rows = {row["check"]: row for row in json.loads(done.stdout)}
 
     assert done.returncode == 0, done.stderr
-    assert rows["python"]["state"] == rows["aiohttp"]["state"] == "ok"
+    assert rows["python"]["state"] == rows["httptools"]["state"] == "ok"
     assert rows["provider: openai"]["detail"].startswith("OPENAI_API_KEY, http://127.0.0.1")
     assert KEY not in done.stdout + done.stderr
 

@@ -19,7 +19,7 @@ def test_help_is_light():
     """`--help` lists every command and imports none of them, no event loop and no `rich`."""
     code = (
         "import sys; from interlingua.cli import main; main(['--help']);"
-        "heavy = 'asyncio aiohttp rich msgspec sqlite3 ssl'.split();"
+        "heavy = 'asyncio httptools rich msgspec sqlite3 ssl'.split();"
         "print([m for m in heavy if m in sys.modules],"
         " sorted(m for m in sys.modules if m.startswith('interlingua.cli.')))"
     )

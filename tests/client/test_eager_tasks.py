@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from interlingua.simulator import text
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 from support.simulated import simulated
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are of 3.12")
@@ -20,7 +20,7 @@ def run(work):
     return asyncio.run(whole())
 
 
-@pytest.mark.parametrize("transport", [AiohttpTransport, HttpxTransport])
+@pytest.mark.parametrize("transport", [HttpTransport, HttpxTransport])
 def test_calls_and_streams(transport):
     """Both transports connect, and use a connection again."""
     with simulated(text("one"), text("two"), text("three"), transport=transport()) as peer:

@@ -40,7 +40,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.request import Request
-from interlingua.transport.aiohttp_transport import AiohttpTransport
+from interlingua.transport.http1.transport import HttpTransport
 from interlingua.transport.httpx2_transport import HttpxTransport
 from support.http_calls import make_certificate, server_tls
 from support.patience import with_some_timeout
@@ -131,7 +131,7 @@ def told(events, failure, so_far):
 # What the network does, through either transport.
 
 
-TRANSPORTS = (AiohttpTransport, HttpxTransport)
+TRANSPORTS = (HttpTransport, HttpxTransport)
 
 
 @pytest.fixture(params=TRANSPORTS)

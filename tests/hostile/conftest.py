@@ -2,10 +2,10 @@
 
 import pytest
 
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 
 
-@pytest.fixture(params=[AiohttpTransport, HttpxTransport], ids=["aiohttp", "httpx2"])
+@pytest.fixture(params=[HttpTransport, HttpxTransport], ids=["http1", "httpx2"])
 def transport_type(request):
     """Each transport that opens sockets."""
     return request.param

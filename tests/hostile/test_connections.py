@@ -1,10 +1,8 @@
 """Pooled connections: what a server does to one between two calls costs no call."""
 
 import asyncio
-import inspect
 import json
 
-import aiohttp
 import pytest
 from msgspec.structs import replace
 
@@ -14,7 +12,6 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import find_provider
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import NetworkError
-from interlingua.transport.aiohttp_connector import Opener
 from interlingua.transport.httpx2_transport import http11_connection
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
@@ -364,32 +361,6 @@ def test_a_row_without_keep_alive_has_a_connection_per_call(transport_type):
 
     assert [len(connection.requests) for connection in server.connections] == [1, 1, 1]
     assert all(request.headers["connection"] == "close" for request in server.requests)
-
-
-def test_the_installed_aiohttp_has_the_names_that_the_transport_uses():
-    """A new version of aiohttp that renames them fails here, and not in silence."""
-    base, handler_type = aiohttp.TCPConnector, aiohttp.client_proto.ResponseHandler
-    assert list(inspect.signature(base.connect).parameters) == ["self", "req", "traces", "timeout"]
-    assert isinstance(handler_type.should_close, property)
-    for name in ("read", "_drain_helper"):
-        assert inspect.iscoroutinefunction(getattr(handler_type, name))
-
-    async def main():
-        connector = Opener()
-        try:
-            assert connector._factory.func.__mro__[1] is handler_type
-            handler = connector._factory()
-            assert handler.should_close is False
-            assert handler._parser is None
-            handler.begin(keep_alive=False, has_body=True)
-            assert handler.should_close is True
-            assert handler._parser is not None
-            assert handler._reading_paused is False
-            assert hasattr(connector, "_acquired")
-        finally:
-            await connector.close()
-
-    asyncio.run(main())
 
 
 def test_the_installed_httpx2_has_the_names_that_the_transport_uses():

@@ -25,7 +25,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.modalities.embeddings import EmbedInput
 from interlingua.spec.request import Request
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.media import fetch_media
 from interlingua.wire.aws_event_stream import MEDIA_TYPE, encode_chunk, encode_exception
@@ -128,7 +128,7 @@ CASES = {
     ),
 }  # fmt: skip
 every_case = pytest.mark.parametrize("name", CASES)
-TRANSPORTS = {"aiohttp": AiohttpTransport, "httpx2": HttpxTransport}
+TRANSPORTS = {"http1": HttpTransport, "httpx2": HttpxTransport}
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
@@ -138,7 +138,7 @@ def get_weather(city: str) -> str:
     return f"{city}: 4 C, rain"
 
 
-def run(name, way, transport="aiohttp"):
+def run(name, way, transport="http1"):
     """One run with a tool call; returns the text, the calls, the requests and the models."""
     case = CASES[name]
     app = Simulator(tool_call("get_weather", city="Oslo"), text("It rains. Take a coat."))

@@ -12,7 +12,7 @@ from interlingua.serving.server import serve
 from interlingua.simulator import Simulator, cut, latency, reset, text
 from interlingua.spec.errors import NetworkError, StreamError
 from interlingua.spec.request import Request
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 from support.patience import PATIENCE
 from support.simulated import DIALECTS, adapters, settled
 
@@ -93,7 +93,7 @@ def test_a_reset_is_not_the_end_of_the_body(loop):
 
 
 @every_loop
-@pytest.mark.parametrize("kind", [AiohttpTransport, HttpxTransport])
+@pytest.mark.parametrize("kind", [HttpTransport, HttpxTransport])
 def test_transports_work_and_close_under_uvloop(loop, kind):
     """Connections are reused, and closed as soon as a stream is left in the middle."""
     slow = text("word " * 500) + latency(between=0.02, write_bytes=40)

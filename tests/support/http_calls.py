@@ -12,7 +12,7 @@ from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import (
     SDKError,
 )
-from interlingua.transport.aiohttp_transport import AiohttpTransport
+from interlingua.transport.http1.transport import HttpTransport
 from support.servers import Server
 from support.simulated import settled
 
@@ -42,7 +42,7 @@ def run(work, **settings):
     """Run `work(transport)` in a loop of its own, and show that no task outlives it."""
 
     async def main():
-        transport = AiohttpTransport(**settings)
+        transport = HttpTransport(**settings)
         try:
             return await work(transport)
         finally:

@@ -30,7 +30,7 @@ NOT_PRELOADED = (
     "interlingua.conformance.plugin",  # pytest loads its plugins itself
     "interlingua.testing",
 )
-OTHERS = ("aiohttp", "rich.live", "rich.markdown", "rich.progress", "rich.table", "sqlite3")
+OTHERS = ("httptools", "rich.live", "rich.markdown", "rich.progress", "rich.table", "sqlite3")
 
 
 def preload():

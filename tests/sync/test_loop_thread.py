@@ -454,6 +454,6 @@ import sys, threading, interlingua
 assert "interlingua.sync" not in sys.modules
 import interlingua.sync
 assert threading.active_count() == 1
-assert "aiohttp" not in sys.modules and "mcp" not in sys.modules
+assert "httptools" not in sys.modules and "mcp" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,11 +12,11 @@ from interlingua.serving.server import serve_in_thread
 from interlingua.spec.contracts import FormPart, HttpRequest
 from interlingua.spec.errors import ConfigurationError, NetworkError, RequestTimeoutError
 from interlingua.transport import (
-    AiohttpTransport,
     AsgiTransport,
     CannedReply,
     CannedTransport,
     FileBody,
+    HttpTransport,
     HttpxTransport,
     RecordingTransport,
     ReplayTransport,
@@ -64,7 +64,7 @@ def put(make, body, headers=None, method="POST"):
     return app.received
 
 
-REAL = [AiohttpTransport, HttpxTransport, AsgiTransport]
+REAL = [HttpTransport, HttpxTransport, AsgiTransport]
 
 
 @pytest.mark.parametrize("make", REAL)
@@ -147,7 +147,7 @@ def test_own_errors_of_a_body_are_not_translated(make, error):
     assert caught.value is error
 
 
-@pytest.mark.parametrize("make", [AiohttpTransport, HttpxTransport])
+@pytest.mark.parametrize("make", [HttpTransport, HttpxTransport])
 def test_nobody_listens(make):
     """A streamed body does not hide what went wrong."""
 

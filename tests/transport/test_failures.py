@@ -98,7 +98,7 @@ def test_server_without_tls():
     with Server(script) as server:
 
         async def work(transport):
-            with pytest.raises(NetworkError, match=r"the TLS handshake with .* failed") as caught:
+            with pytest.raises(NetworkError, match=r"The TLS handshake with .* failed") as caught:
                 await read(transport, call(server.url.replace("http:", "https:")))
             return caught.value
 

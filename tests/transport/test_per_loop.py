@@ -19,9 +19,9 @@ from support.servers import (
 PROGRAM = """
 import asyncio, gc, sys, threading
 from interlingua.spec.contracts import HttpRequest
-from interlingua.transport.aiohttp_transport import AiohttpTransport
+from interlingua.transport.http1.transport import HttpTransport
 
-transport = AiohttpTransport()
+transport = HttpTransport()
 
 async def main(leave=False):
     async with transport.send(HttpRequest(url=sys.argv[1], body=b"{}")) as reply:

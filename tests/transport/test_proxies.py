@@ -79,7 +79,10 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
             environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
 
             async def work(transport):
-                with pytest.raises(NetworkError, match="The proxy refused") as caught:
+                with pytest.raises(
+                    NetworkError,
+                    match=r"The proxy 127\.0\.0\.1:\d+ refused a connection to provider\.test:443",
+                ) as caught:
                     await read(transport, call("https://provider.test/v1"))
                 return caught.value
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from interlingua.spec.contracts import Profile
 
 _PACKAGES = (
-    *("aiohttp", "msgspec", "jsonschema-rs", "pyyaml", "click", "rich", "httpx2", "xllamacpp"),
+    *("httptools", "msgspec", "jsonschema-rs", "pyyaml", "click", "rich", "httpx2", "xllamacpp"),
     *("mcp", "opentelemetry-api", "redis", "google-auth"),
 )
 _COLUMNS = (

@@ -47,7 +47,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.transport.aiohttp_transport import default_transport
+from interlingua.transport.http1.transport import default_transport
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.secrets import Redactor
 from interlingua.wire.sse import SSEDecoder

@@ -119,7 +119,7 @@ class Background:
             import hashlib  # noqa: F401
             import importlib.metadata  # noqa: F401
 
-            from interlingua.transport import aiohttp_exchange  # noqa: F401
+            import interlingua.transport.http1.exchange  # noqa: F401
 
             made: Future[asyncio.AbstractEventLoop] = Future()
             thread = threading.Thread(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.spec.contracts import Transport
 from interlingua.spec.defaults import Limits, Timeouts
-from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
+from interlingua.transport.http1.transport import HttpTransport, default_transport
 
 if TYPE_CHECKING:
     from interlingua.transport.asgi import AsgiTransport
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from interlingua.transport.httpx2_transport import HttpxTransport
 
 __all__ = [
-    "AiohttpTransport",
     "AsgiTransport",
     "CannedReply",
     "CannedTransport",
     "FileBody",
+    "HttpTransport",
     "HttpxTransport",
     "Limits",
     "RecordingTransport",

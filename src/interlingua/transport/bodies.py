@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterator,
+    Mapping,
+)
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -54,18 +65,19 @@ class OutgoingBody:
         self._size = request.body_size
         self.error: SDKError | None = None
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         sent = 0
         try:
             if isinstance(self._body, bytes):
                 yield self._body
                 return
-            async for piece in self._body:
-                sent += len(piece)
-                if self._size is not None and sent > self._size:
-                    break
-                if piece:
-                    yield piece
+            async with _closed_at_end(aiter(self._body)) as pieces:
+                async for piece in pieces:
+                    sent += len(piece)
+                    if self._size is not None and sent > self._size:
+                        break
+                    if piece:
+                        yield piece
         except SDKError as error:
             self.error = error
             raise
@@ -77,6 +89,17 @@ class OutgoingBody:
                 f"The body of the request does not have its declared size of {self._size} bytes."
             )
             raise self.error
+
+
+@asynccontextmanager
+async def _closed_at_end(pieces: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Close a generator that is not read to its end here, not by the collector in a new task."""
+    try:
+        yield pieces
+    finally:
+        close = getattr(pieces, "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def read_whole(request: HttpRequest) -> bytes:
@@ -104,9 +127,6 @@ def sent_headers(request: HttpRequest) -> Mapping[str, str]:
     return headers
 
 
-ACCEPTED = "gzip, deflate"
-"""The value of the `accept-encoding` header."""
-
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib detects which header is there
 
 
@@ -118,20 +138,15 @@ class Inflater:
 
     def __init__(self, limit: int) -> None:
         self._limit = self._room = limit
-        self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
+        self._decompressor: Any = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._is_first = True
         self._first_byte = b""  # one byte alone does not show which header it belongs to
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Small pieces of the result, some empty; `DecodeError` if there are too many in all."""
-        data = self._first_byte + data
-        self._first_byte = b""
-        if self._is_first and len(data) == 1:
-            self._first_byte = data
-            return
-        has_more = bool(data)
-        while has_more:
-            piece = self._step(data)
+        rest: bytes | None = self._begin(data)
+        while rest is not None:
+            piece, rest = self._step(rest)
             self._room -= len(piece)
             if self._room < 0:
                 raise DecodeError(
@@ -139,21 +154,20 @@ class Inflater:
                     "To allow it, pass limits=Limits(inflated=…) to the adapter or the transport."
                 )
             yield piece
-            if not self._decompressor.eof:
-                data = self._decompressor.unconsumed_tail
-                has_more = bool(data) or len(piece) == _INFLATED_PIECE  # zlib may hold output
-                continue
-            data = self._decompressor.unused_data
-            has_more = bool(data)
-            if has_more:  # a gzip file may have several members (RFC 1952)
-                self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
 
     @property
     def is_complete(self) -> bool:
         """Whether the compressed data has ended."""
         return not self._first_byte and (self._is_first or self._decompressor.eof)
 
-    def _step(self, data: bytes) -> bytes:
+    def _begin(self, data: bytes) -> bytes | None:
+        data = self._first_byte + data
+        is_short = self._is_first and len(data) == 1
+        self._first_byte = data if is_short else b""
+        return None if is_short or not data else data
+
+    def _step(self, data: bytes) -> tuple[bytes, bytes | None]:
+        """A piece of the result, and the data for the next step; None if more must arrive."""
         try:
             piece = self._decompressor.decompress(data, _INFLATED_PIECE)
         except zlib.error:
@@ -164,7 +178,90 @@ class Inflater:
             self._is_first = False
             return self._step(data)
         self._is_first = False
-        return piece
+        if self._decompressor.eof:
+            rest = self._decompressor.unused_data
+            if rest:  # a gzip file may have several members (RFC 1952)
+                self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
+            return piece, rest or None
+        rest = self._decompressor.unconsumed_tail
+        has_more = bool(rest) or len(piece) == _INFLATED_PIECE  # zlib may hold output
+        return piece, rest if has_more else None
+
+
+class ZstdInflater(Inflater):
+    """The same for zstd, with the module of Python 3.14 or its backport."""
+
+    def __init__(self, limit: int, library: Any) -> None:
+        super().__init__(limit)
+        self._library = library
+        self._decompressor = library.ZstdDecompressor()
+
+    def _begin(self, data: bytes) -> bytes | None:
+        return data or None
+
+    def _step(self, data: bytes) -> tuple[bytes, bytes | None]:
+        self._is_first = False
+        try:
+            piece = self._decompressor.decompress(data, _INFLATED_PIECE)
+        except self._library.ZstdError:
+            raise DecodeError("The response is not valid zstd data.") from None
+        if not self._decompressor.eof:
+            return piece, None if self._decompressor.needs_input else b""
+        rest = self._decompressor.unused_data
+        if rest:  # several frames may follow each other (RFC 8878)
+            self._decompressor = self._library.ZstdDecompressor()
+        return piece, rest or None
+
+
+class BrotliInflater(Inflater):
+    """The same for Brotli."""
+
+    def __init__(self, limit: int, library: Any) -> None:
+        super().__init__(limit)
+        self._library = library
+        self._decompressor = library.Decompressor()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the compressed data has ended."""
+        return self._is_first or bool(self._decompressor.is_finished())
+
+    def _begin(self, data: bytes) -> bytes | None:
+        return data or None
+
+    def _step(self, data: bytes) -> tuple[bytes, bytes | None]:
+        self._is_first = False
+        try:
+            piece = self._decompressor.process(data, output_buffer_limit=_INFLATED_PIECE)
+        except self._library.error:
+            raise DecodeError("The response is not valid Brotli data.") from None
+        return piece, None if self._decompressor.can_accept_more_data() else b""
+
+
+@cache
+def _inflaters() -> Mapping[str, Callable[[int], Inflater]]:
+    """How each coding is decompressed; some need a library, which may be installed or not."""
+    found: dict[str, Callable[[int], Inflater]] = {"gzip": Inflater, "deflate": Inflater}
+    brotli = _library("brotli")
+    # Before 1.2 it had no way to limit what one step yields.
+    if hasattr(getattr(brotli, "Decompressor", None), "can_accept_more_data"):
+        found["br"] = partial(BrotliInflater, library=brotli)
+    zstd = _library("compression.zstd") or _library("backports.zstd")
+    if zstd is not None:
+        found["zstd"] = partial(ZstdInflater, library=zstd)
+    return found
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def accepted_codings() -> str:
+    """The value of the `accept-encoding` header."""
+    return ", ".join(_inflaters())
 
 
 async def inflate(chunks: AsyncIterable[bytes], inflater: Inflater) -> AsyncIterator[bytes]:
@@ -188,8 +285,9 @@ def inflater_for(headers: Mapping[str, str], limits: Limits) -> Inflater | None:
     coding = headers.get("content-encoding", "").strip().lower()
     if coding in {"", "identity"}:
         return None
-    if coding in {"gzip", "x-gzip", "deflate"}:
-        return Inflater(limits.inflated)
+    make = _inflaters().get(coding.removeprefix("x-"))
+    if make is not None:
+        return make(limits.inflated)
     raise DecodeError(
-        f"The response has content-encoding {coding!r}. Only {ACCEPTED} was accepted."
+        f"The response has content-encoding {coding!r}. Only {accepted_codings()} was accepted."
     )

@@ -19,8 +19,8 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.transport.bodies import (
-    ACCEPTED,
     OutgoingBody,
+    accepted_codings,
     inflate,
     inflater_for,
     sent_headers,
@@ -47,7 +47,7 @@ class HttpxTransport:
     """
     Sends requests through httpx2, with its own clients for each event loop.
 
-    Proxies are read from the environment as in `AiohttpTransport`; SOCKS proxies work too.
+    Proxies are read from the environment as in `HttpTransport`; SOCKS proxies work too.
 
     `client` is your own httpx2 client: it is used with its settings, only in the event loop it
     belongs to, and `close` leaves it open. Redirects are never followed. Cookies are not stored,
@@ -174,7 +174,7 @@ class _Clients:
             # record by record.
             transport._pool._network_backend = Backend()  # noqa: SLF001
         client = httpx2.AsyncClient(
-            headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
+            headers={"accept-encoding": accepted_codings(), "user-agent": USER_AGENT},
             transport=transport,
             trust_env=False,
         )
@@ -347,7 +347,7 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
         case httpx2.ConnectError():
             # Only the text distinguishes TLS errors from others. It does not contain the URL.
             if "SSL" in str(failure):
-                text = f"the TLS handshake with {host} failed: {failure}"
+                text = f"The TLS handshake with {host} failed: {failure}"
                 return NetworkError(text, retryable=False, phase="connect")
             return NetworkError(f"Cannot connect to {host}: {failure}", phase="connect")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():

@@ -10,15 +10,16 @@ would resolve the name itself.
 from __future__ import annotations
 
 import asyncio
-import socket
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import unquote, urljoin
 
 from msgspec.structs import replace
 
@@ -32,6 +33,8 @@ from interlingua.spec.content import (
     Part,
     ToolResult,
 )
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -42,12 +45,11 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport.timeouts import address_of, connection_error
-from interlingua.version import USER_AGENT
 from interlingua.wire.media import local_path, media_type_for
 
 if TYPE_CHECKING:
-    import aiohttp
-    from yarl import URL
+    from interlingua.transport.http1.addresses import Address, Url
+    from interlingua.transport.http1.exchange import Exchange
 
 # From IANA's special-purpose address registries. The tables in `ipaddress` are not used because
 # they changed between patch releases of Python. A block of which the registries call only parts
@@ -416,10 +418,10 @@ async def fetch_chunks(
     try:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(seconds):
-                response = await stack.enter_async_context(_opened(url, allowed))
-            _check_reply(response.url, response)
+                url_now, response = await stack.enter_async_context(_opened(url, allowed))
+            _check_reply(url_now, response)
             yield b""
-            chunks = response.content.iter_any()
+            chunks = response.chunks()
             while True:
                 async with asyncio.timeout(seconds):
                     chunk = await anext(chunks, b"")
@@ -440,9 +442,7 @@ def _fetch_error(failure: Exception, url: str, seconds: float) -> SDKError:
             phase="request",
             retryable=False,
         )
-    if isinstance(failure, ValueError):
-        return ConfigurationError("Cannot parse the URL of a file to fetch.")
-    return _forbidden_cause(failure) or NetworkError(
+    return NetworkError(
         f"Cannot fetch from {address_of(url)}: {type(failure).__name__}",
         cause=connection_error(failure),
     )
@@ -451,63 +451,57 @@ def _fetch_error(failure: Exception, url: str, seconds: float) -> SDKError:
 async def _follow(
     url: str, max_bytes: int, allowed: Callable[[str], bool], spend: Callable[[int], object]
 ) -> Fetched:
-    async with _opened(url, allowed) as response:
-        return await _take(response.url, response, max_bytes, spend)
+    async with _opened(url, allowed) as (last, response):
+        return await _take(last, response, max_bytes, spend)
 
 
 @asynccontextmanager
-async def _opened(
-    text: str, allowed: Callable[[str], bool]
-) -> AsyncIterator[aiohttp.ClientResponse]:
-    """The reply after all redirects."""
-    import aiohttp
-    from yarl import URL
+async def _opened(text: str, allowed: Callable[[str], bool]) -> AsyncIterator[tuple[Url, Exchange]]:
+    """The URL after all redirects, and its reply."""
+    from interlingua.transport.http1.exchange import Exchange
+    from interlingua.transport.http1.pool import Pool
 
-    connector = aiohttp.TCPConnector(
-        resolver=_resolver(allowed), use_dns_cache=False, force_close=True
-    )
-    async with aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None),  # the callers have clocks of their own
-        trust_env=False,
-    ) as session:
-        url = _checked(URL(text), allowed)
+    # No proxy, because a proxy would resolve the name itself.
+    pool = Pool(trust_env=False, resolve=partial(_resolve, allowed))
+    loop = asyncio.get_running_loop()
+    try:
         for _ in range(MAX_REDIRECTS + 1):
-            async with session.get(
-                url,
-                allow_redirects=False,
-                headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
-            ) as response:
+            url = _checked(text)
+            request = HttpRequest(method="GET", url=text, headers=_HEADERS, keep_alive=False)
+            async with Exchange(request, pool, loop, _TIMEOUTS, _LIMITS) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
-                    yield response
+                    yield url, response
                     return
-                target = _next_url(url, response.headers.get("location"))
-                url = _checked(target, allowed)
+                text = _next_url(text, url, response.headers.get("location"))
+    finally:
+        await pool.close()
     raise ConfigurationError(f"{url.host} redirects more than {MAX_REDIRECTS} times.")
 
 
+_HEADERS = {"accept-encoding": "identity"}
+# The callers have clocks and limits of their own.
+_TIMEOUTS = Timeouts(connect=None, request=None, stream_read=None)
+_LIMITS = Limits(body=sys.maxsize)
+
+
 async def _take(
-    url: URL,
-    response: aiohttp.ClientResponse,
-    max_bytes: int,
-    spend: Callable[[int], object],
+    url: Url, response: Exchange, max_bytes: int, spend: Callable[[int], object]
 ) -> Fetched:
     _check_reply(url, response)
     data = bytearray()
-    async for chunk in response.content.iter_any():
+    async for chunk in response.chunks():
         data += chunk
         spend(len(chunk))
         if len(data) > max_bytes:
             raise ConfigurationError(f"The file at {url.host} is larger than {max_bytes} bytes.")
-    name = url.name or None
+    name = unquote(url.target.partition("?")[0].rpartition("/")[2]) or None
     declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Fetched(bytes(data), media_type_for(bytes(data), name, declared or None), name)
 
 
-def _check_reply(url: URL, response: aiohttp.ClientResponse) -> None:
+def _check_reply(url: Url, response: Exchange) -> None:
     if response.status != 200:
-        text = f"cannot fetch a file from {url.host}: HTTP {response.status}"
+        text = f"Cannot fetch a file from {url.host}: HTTP {response.status}"
         if response.status >= 500 or response.status == 429:
             raise NetworkError(text)
         raise ConfigurationError(text)
@@ -515,82 +509,40 @@ def _check_reply(url: URL, response: aiohttp.ClientResponse) -> None:
         raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted.")
 
 
-def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
-    # This object, not the text, goes to aiohttp: two parsers could see two different hosts.
-    host = url.host
-    if url.scheme not in {"http", "https"} or not host:
-        raise ConfigurationError(f"Only http and https URLs can be fetched, not {url.scheme!r}.")
-    if url.user is not None or url.password is not None:
+def _checked(text: str) -> Url:
+    from interlingua.transport.http1.addresses import parse_url
+
+    scheme = text.partition(":")[0]
+    if not _is_web(text):
+        raise ConfigurationError(f"Only http and https URLs can be fetched, not {scheme!r}.")
+    url = parse_url(text)  # as the request does: two parsers could see two different hosts
+    if url.authorization is not None:
         raise ConfigurationError(
-            f"The URL at {host} contains a user name or password and was not fetched. Remove them."
+            f"The URL at {url.host} contains a user name or password and was not fetched. "
+            "Remove them."
         )
-    # An IP address in the URL is not resolved, so `_resolver` does not check it.
-    if (":" in host or host.replace(".", "").isdigit()) and not allowed(host):
-        raise _forbidden(host)
     return url
 
 
-def _next_url(url: URL, location: str | None) -> URL:
+def _next_url(text: str, url: Url, location: str | None) -> str:
     if not location:
         raise ConfigurationError(f"{url.host} sent a redirect without a location header.")
-    target = url.join(type(url)(location))
-    if url.scheme == "https" and target.scheme == "http":
+    target = urljoin(text, location)
+    if url.scheme == "https" and target[:5].lower() == "http:":
         raise ConfigurationError(f"{url.host} redirects from https to http, which is not allowed.")
     return target
 
 
-def _forbidden(host: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{host} is not a public address, so the file was not fetched. Pass its bytes instead."
-    )
+async def _resolve(allowed: Callable[[str], bool], host: str, port: int) -> Sequence[Address]:
+    """The addresses of a host; refuses a host if one of them is not allowed."""
+    from interlingua.transport.http1.addresses import resolve
 
-
-def _resolver(allowed: Callable[[str], bool]) -> aiohttp.abc.AbstractResolver:
-    from aiohttp.abc import AbstractResolver
-
-    class Guarded(AbstractResolver):
-        """Resolves host names, and refuses a name with an address that is not allowed."""
-
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-        ) -> list[Any]:
-            loop = asyncio.get_running_loop()
-            entries = await loop.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG
-            )
-            if not all(allowed(str(entry[4][0])) for entry in entries):
-                raise _ForbiddenError(host)
-            return [
-                {
-                    "hostname": host,
-                    "host": entry[4][0],
-                    "port": port,
-                    "family": entry[0],
-                    "proto": entry[2],
-                    "flags": socket.AI_NUMERICHOST,
-                }
-                for entry in entries
-            ]
-
-        async def close(self) -> None:
-            """Does nothing: there is nothing to close."""
-
-    return Guarded()
-
-
-class _ForbiddenError(OSError):
-    """A host whose address is not allowed; an OSError, because aiohttp handles no other error."""
-
-
-def _forbidden_cause(failure: BaseException) -> ConfigurationError | None:
-    # aiohttp wraps the resolver's error, as `os_error` or as the cause.
-    error: BaseException | None = failure
-    while error is not None:
-        for candidate in (error, getattr(error, "os_error", None)):
-            if isinstance(candidate, _ForbiddenError):
-                return _forbidden(str(candidate.args[0]))
-        error = error.__cause__
-    return None
+    addresses = await resolve(host, port)
+    if not all(allowed(address[1][0]) for address in addresses):
+        raise ConfigurationError(
+            f"{host} is not a public address, so the file was not fetched. Pass its bytes instead."
+        )
+    return addresses
 
 
 def _is_web(url: str | None) -> bool:

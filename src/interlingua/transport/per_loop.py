@@ -5,14 +5,16 @@ A connection belongs to the event loop in which it was opened. A value is closed
 its loop shuts down its async generators (as `asyncio.run` does), or when its `PerLoop` is garbage
 collected. After a fork, the child does not touch the parent's values and opens its own.
 
-`abort_without_loop` and `SocketProbe` look below an event loop, at the socket of a connection.
+`SocketProbe` looks below an event loop, at the socket of a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import select
+import warnings
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
@@ -120,17 +122,16 @@ def _discard_stopped(
             discard(entries.pop(loop).value)
 
 
-def abort_without_loop(transport: Any) -> None:
-    """Close the socket of a transport whose event loop no longer runs."""
-    # A closed loop does not run the callback that closes the socket, so it is called here.
-    with suppress(RuntimeError):
-        transport.abort()
-        return
-    inner = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
-    finish = getattr(inner, "_call_connection_lost", None)
-    if finish is not None:
-        with suppress(Exception):
-            finish(None)
+def collect_unclosed() -> None:
+    """
+    Let the garbage collector close the connections of a loop that was closed before them.
+
+    asyncio closes a connection only in its loop, and warns if the collector does it instead; here
+    nothing else can. It takes longer than a call, but few programs close their loops by hand.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 class SocketProbe:

@@ -105,7 +105,9 @@ class Watch:
 
     def reference(self, watched: Watched) -> weakref.ref[Watched]:
         """A weak reference for `add`, so that an abandoned exchange is not kept alive."""
-        return weakref.ref(watched, self._references.discard)
+        reference = weakref.ref(watched, self._references.discard)
+        hash(reference)  # it has none after the exchange is gone, and `discard` asks for it
+        return reference
 
     def add(self, reference: weakref.ref[Watched], deadline: float) -> None:
         """Call `check` at this time or before it, and until it returns None."""

@@ -24,7 +24,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.streams.grammar import Grammar
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 from support.runs import MODES, collect, named, run_in
 from support.simulated import DIALECTS, KEY, MODELS, run, settled, simulated
 
@@ -263,7 +263,7 @@ def test_the_cause_of_a_wait_that_was_cut_short_is_kept(provider, whole, how):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
-@pytest.mark.parametrize("transport", [AiohttpTransport, HttpxTransport])
+@pytest.mark.parametrize("transport", [HttpTransport, HttpxTransport])
 def test_a_refused_connection_keeps_its_cause(whole, transport):
     """The error of the system is behind ours."""
     url = "http://127.0.0.1:9"

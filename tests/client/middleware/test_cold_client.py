@@ -161,7 +161,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("way", ["whole", "streamed"])
-@pytest.mark.parametrize("kind", ["AiohttpTransport", "HttpxTransport"])
+@pytest.mark.parametrize("kind", ["HttpTransport", "HttpxTransport"])
 def test_nothing_is_imported_after_the_place_is_taken(kind, way):
     """What the first request of a program needs is loaded before."""
     with serve_in_thread(Simulator(text("Hi."))) as server:

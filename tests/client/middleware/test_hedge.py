@@ -29,7 +29,7 @@ from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, 
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
 from interlingua.streams.grammar import Grammar
-from interlingua.transport import AiohttpTransport, HttpxTransport
+from interlingua.transport import HttpTransport, HttpxTransport
 from support import virtual_time
 from support.patience import PATIENCE
 from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
@@ -337,7 +337,7 @@ def test_blocking_code_and_runs():
 # Real sockets.
 
 
-@pytest.mark.parametrize("transport", [AiohttpTransport, HttpxTransport])
+@pytest.mark.parametrize("transport", [HttpTransport, HttpxTransport])
 @both
 def test_the_socket_of_the_loser_closes(mode, transport):
     """Over HTTP, with each transport: the server sees the disconnect, and no task is left."""

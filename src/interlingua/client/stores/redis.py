@@ -36,7 +36,7 @@ from interlingua.client.stores.redis_scripts import (
     USED,
 )
 from interlingua.spec.errors import ConfigurationError, StoreError
-from interlingua.transport.per_loop import PerLoop, abort_without_loop
+from interlingua.transport.per_loop import PerLoop, collect_unclosed
 
 
 def load_redis() -> Any:
@@ -201,11 +201,8 @@ class Link:
 
     def discard(self) -> None:
         """Close the connection without the event loop, which is no longer running."""
-        writer = getattr(self._connection, "_writer", None)
-        if writer is not None:
-            abort_without_loop(writer.transport)
-        for name in ("_reader", "_writer"):
-            setattr(self._connection, name, None)
+        del self._connection
+        collect_unclosed()
 
     async def _work(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The default transport: HTTP/1.1 over aiohttp, which is imported by the first request."""
+"""The default transport: HTTP/1.1, loaded by the first request."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from interlingua.spec.check import refuse
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.transport.per_loop import PerLoop
 
 if TYPE_CHECKING:
-    from interlingua.transport.aiohttp_pool import Pool
+    from interlingua.transport.http1.pool import Pool
 
 
-class AiohttpTransport:
+class HttpTransport:
     """
     Sends requests over HTTP/1.1, with one connection pool per event loop.
 
     One transport may be used from any number of event loops, threads and forked processes, also
     at the same time. Proxies are read from the environment unless `trust_env` is false.
-    Certificates are verified against the system's store, or with the SSL context `tls`. Cookies
-    are not stored.
+    Certificates are verified against the system's store (or the file in `SSL_CERT_FILE`), or with
+    the SSL context `tls`. `max_connections` limits the connections to one host in one event loop;
+    requests above it wait in a queue. Cookies are not stored.
     """
 
     def __init__(
@@ -33,11 +35,16 @@ class AiohttpTransport:
         limits: Limits | None = None,
         trust_env: bool = True,
         tls: ssl.SSLContext | None = None,
+        max_connections: int | None = None,
     ) -> None:
         self.timeouts: Timeouts = timeouts or Timeouts()
         self.limits: Limits = limits or Limits()
         self._trust_env = trust_env
         self._tls = tls
+        given: object = max_connections
+        if given is not None and (type(given) is not int or given < 1):
+            refuse("max_connections", "a whole number from 1 on", given)
+        self._max_connections = max_connections
         self._is_loaded = False
         self._pools: PerLoop[Pool] = PerLoop(
             self._open, lambda pool: pool.close(), lambda pool: pool.discard()
@@ -45,7 +52,7 @@ class AiohttpTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
-        from interlingua.transport.aiohttp_exchange import Exchange
+        from interlingua.transport.http1.exchange import Exchange
 
         loop = asyncio.get_running_loop()
         return Exchange(
@@ -56,23 +63,24 @@ class AiohttpTransport:
             request.limits or self.limits,
         )
 
-    async def get_ready(self, _: str) -> None:
-        """Import aiohttp, which loads the certificates, in a thread; later calls do nothing."""
+    async def get_ready(self, url: str) -> None:
+        """Import the parser and load the certificates, in a thread; later calls do nothing."""
         if not self._is_loaded:
-            await asyncio.to_thread(import_module, "interlingua.transport.aiohttp_exchange")
+            await asyncio.to_thread(import_module, "interlingua.transport.http1.exchange")
             self._is_loaded = True
-        self._pools.get(asyncio.get_running_loop())
+        pool = self._pools.get(asyncio.get_running_loop())
+        await pool.get_ready(pool.target(url))
 
     async def close(self) -> None:
         """Close every connection; a later request opens new ones."""
         await self._pools.close()
 
     def _open(self) -> Pool:
-        from interlingua.transport.aiohttp_pool import Pool
+        from interlingua.transport.http1.pool import Pool
 
-        return Pool(trust_env=self._trust_env, tls=self._tls)
+        return Pool(trust_env=self._trust_env, tls=self._tls, max_connections=self._max_connections)
 
 
 def default_transport() -> Transport:
     """Make a new transport with the default settings."""
-    return AiohttpTransport()
+    return HttpTransport()
