@@ -15,7 +15,6 @@ from interlingua.providers.rows import find_provider
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import NetworkError
 from interlingua.transport.aiohttp_connector import Opener
-from interlingua.transport.httpx2_transport import http11_connection
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
 from support.simulated import settled
@@ -390,19 +389,3 @@ def test_the_installed_aiohttp_has_the_names_that_the_transport_uses():
             await connector.close()
 
     asyncio.run(main())
-
-
-def test_the_installed_httpx2_has_the_names_that_the_transport_uses():
-    """The connection of a response is found on the installed version."""
-    import httpx2
-
-    async def main():
-        async with httpx2.AsyncClient(trust_env=False) as client:
-            response = await client.send(client.build_request("GET", server.url), stream=True)
-            connection = http11_connection(response)
-            assert isinstance(connection._keepalive_expiry, float)
-            assert await response.aread() == b"ok"
-            assert connection._h11_state.trailing_data == (b"", False)
-
-    with Server(answering(reply(b"ok"))) as server:
-        asyncio.run(main())
