@@ -12,7 +12,6 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.rows import find_provider
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import NetworkError
-from interlingua.transport.httpx2_transport import http11_connection
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
 from support.simulated import settled
@@ -361,19 +360,3 @@ def test_a_row_without_keep_alive_has_a_connection_per_call(transport_type):
 
     assert [len(connection.requests) for connection in server.connections] == [1, 1, 1]
     assert all(request.headers["connection"] == "close" for request in server.requests)
-
-
-def test_the_installed_httpx2_has_the_names_that_the_transport_uses():
-    """The connection of a response is found on the installed version."""
-    import httpx2
-
-    async def main():
-        async with httpx2.AsyncClient(trust_env=False) as client:
-            response = await client.send(client.build_request("GET", server.url), stream=True)
-            connection = http11_connection(response)
-            assert isinstance(connection._keepalive_expiry, float)
-            assert await response.aread() == b"ok"
-            assert connection._h11_state.trailing_data == (b"", False)
-
-    with Server(answering(reply(b"ok"))) as server:
-        asyncio.run(main())

@@ -25,7 +25,7 @@ def http2(answer):
     async def script(connection):
         from h2.config import H2Configuration
         from h2.connection import H2Connection
-        from h2.events import StreamEnded
+        from h2.events import DataReceived, StreamEnded
 
         state = H2Connection(H2Configuration(client_side=False))
         state.initiate_connection()
@@ -37,6 +37,8 @@ def http2(answer):
             if not data:
                 return
             for event in state.receive_data(data):
+                if isinstance(event, DataReceived):
+                    state.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
                 if not isinstance(event, StreamEnded):
                     continue
                 number += 1

@@ -133,7 +133,7 @@ def test_no_compression(coding):
     assert inflater_for({}, Limits()) is None
 
 
-@pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip"])
+@pytest.mark.parametrize("coding", ["compress", "snappy", "gzip, gzip"])
 def test_unsupported_encodings(coding):
     """An unsupported content encoding is named."""
     with pytest.raises(DecodeError, match=coding):

@@ -1,5 +1,5 @@
 """
-A network backend for httpx2 (HTTP/1.1) that reads while it writes, and checks idle connections.
+A network backend for httpcore2 that reads while it writes, and checks idle connections.
 
 A server may refuse a large request before it has read all of it, and close the connection. Its
 response arrives while the client is still writing, and is lost unless the client also reads.
@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
 import httpcore2
+import httptools
 
+from interlingua.transport.http1.addresses import connect, resolve
 from interlingua.transport.per_loop import SocketProbe
 
 _HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
-_HAPPY_EYEBALLS_DELAY = 0.25  # seconds until the next address is tried in parallel (RFC 8305)
 
 
 class StaleConnectionError(httpcore2.ReadError):
@@ -39,75 +39,43 @@ class Backend(httpcore2.AsyncNetworkBackend):
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 -- httpcore2's signature
-        local_address: str | None = None,
+        local_address: str | None = None,  # noqa: ARG002 -- our pools have none
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Open a TCP connection."""
         loop = asyncio.get_running_loop()
-        local = None if local_address is None else (local_address, 0)
-        # Loops of other packages, such as uvloop, try the addresses one after another.
-        is_plain = isinstance(loop, asyncio.BaseEventLoop) and not _has_broken_race(loop)
-        delay: Any = {"happy_eyeballs_delay": _HAPPY_EYEBALLS_DELAY} if is_plain else {}
         with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
-                _, connection = await loop.create_connection(
-                    _Connection,
-                    host,
-                    port,
-                    local_addr=local,
-                    **delay,
-                )
+                peer = await connect(await resolve(host, port))
+                _, connection = await loop.create_connection(_Connection, sock=peer)
         for option in socket_options or ():
             connection.transport.get_extra_info("socket").setsockopt(*option)
-        return _Stream(connection, self)
+        return _Http11Stream(connection, self)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
 
 
-def _has_broken_race(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether asyncio fails to try addresses in parallel: in eager tasks, before 3.12.8, 3.13.1."""
-    eager = getattr(asyncio, "eager_task_factory", loop)  # new in 3.12
-    return sys.version_info < (3, 13, 1) and loop.get_task_factory() is eager
-
-
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection with httpcore2's interface."""
+    """A connection with httpcore2's interface. HTTP/2 writes and reads at the same time."""
+
+    _stops_at_reply = False
 
     def __init__(self, connection: _Connection, backend: Backend) -> None:
         self._connection = connection
         self._backend = backend
-        self._generation = backend.generation
-        self._is_reused = False
-        self._has_reply = False  # whether a byte of the current reply has arrived
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        data = b""
-        try:
-            with _translate_errors(httpcore2.ReadTimeout, httpcore2.ReadError):
-                async with asyncio.timeout(timeout):
-                    data = await self._connection.receive(max_bytes)
-        except httpcore2.ReadError:
-            if not self._is_stale:
-                raise
-        if not data and self._is_stale:
-            self._backend.generation += 1
-            raise StaleConnectionError
-        self._has_reply = True
-        return data
-
-    @property
-    def _is_stale(self) -> bool:
-        return self._is_reused and not self._has_reply
+        with _translate_errors(httpcore2.ReadTimeout, httpcore2.ReadError):
+            async with asyncio.timeout(timeout):
+                return await self._connection.receive(max_bytes)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        if self._has_reply:  # the next request begins
-            self._is_reused, self._has_reply = True, False
         if buffer:
             with _translate_errors(httpcore2.WriteTimeout, httpcore2.WriteError):
                 async with asyncio.timeout(timeout):
-                    await self._connection.send(buffer)
+                    await self._connection.send(buffer, stops_at_reply=self._stops_at_reply)
 
     async def aclose(self) -> None:
         self._connection.transport.abort()
@@ -119,23 +87,128 @@ class _Stream(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 -- httpcore2's signature
     ) -> httpcore2.AsyncNetworkStream:
+        connection = self._connection
         try:
             with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
                 async with asyncio.timeout(timeout):
-                    await self._connection.encrypt(ssl_context, server_hostname)
+                    await connection.encrypt(ssl_context, server_hostname)
         except BaseException:
-            self._connection.transport.abort()
+            connection.transport.abort()
             raise
-        self._has_reply = False  # what was read before came from a proxy
-        return self
+        # A new stream: what was read before came from a proxy.
+        chosen = connection.transport.get_extra_info("ssl_object").selected_alpn_protocol()
+        return (_Stream if chosen == "h2" else _Http11Stream)(connection, self._backend)
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":  # httpcore2 asks before it reuses a connection
-            connection = self._connection
-            is_old = self._generation != self._backend.generation
-            return is_old or connection.is_readable or SocketProbe(connection.transport).has_input()
+            return self._must_not_be_reused()
         names = {"client_addr": "sockname", "server_addr": "peername"}
         return self._connection.transport.get_extra_info(names.get(info, info))
+
+    def _must_not_be_reused(self) -> bool:
+        connection = self._connection
+        return connection.is_readable or SocketProbe(connection.transport).has_input()
+
+
+class _Http11Stream(_Stream):
+    """A connection on which one request is written, then its reply is read, then the next one."""
+
+    _stops_at_reply = True
+
+    def __init__(self, connection: _Connection, backend: Backend) -> None:
+        super().__init__(connection, backend)
+        self._generation = backend.generation
+        self._is_reused = False
+        self._reply: ReplyEnd | None = None  # to the current request
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        data = b""
+        try:
+            data = await super().read(max_bytes, timeout)
+        except httpcore2.ReadError:
+            if not self._is_stale:
+                raise
+        if not data and self._is_stale:
+            self._backend.generation += 1
+            raise StaleConnectionError
+        if self._reply is not None:
+            self._reply.feed(data)
+        return data
+
+    @property
+    def _is_stale(self) -> bool:
+        return self._is_reused and self._reply is not None and not self._reply.has_begun
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        last = self._reply
+        if last is None or last.has_begun:  # a request begins
+            self._reply = ReplyEnd(buffer)
+            # What a SOCKS proxy says is not a reply: the connection is still new after it.
+            self._is_reused = last is not None and last.is_whole
+            if self._is_reused and self._connection.is_readable:  # since httpcore2 asked
+                raise httpcore2.ConnectionNotAvailable
+        await super().write(buffer, timeout)
+
+    def _must_not_be_reused(self) -> bool:
+        reply = self._reply
+        return (
+            (reply is not None and reply.has_begun and not reply.is_whole)
+            or self._generation != self._backend.generation
+            or super()._must_not_be_reused()
+        )
+
+
+class ReplyEnd:
+    """
+    Finds out whether the bytes that were read are one whole reply of HTTP/1.1, and no byte more.
+
+    A byte more is the beginning of a reply that nobody has asked for. `request` is the beginning
+    of the request that is answered.
+    """
+
+    __slots__ = ("_end", "_is_to_head", "_parser", "_size")
+
+    def __init__(self, request: bytes) -> None:
+        self._is_to_head = request.startswith(b"HEAD ")  # its reply has no body
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._size = 0
+        self._end: int | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a byte has been read."""
+        return self._size > 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the reply has ended with the last byte that was read."""
+        return self._size == self._end
+
+    def feed(self, data: bytes) -> None:
+        """Follow the next bytes; what is not HTTP never becomes whole."""
+        # The parser does not say where in the data a reply ended. So the last byte is fed alone: if
+        # the reply ends with it, nothing follows.
+        for part in (data[:-1], data[-1:]):
+            self._size += len(part)
+            if self._parser is None:
+                continue
+            try:
+                self._parser.feed_data(part)
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+                self._parser = None
+        if self._end is not None:
+            self._parser = None  # it refers to this object, so both would wait for the collector
+
+    # Callbacks of the parser.
+
+    def on_headers_complete(self) -> None:
+        if self._is_to_head:
+            self.on_message_complete()
+
+    def on_message_complete(self) -> None:
+        is_final = self._parser is not None and self._parser.get_status_code() >= 200
+        if is_final and self._end is None:
+            self._end = self._size
 
 
 class _Connection(asyncio.Protocol):
@@ -167,21 +240,22 @@ class _Connection(asyncio.Protocol):
             self.transport.resume_reading()
         return data
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, *, stops_at_reply: bool) -> None:
         """
         Write the data and wait until more can be written.
 
-        Raises `ConnectionError` if the connection is closed, or if the peer responds before it
-        has read the whole request.
+        With `stops_at_reply`, raises `ConnectionError` if the connection is closed, or if the peer
+        responds before it has read the whole request. Without it, what the peer said before it
+        closed is left to the reader.
         """
         if not self._is_closed:
             self.transport.write(data)
         while self._is_full and not self._is_closed:
-            if self._buffer:
+            if stops_at_reply and self._buffer:
                 raise ConnectionAbortedError
             self._event.clear()
             await self._event.wait()
-        if self._is_closed:
+        if stops_at_reply and self._is_closed:
             raise self._error or ConnectionResetError()
 
     async def encrypt(self, context: ssl.SSLContext, host: str | None) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest
@@ -29,6 +29,7 @@ from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
     Bounded,
+    address_of,
     connection_error,
     host_of,
     is_one_value,
@@ -50,8 +51,8 @@ class HttpxTransport:
     Proxies are read from the environment as in `HttpTransport`; SOCKS proxies work too.
 
     `client` is your own httpx2 client: it is used with its settings, only in the event loop it
-    belongs to, and `close` leaves it open. Redirects are never followed. Cookies are not stored,
-    except by your own client.
+    belongs to, and `close` leaves it open. Whether it reuses a connection is its own decision.
+    Redirects are never followed. Cookies are not stored, except by your own client.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class HttpxTransport:
         self.limits: Limits = limits or Limits()
         self._trust_env = trust_env
         self._http2 = http2
-        self._given = client
+        self._given = None if client is None else _Route(client)
         self._is_loaded = False
         self._clients: PerLoop[_Clients] = PerLoop(
             self._open,
@@ -78,7 +79,7 @@ class HttpxTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
-        return self._exchange(self._given or self._client_for(request), request)
+        return self._exchange(self._given or self._route_of(request), request)
 
     async def get_ready(self, url: str) -> None:
         """Import httpx2 in a thread, and load the certificates for this address."""
@@ -92,32 +93,38 @@ class HttpxTransport:
         """Close every connection; your own `client` stays open."""
         await self._clients.close()
 
-    def _client_for(self, request: HttpRequest) -> httpx2.AsyncClient:
+    def _route_of(self, request: HttpRequest) -> _Route:
         return self._clients.get(asyncio.get_running_loop()).find(request.url)
 
     def _open(self) -> _Clients:
         return _Clients(trust_env=self._trust_env, http2=self._http2)
 
     @asynccontextmanager
-    async def _exchange(
-        self, client: httpx2.AsyncClient, request: HttpRequest
-    ) -> AsyncIterator[HttpReply]:
+    async def _exchange(self, route: _Route, request: HttpRequest) -> AsyncIterator[HttpReply]:
         timeouts = request.timeouts or self.timeouts
         began = asyncio.get_running_loop().time()
-        response = await _head(client, request, timeouts, began)
+        response = await _head(route, request, timeouts, began)
         reply = _Reply(response, request, timeouts, began, request.limits or self.limits)
         try:
             yield reply
         finally:
-            await _close(response)
+            await response.aclose()
 
 
 def _import_libraries() -> None:
     with suppress(ImportError):  # the first request says what is missing
-        importlib.import_module("interlingua.transport.httpx2_backend")
+        importlib.import_module("interlingua.transport.httpx2_pool")
         # httpcore2 waits through anyio, which imports the rest of itself in an event loop.
         anyio: Any = importlib.import_module("anyio")
         anyio.run(anyio.sleep, 0)
+
+
+class _Route(NamedTuple):
+    """Which client sends a request."""
+
+    client: httpx2.AsyncClient
+    proxy: str | None = None
+    """The host and port of its proxy, for messages; None if there is none, or if it is unknown."""
 
 
 class _Clients:
@@ -130,20 +137,21 @@ class _Clients:
         # keys, through the proxy.
         proxies = Proxies((*HTTP, *SOCKS)) if trust_env else None
         self._proxies = proxies or None
-        self._by_proxy: dict[str | None, httpx2.AsyncClient] = {}
+        self._by_proxy: dict[str | None, _Route] = {}
 
-    def find(self, url: str) -> httpx2.AsyncClient:
+    def find(self, url: str) -> _Route:
         """The client for this URL, with its proxy."""
         proxy = None if self._proxies is None else self._proxies.find(url)
-        client = self._by_proxy.get(proxy)
-        if client is None:
-            client = self._by_proxy[proxy] = self._open(proxy)
-        return client
+        route = self._by_proxy.get(proxy)
+        if route is None:
+            address = None if proxy is None else address_of(proxy)
+            route = self._by_proxy[proxy] = _Route(self._open(proxy), address)
+        return route
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in self._by_proxy.values():
-            await client.aclose()
+        for route in self._by_proxy.values():
+            await route.client.aclose()
 
     def _open(self, proxy: str | None) -> httpx2.AsyncClient:
         needed = ["httpx2"]
@@ -160,22 +168,11 @@ class _Clients:
                 ) from None
         import httpx2
 
-        from interlingua.transport.httpx2_backend import Backend
+        from interlingua.transport.httpx2_pool import PoolTransport
 
-        transport = httpx2.AsyncHTTPTransport(
-            http2=self._http2,
-            trust_env=self._trust_env,  # for SSL_CERT_FILE and SSL_CERT_DIR
-            limits=httpx2.Limits(keepalive_expiry=60.0),
-            proxy=proxy,
-        )
-        if not self._http2:
-            # Our backend reads an early refusal of a large request; httpx2 has no public argument
-            # for it. HTTP/2 has a stream for each response, and httpcore2 relies on reading it
-            # record by record.
-            transport._pool._network_backend = Backend()  # noqa: SLF001
         client = httpx2.AsyncClient(
             headers={"accept-encoding": accepted_codings(), "user-agent": USER_AGENT},
-            transport=transport,
+            transport=PoolTransport(http2=self._http2, trust_env=self._trust_env, proxy=proxy),
             trust_env=False,
         )
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -183,7 +180,7 @@ class _Clients:
 
 
 async def _head(
-    client: httpx2.AsyncClient, request: HttpRequest, timeouts: Timeouts, began: float
+    route: _Route, request: HttpRequest, timeouts: Timeouts, began: float
 ) -> httpx2.Response:
     import httpx2
 
@@ -192,20 +189,20 @@ async def _head(
     try:
         async with asyncio.timeout_at(deadline):
             try:
-                return await _send(client, request, timeouts)
+                return await _send(route.client, request, timeouts)
             except httpx2.ReadError as failure:
                 may_resend = request.may_resend and is_repeatable(request.body)
                 if not _is_stale(failure) or not may_resend:
                     raise
             if request.on_resend is not None:
                 request.on_resend()
-            return await _send(client, request, timeouts)
+            return await _send(route.client, request, timeouts)
     except SDKError:  # first: some of them are a TimeoutError or an OSError too
         raise
     except TimeoutError:
         error = timeout_error(phase, request, timeouts)
     except Exception as failure:  # noqa: BLE001 -- all are translated
-        error = _send_error(failure, request, timeouts)
+        error = _send_error(failure, request, timeouts, route.proxy)
         error.add_cause(system_error(failure))
     raise error  # outside of `except`, so that httpx2's error is not its __context__
 
@@ -231,22 +228,6 @@ def _is_stale(failure: Exception) -> bool:
     from interlingua.transport.httpx2_backend import StaleConnectionError
 
     return isinstance(failure.__cause__, StaleConnectionError)
-
-
-async def _close(response: httpx2.Response) -> None:
-    """Release the connection; it is not reused if anything arrived after the response."""
-    connection = http11_connection(response)
-    if connection is not None and connection._h11_state.trailing_data[0]:  # noqa: SLF001
-        connection._keepalive_expiry = -1.0  # noqa: SLF001
-    await response.aclose()
-
-
-def http11_connection(response: httpx2.Response) -> Any:
-    """httpcore2's connection of a response; None for HTTP/2 and for clients without sockets."""
-    source: Any = response.stream
-    for name in ("_stream", "_httpcore_stream", "_stream", "_connection"):
-        source = getattr(source, name, None)
-    return source if hasattr(source, "_h11_state") else None
 
 
 class _Reply:
@@ -316,15 +297,13 @@ class _Reply:
     def abort(self) -> None:
         """Close the connection; a task that is reading from it gets an error."""
         if self._closing is None:
-            self._closing = asyncio.ensure_future(_close(self._response))
+            self._closing = asyncio.ensure_future(self._response.aclose())
 
     async def _unpacked(self) -> AsyncIterator[bytes]:
         if self._response.is_stream_consumed:  # a mock client may return responses already read
             yield self._response.content
             return
-        # Not `aiter_raw`, which releases the connection before `_close` has checked it.
-        chunks = self._response.stream
-        assert isinstance(chunks, AsyncIterable)  # noqa: S101 -- always true for an async client
+        chunks = self._response.aiter_raw()
         inflater = inflater_for(self.headers, self._limits)
         async for chunk in chunks if inflater is None else inflate(chunks, inflater):
             if chunk:
@@ -337,7 +316,9 @@ class _Reply:
         return kind(text, cause=connection_error(failure))
 
 
-def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) -> SDKError:
+def _send_error(
+    failure: Exception, request: HttpRequest, timeouts: Timeouts, proxy: str | None
+) -> SDKError:
     import httpx2
 
     host = host_of(request)
@@ -345,18 +326,16 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return timeout_error("connect", request, timeouts)
         case httpx2.ConnectError():
-            # Only the text distinguishes TLS errors from others. It does not contain the URL.
-            if "SSL" in str(failure):
-                text = f"The TLS handshake with {host} failed: {failure}"
-                return NetworkError(text, retryable=False, phase="connect")
-            return NetworkError(f"Cannot connect to {host}: {failure}", phase="connect")
+            return _connect_error(failure, host, proxy)
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
             return ConfigurationError(
                 f"The request URL is invalid (host: {host}). Use http:// or https:// and a host."
             )
         case httpx2.ProxyError():
+            name = "The proxy" if proxy is None else f"The proxy {proxy}"
+            text = f"{name} refused a connection to {host}: {failure}"
             retryable = str(failure).startswith("5")  # the text starts with the status code
-            return NetworkError(f"The proxy refused {host}: {failure}", retryable=retryable)
+            return NetworkError(text, retryable=retryable, phase="connect")
         case httpx2.LocalProtocolError() | ValueError():
             return ConfigurationError(
                 f"The request to {host} has an invalid header. "
@@ -366,3 +345,13 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
             text = f"{host} closed the connection, or its response is not valid HTTP."
             return NetworkError(text, cause=connection_error(failure))
     return NetworkError(f"The connection to {host} was lost before a response came.")
+
+
+def _connect_error(failure: httpx2.ConnectError, host: str, proxy: str | None) -> NetworkError:
+    # Only the text distinguishes TLS errors from others. It does not contain the URL.
+    if "SSL" in str(failure):
+        way = "" if proxy is None else f" through the proxy {proxy}"
+        text = f"The TLS handshake with {host}{way} failed: {failure}"
+        return NetworkError(text, retryable=False, phase="connect")
+    peer = host if proxy is None else f"the proxy {proxy}"
+    return NetworkError(f"Cannot connect to {peer}: {failure}", phase="connect")

@@ -252,10 +252,19 @@ class Link:
 
     async def _connect(self) -> None:
         """Connect, also if the server has closed the connection since the last command."""
-        reader = getattr(self._connection, "_reader", None)
-        if reader is not None and reader.at_eof():
+        if self._connection.is_connected and await self._has_ended():
             await self._connection.disconnect(nowait=True)
         await self._connection.connect()
+
+    async def _has_ended(self) -> bool:
+        """Whether the connection was closed, or something arrived that no command asked for."""
+        connection = self._connection
+        try:
+            if hasattr(connection, "can_read"):
+                return bool(await connection.can_read())
+            return bool(await connection.can_read_destructive())  # its name before redis 8
+        except self._library.ConnectionError:
+            return True
 
     async def _read(self, call: Call) -> bool:
         """Read the reply of a call; whether the server has refused it because it is a replica."""
