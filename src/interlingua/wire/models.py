@@ -31,11 +31,24 @@ _CREATED = ("created", "created_at")
 _INPUTS = ("input_modalities", "architecture.input_modalities")
 _OUTPUTS = ("output_modalities", "architecture.output_modalities")
 _FEATURES = ("supported_features", "supported_parameters")
-_TOOLS = ("capabilities.function_calling",)
-_REASONING = ("capabilities.thinking.supported", "capabilities.reasoning", "thinking")
-_STRUCTURED = ("capabilities.structured_outputs.supported", "capabilities.structured_outputs")
+_OWNERS = ("owned_by", "vendor")
+# GitHub Copilot has its flags in `capabilities.supports`.
+_TOOLS = ("capabilities.function_calling", "capabilities.supports.tool_calls")
+_REASONING = (
+    *("capabilities.thinking.supported", "capabilities.reasoning", "thinking"),
+    "capabilities.supports.adaptive_thinking",
+)
+_EFFORTS = ("capabilities.supports.reasoning_effort",)
+_BUDGETS = ("capabilities.supports.max_thinking_budget",)
+_STRUCTURED = (
+    *("capabilities.structured_outputs.supported", "capabilities.structured_outputs"),
+    "capabilities.supports.structured_outputs",
+)
 _MEDIA = {
-    "image": ("capabilities.vision", "capabilities.image_input.supported"),
+    "image": (
+        *("capabilities.vision", "capabilities.image_input.supported"),
+        "capabilities.supports.vision",
+    ),
     "audio": ("capabilities.audio",),
     "pdf": ("capabilities.pdf_input.supported",),
 }
@@ -77,14 +90,14 @@ def _read_model(entry: Mapping[str, object], fields: ModelFields) -> ServedModel
         id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
         name=_text(entry, fields.name),
         description=_text(entry, ("description",)),
-        owner=_text(entry, ("owned_by",)),
+        owner=_text(entry, _OWNERS),
         created_at=_date(entry),
         context_window=_count(entry, fields.context_window),
         max_output_tokens=_count(entry, fields.max_output_tokens),
         input_modalities=_words(entry, _INPUTS) or _media(entry),
         output_modalities=_words(entry, _OUTPUTS),
         supports_tools=_feature(entry, "tools", _TOOLS),
-        supports_reasoning=_feature(entry, "reasoning", _REASONING),
+        supports_reasoning=_can_think(entry),
         supports_structured_output=_feature(entry, "structured_outputs", _STRUCTURED),
         input_cost_per_million=_price(entry, "pricing.prompt"),
         output_cost_per_million=_price(entry, "pricing.completion"),
@@ -140,6 +153,15 @@ def _feature(entry: Mapping[str, object], word: str, paths: tuple[str, ...]) -> 
     flags = (value for value in _values(entry, paths) if isinstance(value, bool))
     features = _words(entry, _FEATURES)
     return next(flags, None if features is None else word in features)
+
+
+def _can_think(entry: Mapping[str, object]) -> bool | None:
+    """Whether a model can think: a host has a flag for it, or lists how it is asked to."""
+    ways = (_words(entry, _EFFORTS), _count(entry, _BUDGETS))
+    if any(ways):
+        return True
+    flag = _feature(entry, "reasoning", _REASONING)
+    return False if flag is None and ways != (None, None) else flag
 
 
 def _price(entry: Mapping[str, object], path: str) -> float | None:

@@ -66,16 +66,19 @@ CACHE_KEY_STEPS = (
 
 # OpenAI's list has none of these (recorded: `created`, `id`, `object`, `owned_by`). The names are
 # those of other hosts: OpenRouter and Groq have `context_length`, Mistral `max_context_length`,
-# vLLM `max_model_len`, llama.cpp `meta.n_ctx`, Groq `max_output_length`.
+# vLLM `max_model_len`, llama.cpp `meta.n_ctx`, Groq `max_output_length`, GitHub Copilot
+# `capabilities.limits`.
 MODEL_FIELDS = ModelFields(
     name=("display_name", "displayName", "name"),
     context_window=(
         *("context_length", "context_window", "max_context_length", "max_model_len", "meta.n_ctx"),
-        *("max_input_tokens", "inputTokenLimit"),
+        *("max_input_tokens", "inputTokenLimit", "capabilities.limits.max_context_window_tokens"),
+        "capabilities.limits.max_prompt_tokens",
     ),
     max_output_tokens=(
         *("max_completion_tokens", "top_provider.max_completion_tokens", "max_output_tokens"),
         *("max_output_length", "max_tokens", "outputTokenLimit"),
+        "capabilities.limits.max_output_tokens",
     ),
     id_prefix="models/",  # of Gemini's address for clients of OpenAI
 )
