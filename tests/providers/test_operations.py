@@ -127,7 +127,11 @@ def test_pages_are_followed_until_one_repeats():
     assert (model.id, model.provider) == ("claude-haiku-4-5", "mine")
 
 
-LISTING = [row for row in ROWS if offers(row, "list_models") is not False]
+LISTING = [
+    row
+    for row in ROWS
+    if offers(row, "list_models") is not False and "list_models" not in row.operation_paths
+]
 
 
 @pytest.mark.parametrize("row", LISTING, ids=lambda row: row.name)
@@ -141,6 +145,25 @@ def test_lists_are_where_calls_are(row, base):
     assert (sent.method, sent.body) == ("GET", b"")
     assert call.url.startswith(f"{folder}/")
     assert call.url.removeprefix(folder).count("/v1") == 0
+
+
+@pytest.mark.parametrize("base", ["https://api.perplexity.ai", "https://a.example/v1"])
+def test_the_list_of_perplexity_has_a_version(base):
+    """Its calls have none; the names in the list are as the host has them, without a date."""
+    rows = [
+        {"id": "perplexity/sonar", "object": "model", "created": 0, "owned_by": "perplexity"},
+        {"id": "openai/gpt-5.5", "object": "model", "created": 0, "owned_by": "openai"},
+    ]
+    canned = CannedTransport([CannedReply(body=dumps({"object": "list", "data": rows}))])
+    adapter = HttpAdapter("perplexity", "k", transport=canned, base_url=base)
+
+    sonar, other = asyncio.run(adapter.list_models())
+
+    (sent,) = canned.requests
+    assert sent.url == f"{base.removesuffix('/v1')}/v1/models"
+    assert sent.headers["authorization"] == "Bearer k"
+    assert (sonar.id, sonar.owner, sonar.provider) == ("perplexity/sonar", "perplexity", "perplexity")
+    assert (other.id, other.created_at, other.context_window) == ("openai/gpt-5.5", None, None)
 
 
 def test_what_a_row_and_a_caller_say_of_an_operation():

@@ -184,9 +184,11 @@ ROWS: tuple[Provider, ...] = (
         "https://api.perplexity.ai",
         *(RECORDED, DOCS),
         families=("sonar",),
-        operations=has(embed="perplexity"),
+        # The list has the models of the Agent API, by the names that it has for them:
+        # https://docs.perplexity.ai/api-reference/models-get.
+        operations=has(LIST, embed="perplexity"),
         # Seen in recordings: embeddings have a version in their path, chat has none.
-        operation_paths={"embed": "/v1/embeddings"},
+        operation_paths={"embed": "/v1/embeddings", "list_models": "/v1/models"},
     ),
     chat(
         "cohere",  # its endpoint for clients of OpenAI
