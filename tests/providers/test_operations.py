@@ -26,7 +26,7 @@ from interlingua.spec.errors import (
     UnsupportedError,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import Operation, OperationReply, ServedModel
+from interlingua.spec.operations import Operation, OperationInput, OperationReply, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
@@ -162,8 +162,81 @@ def test_the_list_of_perplexity_has_a_version(base):
     (sent,) = canned.requests
     assert sent.url == f"{base.removesuffix('/v1')}/v1/models"
     assert sent.headers["authorization"] == "Bearer k"
-    assert (sonar.id, sonar.owner, sonar.provider) == ("perplexity/sonar", "perplexity", "perplexity")
+    assert (sonar.id, sonar.owner, sonar.provider) == (
+        "perplexity/sonar",
+        "perplexity",
+        "perplexity",
+    )
     assert (other.id, other.created_at, other.context_window) == ("openai/gpt-5.5", None, None)
+
+
+# One model.
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "path"),
+    [
+        ("openai", {}, "api.openai.com/v1/models/{}"),
+        ("openai", {"dialect": "openai_chat"}, "api.openai.com/v1/models/{}"),
+        ("anthropic", {}, "api.anthropic.com/v1/models/{}"),
+        ("anthropic", {"dialect": "openai_chat"}, "api.anthropic.com/v1/models/{}"),
+        ("gemini", {}, "generativelanguage.googleapis.com/v1beta/models/{}"),
+        (
+            *("gemini", {"dialect": "openai_chat"}),
+            "generativelanguage.googleapis.com/v1beta/openai/models/{}",
+        ),
+        ("groq", {}, "api.groq.com/openai/v1/models/{}"),
+        ("xai", {}, "api.x.ai/v1/models/{}"),
+        ("azure", {"base_url": "https://a.example"}, "a.example/openai/v1/models/{}"),
+        (
+            *("azure", {"base_url": "https://a.example", "api_version": "v"}),
+            "a.example/openai/models/{}?api-version=v",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("model", "written"),
+    [("m-1.5", "m-1.5"), ("maker/m", "maker%2Fm"), ("a ü?#", "a%20%C3%BC%3F%23")],
+)
+def test_where_one_model_is(provider, settings, path, model, written):
+    """Below the list, under its name as one segment of the path."""
+    value = OperationInput(model=model)
+    reply = dumps({"id": model, "name": model})
+    (sent,) = sent_for(provider, "retrieve_model", value, reply=reply, **settings)
+
+    assert (sent.method, sent.url) == ("GET", f"https://{path.format(written)}")
+    assert sent.body == b""
+
+
+def test_one_model_of_anthropic_and_gemini():
+    """Anthropic's calls name the version; Gemini's names may have the prefix of its lists."""
+    (sent,) = sent_for(
+        "anthropic", "retrieve_model", OperationInput(model="m"), reply=dumps(ANTHROPIC["data"][0])
+    )
+    assert sent.headers["anthropic-version"]
+
+    body = GEMINI["models"][0]
+    (sent,) = sent_for(
+        "gemini", "retrieve_model", OperationInput(model="models/gemini-3-flash"), reply=dumps(body)
+    )
+    assert sent.url.endswith("/v1beta/models/gemini-3-flash")
+    found = operation("gemini_generate", "retrieve_model").decode(200, {}, dumps(body))
+    assert found == read_list("gemini_generate", GEMINI)[0]
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("body", [None, [], {}, "x", {"data": [{"id": "m"}]}, {"id": 3}])
+def test_a_reply_that_describes_no_model(dialect, body):
+    """It is an error, not a model without a name."""
+    with pytest.raises(DecodeError, match="describes no model"):
+        operation(dialect, "retrieve_model").decode(200, {}, dumps(body))
+
+
+@pytest.mark.parametrize("model", ["", ".", ".."])
+def test_a_name_that_is_no_path(model):
+    """Nothing is sent for a name that would be another path."""
+    with pytest.raises(ConfigurationError, match="cannot be the name of a model"):
+        sent_for("openai", "retrieve_model", OperationInput(model=model))
 
 
 def test_what_a_row_and_a_caller_say_of_an_operation():
@@ -283,9 +356,7 @@ def test_no_key_and_no_operation():
     canned = CannedTransport([])
     with pytest.raises(ConfigurationError, match="No API key for openai"):
         asyncio.run(HttpAdapter("openai", transport=canned).perform("list_models"))
-    with pytest.raises(
-        UnsupportedError, match=r"'sing'. Its operations are: list_models, count_to"
-    ):
+    with pytest.raises(UnsupportedError, match=r"'sing'. Its operations are: list_models, retrie"):
         asyncio.run(HttpAdapter("openai", "k", transport=canned).perform("sing"))
     assert canned.requests == []
 

@@ -193,6 +193,8 @@ def complete_result(
     """The result of an operation with the ids, the cost and the warnings of its call."""
     if isinstance(result, list):
         return [complete_result(each, facts, seller, tariffs, value) for each in result]
+    if isinstance(result, ServedModel):
+        return replace(result, provider=facts.provider)
     if not isinstance(result, OperationResult):
         return result
     requested = facts.requested

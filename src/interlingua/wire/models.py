@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec.content import Json
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.wire.files import seconds_of
 from interlingua.wire.json_text import loads
+from interlingua.wire.resources import MakeHeaders, no_headers, quote_model
 
 _MILLION = 1_000_000
+Describe: TypeAlias = Callable[[ServedModel], Mapping[str, Json]]
+"""The description of a model, as the server side of a dialect writes it."""
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,15 +62,12 @@ _MEDIA = {
 
 
 def read_models(
-    body: bytes,
-    fields: ModelFields,
-    dialect: str,
-    describe: Callable[[ServedModel], Mapping[str, Json]],
+    body: bytes, fields: ModelFields, dialect: str, describe: Describe
 ) -> list[ServedModel]:
     """
     The models of one page, or the one model of the body; entries that are no models are ignored.
 
-    `extra` gets the fields that `describe`, the server side of the dialect, would not write.
+    `extra` gets the fields that `describe` would not write.
     """
     page = loads(body)
     if isinstance(page, dict):
@@ -75,9 +78,30 @@ def read_models(
     return [_with_extra(model, dialect, describe) for model in models if model.id]
 
 
-def _with_extra(
-    model: ServedModel, dialect: str, describe: Callable[[ServedModel], Mapping[str, Json]]
-) -> ServedModel:
+def retrieve_model(
+    path: str,
+    fields: ModelFields,
+    dialect: str,
+    describe: Describe,
+    headers: MakeHeaders = no_headers,
+) -> Operation:
+    """The operation that asks for the description of one model, which is below the list."""
+
+    def encode(value: OperationInput, profile: Profile) -> WireCall:
+        name = quote_model(value.model.removeprefix(fields.id_prefix))
+        return WireCall(method="GET", path=f"{path}/{name}", headers=headers(profile))
+
+    def decode(_status: int, _headers: Mapping[str, str], body: bytes) -> ServedModel:
+        entry = loads(body)
+        model = _read_model(entry, fields) if isinstance(entry, dict) else None
+        if model is None or not model.id:
+            raise DecodeError("The reply describes no model.")
+        return _with_extra(model, dialect, describe)
+
+    return Operation(name="retrieve_model", encode=encode, decode=decode)
+
+
+def _with_extra(model: ServedModel, dialect: str, describe: Describe) -> ServedModel:
     own = describe(model)
     missing = {
         name: value for name, value in model.raw.items() if name not in own or own[name] != value

@@ -1,4 +1,4 @@
-"""Operations: list models. This format has no call that counts tokens."""
+"""Operations: list and retrieve models. This format has no call that counts tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from interlingua.dialects.openai_shared import (
     batches,
     decode_models,
     files,
+    model_operation,
     speech,
     transcription,
     video,
@@ -48,6 +49,7 @@ _ALL: Mapping[str, Operation] = {
         decode=decode_models,
         next_page=page_after_last("after"),
     ),
+    "retrieve_model": model_operation(),
     **embed_operations(NAME),
     "embed.cohere": cohere_embed(NAME),
     **moderate_operations(NAME),

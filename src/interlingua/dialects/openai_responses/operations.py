@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens."""
+"""Operations: list and retrieve models, count tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses import images
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import decode_models, video, xai_video
+from interlingua.dialects.openai_shared import (
+    decode_models,
+    model_operation,
+    video,
+    xai_video,
+)
 from interlingua.dialects.openai_shared.batches import batch_operations
 from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.files import file_operations
@@ -38,6 +43,7 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=lambda _value, _profile: WireCall(method="GET", path="/v1/models"),
         decode=decode_models,
     ),
+    "retrieve_model": model_operation(),
     "count_tokens": Operation(
         name="count_tokens",
         encode=_encode_count,

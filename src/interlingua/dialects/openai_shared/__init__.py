@@ -15,10 +15,10 @@ from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.facts import CacheStep, SchemaRules
-from interlingua.spec.operations import Failure, ServedModel, ServerRoute
+from interlingua.spec.operations import Failure, Operation, ServedModel, ServerRoute
 from interlingua.wire.classify import error_text, overflow_text
 from interlingua.wire.fields import extra_of
-from interlingua.wire.models import ModelFields, read_models, write_price
+from interlingua.wire.models import ModelFields, read_models, retrieve_model, write_price
 
 # https://developers.openai.com/api/docs/guides/structured-outputs; beyond that page, recorded
 # requests with `$schema`, `title`, `default` and any format of a number were accepted.
@@ -218,6 +218,11 @@ def _price(price: float | None) -> str | None:
 def decode_models(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     """The models of one page."""
     return read_models(body, MODEL_FIELDS, "openai", describe_model)
+
+
+def model_operation() -> Operation:
+    """The operation that asks for one model."""
+    return retrieve_model("/v1/models", MODEL_FIELDS, "openai", describe_model)
 
 
 def list_body(rows: Sequence[Mapping[str, Json]], *, has_more: bool) -> dict[str, Json]:
