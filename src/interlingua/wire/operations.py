@@ -83,6 +83,7 @@ def read_page(body: bytes) -> dict[str, Any]:
     return page if isinstance(page, dict) else {}
 
 
+PAGE_TOKEN = "pagination_token"  # noqa: S105 -- the name of a parameter
 NextPage: TypeAlias = Callable[[WireCall, Mapping[str, str], bytes], WireCall | None]
 """As in `Operation`."""
 
@@ -106,6 +107,23 @@ def page_by_token(call: WireCall, _headers: Mapping[str, str], body: bytes) -> W
     if not isinstance(token, str) or not token:
         return None
     return replace(call, query={**call.query, "pageToken": token}, warnings=())
+
+
+def page_by_last_token(rows: str) -> NextPage:
+    """
+    For lists with `pagination_token`, which the parameter of this name repeats.
+
+    The last page may have a token as well, so a page without `rows` ends the list.
+    """
+
+    def next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+        page = read_page(body)
+        token = page.get(PAGE_TOKEN)
+        if not page.get(rows) or not isinstance(token, str) or not token:
+            return None
+        return replace(call, query={**call.query, PAGE_TOKEN: token}, warnings=())
+
+    return next_page
 
 
 def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:

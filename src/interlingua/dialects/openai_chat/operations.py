@@ -63,6 +63,7 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", mistral_batch_operations(NAME)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
+    **_variants("xai", files.file_operations(NAME, files.XAI)),
     **image_operations(NAME),
     **images.OPERATIONS,
     **video.video_operations(NAME),

@@ -9,13 +9,13 @@ from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
 from interlingua.dialects.openai_shared import (
     decode_models,
+    files,
     model_operation,
     video,
     xai_video,
 )
 from interlingua.dialects.openai_shared.batches import batch_operations
 from interlingua.dialects.openai_shared.embeddings import embed_operations
-from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.dialects.openai_shared.speech import speech_operations
@@ -37,6 +37,7 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return encode_request(counted_request(request, NAME, _COUNTED, options), profile)
 
 
+_XAI = {**files.file_operations(NAME, files.XAI), **xai_video.video_operations(NAME)}
 OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
@@ -56,7 +57,7 @@ OPERATIONS: Mapping[str, Operation] = {
     **speech_operations(NAME),
     **batch_operations(NAME, PATH),
     **images.OPERATIONS,
-    **file_operations(NAME),
+    **files.file_operations(NAME),
     **video.video_operations(NAME),
-    **{f"{name}.xai": made for name, made in xai_video.video_operations(NAME).items()},
+    **{f"{name}.xai": made for name, made in _XAI.items()},
 }

@@ -136,9 +136,9 @@ ROWS: tuple[Provider, ...] = (
         aliases=("x-ai",),
         families=("grok-",),
         other_dialects=(RESPONSES,),
-        operations=has(
-            MODELS, generate_image="xai", edit_image="xai", **dict.fromkeys(VIDEO, "xai")
-        ),
+        operations=has(MODELS, **dict.fromkeys((*IMAGES, *VIDEO, *FILES), "xai")),
+        # The guide says 48 MB, the reference 50: the smaller is safe.
+        sizes=SizeLimits(file=48 * MB),
     ),
     chat(
         "mistral",
