@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
 
 import pytest
 from msgspec.structs import replace
@@ -284,6 +285,15 @@ def test_chat_has_no_counter():
         assert peer.app.script.received == ()
 
 
+def test_another_dialect_of_the_row_has_it():
+    """The error says which, and what else can be done."""
+    adapter = HttpAdapter("openai", "k", dialect="openai_chat", transport=CannedTransport([]))
+    request = Request(model="m", messages="hi")
+    words = r"in this dialect\. Make the adapter with dialect='openai_responses'\. Use estimate_in"
+    with pytest.raises(UnsupportedError, match=words):
+        asyncio.run(adapter.perform("count_tokens", request))
+
+
 def test_geminis_counter_takes_a_whole_request():
     """So that instructions and tools count too."""
     call = operation("gemini_generate", "count_tokens").encode(
@@ -404,6 +414,62 @@ def test_forms_queries_and_raw_bodies():
     assert sent.url.endswith("/v1/files/f1?a=b%20c%26d")
     (sent,) = sent_for("openai", PUT, b"a,b")
     assert (sent.method, sent.body, sent.headers["content-type"]) == ("PUT", b"a,b", "text/csv")
+
+
+class Page:
+    """Decodes the items of a page `a,b;next`."""
+
+    def __init__(self):
+        self.body = b""
+
+    def feed(self, chunk):
+        self.body += chunk
+        return []
+
+    def finish(self):
+        items, _, _ = self.body.decode().partition(";")
+        return items.split(",")
+
+    def next_page(self, call):
+        _, _, token = self.body.decode().partition(";")
+        return replace(call, query={"token": token}) if token else None
+
+
+PAGES = Operation(
+    name="pages",
+    encode=lambda _value, _profile: WireCall(method="GET", path="/v1/pages"),
+    stream_decoder=lambda _value: Page(),
+)
+
+
+def read_pages(*bodies, most=None):
+    """The items of the pages, and the URLs that were asked for."""
+    canned = CannedTransport([CannedReply(body=body) for body in bodies])
+    adapter = HttpAdapter("openai", "k", transport=canned)
+    items = []
+
+    async def work():
+        async with aclosing(await adapter.perform(PAGES)) as found:
+            async for item in found:
+                items.append(item)
+                if len(items) == most:
+                    break
+
+    try:
+        asyncio.run(work())
+    finally:
+        urls = [each.url.rpartition("/")[2] for each in canned.requests]
+    return items, urls
+
+
+def test_pages_of_a_streamed_operation():
+    """Each has a decoder of its own; the next is asked for when one was read to its end."""
+    assert read_pages(b"a,b;2", b"c;3", b"d") == (
+        ["a", "b", "c", "d"],
+        ["pages", "pages?token=2", "pages?token=3"],
+    )
+    assert read_pages(b"a,b;2", most=2) == (["a", "b"], ["pages"])
+    assert read_pages(b"a;2", b"b;2") == (["a", "b"], ["pages", "pages?token=2"])
 
 
 def test_a_body_that_speaks_of_errors_is_none():

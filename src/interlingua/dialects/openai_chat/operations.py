@@ -24,6 +24,7 @@ from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.images import image_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
+from interlingua.dialects.openai_shared.xai_batches import xai_batch_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.wire.operations import change_calls, page_after_last
@@ -61,6 +62,7 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", speech.speech_operations(NAME, speech.MISTRAL)),
     **batches.batch_operations(NAME, "/v1/chat/completions"),
     **_variants("mistral", mistral_batch_operations(NAME)),
+    **_variants("xai", xai_batch_operations(NAME)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
     **_variants("xai", files.file_operations(NAME, files.XAI)),

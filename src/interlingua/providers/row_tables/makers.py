@@ -136,7 +136,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("x-ai",),
         families=("grok-",),
         other_dialects=(RESPONSES,),
-        operations=has(MODELS, **dict.fromkeys((*IMAGES, *VIDEO, *FILES), "xai")),
+        operations=has(MODELS, **dict.fromkeys((*IMAGES, *VIDEO, *FILES, *BATCH), "xai")),
         # The guide says 48 MB, the reference 50: the smaller is safe.
         sizes=SizeLimits(file=48 * MB),
     ),
