@@ -488,7 +488,10 @@ def test_one_list_for_two_vendors():
             return [each.id for each in await client.perform(provider, "list_batches", value)]
 
     with serve_in_thread(Simulator(answer)) as server:
+        for provider in ("xai", "openai_compatible"):
+            assert asyncio.run(listed(server.url, provider)) == []
         ours = asyncio.run(submit(server.url, "openai_compatible", "gpt-5.2", 3))
+        assert asyncio.run(listed(server.url, "xai")) == []
         theirs = asyncio.run(submit(server.url, "xai", "grok-4.3", 3))
         assert asyncio.run(listed(server.url, "xai")) == theirs[:0:-1]
         assert asyncio.run(listed(server.url, "openai_compatible")) == ours[:0:-1]

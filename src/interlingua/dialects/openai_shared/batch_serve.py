@@ -38,20 +38,20 @@ def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
 
 def _write_list(served: list[ServedBatch], value: BatchQuery) -> ServedReply:
     """
-    The page in the form of the vendor whose batches are there.
+    One page of the batches of the vendor whose list is asked for.
 
-    The request does not say whose list it asks for. With batches of both vendors, a first page
-    has them in both forms; a client reads its own.
+    The request for a first page does not say whose it is. That page has the batches of both
+    vendors, each in the form of its own, of which a client reads one.
     """
     theirs = [each for each in served if xai_batches.is_own_batch(each)]
     ours = [each for each in served if not xai_batches.is_own_batch(each)]
-    if value.after is not None:
-        is_theirs = any(each.batch.id == value.after for each in theirs)
-        theirs, ours = (theirs, []) if is_theirs else ([], ours)
-    body: dict[str, Json] = xai_batches.write_list(theirs, value) if theirs else {}
-    if ours or not theirs:
-        body |= batches.write_list(ours, value)
-    return ServedReply(body=body)
+    if value.after is None:
+        page = xai_batches.write_list(theirs, value) | batches.write_list(ours, value)
+    elif any(each.batch.id == value.after for each in theirs):
+        page = xai_batches.write_list(theirs, value)
+    else:
+        page = batches.write_list(ours, value)
+    return ServedReply(body=page)
 
 
 SERVED = (

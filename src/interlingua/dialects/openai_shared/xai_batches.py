@@ -12,18 +12,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_shared.batches import (
-    OWNER as SHARED,
-)
-from interlingua.dialects.openai_shared.batches import (
-    PAGE,
-    PATH,
-    delete_file,
-    delete_files,
-    read_line,
-    upload_requests,
-    wrap_line,
-)
+from interlingua.dialects.openai_shared import batches
+from interlingua.dialects.openai_shared.batches import PATH
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall
@@ -82,17 +72,17 @@ def xai_batch_operations(name: str) -> dict[str, Operation]:
     """
     lines = ItemFormat(
         name="lines",
-        wrap=partial(wrap_line, _ENDPOINT),
+        wrap=partial(batches.wrap_line, _ENDPOINT),
         endpoint=_ENDPOINT.removeprefix("/v1"),
         max_bytes=48 * MEGABYTE,  # of a file: the guide says 48 MB, the reference 50
     )
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
-        file_id = yield from upload_requests(value, _EXPIRY)
+        file_id = yield from batches.upload_requests(value, _EXPIRY)
         body = {"name": value.request_id or "batch", "input_file_id": file_id}
         body = body_with_options(body, value, name)
         call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
-        reply = yield from create_or_clean(call, delete_file(file_id))
+        reply = yield from create_or_clean(call, batches.delete_file(file_id))
         return replace(read_batch(loads(reply.body)), input_file=file_id)
 
     return by_name(
@@ -125,7 +115,7 @@ def _encode_results(value: BatchQuery, _profile: Profile) -> WireCall:
 
 def _delete(value: BatchQuery, _profile: Profile) -> Script:
     """A batch cannot be deleted, only the file with its requests, where the batch names it."""
-    return delete_files(None if value.batch is None else value.batch.input_file)
+    return batches.delete_files(None if value.batch is None else value.batch.input_file)
 
 
 # Batches.
@@ -283,7 +273,7 @@ def served_submit(call: WireCall) -> BatchSubmission:
         fields.text("name")
         file_id = fields.need("input_file_id")
     return BatchSubmission(
-        owner=SHARED,  # one list has the batches of both
+        owner=batches.OWNER,  # one list has the batches of both
         id_prefix="batch_",
         file_id=file_id,
         read=partial(read_requests, read=_read_line, first=1),
@@ -292,15 +282,15 @@ def served_submit(call: WireCall) -> BatchSubmission:
 
 
 def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
-    item_id, call = read_line(value, number)
+    item_id, call = batches.read_line(value, number)
     if call.path != _ENDPOINT:
         raise DecodeError(f"Line {number}: the url {call.path!r} is not supported.")
     return item_id, call
 
 
-def write_list(batches: list[ServedBatch], value: BatchQuery) -> dict[str, Json]:
+def write_list(served: list[ServedBatch], value: BatchQuery) -> dict[str, Json]:
     """One page of a list."""
-    page, has_more = batch_page(batches, value, PAGE)
+    page, has_more = batch_page(served, value, batches.PAGE)
     token = page[-1].batch.id if has_more else None
     return {"batches": [write_batch(each) for each in page], PAGE_TOKEN: token}
 
