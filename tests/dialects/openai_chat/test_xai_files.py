@@ -93,7 +93,7 @@ def test_pages_end_with_an_empty_one(dialect):
     replies = [
         page("a", "b", pagination_token="b"),
         page("c", pagination_token="c"),
-        page(pagination_token="c"),
+        page(pagination_token="d"),
     ]
     ids, queries = listed(replies, dialect)
 
