@@ -129,18 +129,22 @@ def test_pages_are_followed_until_one_repeats():
 
 
 LISTING = [
-    row
+    (row, dialect)
     for row in ROWS
     if offers(row, "list_models") is not False and "list_models" not in row.operation_paths
+    for dialect in (row.dialect, *row.other_dialects)
 ]
 
 
-@pytest.mark.parametrize("row", LISTING, ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    ("row", "dialect"), LISTING, ids=[f"{row.name}-{dialect}" for row, dialect in LISTING]
+)
 @pytest.mark.parametrize("base", ["https://a.example", "https://a.example/v1"])
-def test_lists_are_where_calls_are(row, base):
-    """Under one version, whether the base URL names it or not."""
-    (sent,) = sent_for(row, "list_models", reply=dumps(OPENAI), base_url=base)
-    call = HttpAdapter(row, "k", base_url=base).dry_run(Request(model="m", messages="hi"))
+def test_lists_are_where_calls_are(row, dialect, base):
+    """Under one version, whether the base URL names it or not, in every dialect of the row."""
+    settings = {"base_url": base, "dialect": dialect}
+    (sent,) = sent_for(row, "list_models", reply=dumps(OPENAI), **settings)
+    call = HttpAdapter(row, "k", **settings).dry_run(Request(model="m", messages="hi"))
 
     folder = sent.url.rpartition("/models")[0]
     assert (sent.method, sent.body) == ("GET", b"")

@@ -200,7 +200,12 @@ GATEWAYS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("github-copilot", "copilot"),
         other_dialects=(RESPONSES,),
-        endpoints={RESPONSES: Endpoint(path="/responses")},  # seen in recordings: no version
+        endpoints={
+            RESPONSES: Endpoint(  # seen in recordings: no version
+                path="/responses",
+                operation_paths={"list_models": "/models", "embed": "/embeddings"},
+            )
+        },
         key_env=("GITHUB_COPILOT_API_KEY", "COPILOT_GITHUB_TOKEN"),
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.

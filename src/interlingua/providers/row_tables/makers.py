@@ -164,8 +164,10 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("deepseek-",),
         other_dialects=(RESPONSES,),
-        # Seen in recordings: `/responses` and `/chat/completions`, both without a version.
-        endpoints={RESPONSES: Endpoint(path="/responses")},
+        # Seen in recordings: `/responses`, `/chat/completions` and `/models`, without a version.
+        endpoints={
+            RESPONSES: Endpoint(path="/responses", operation_paths={"list_models": "/models"})
+        },
         operations=has(LIST),
     ),
     chat(
