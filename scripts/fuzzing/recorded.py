@@ -26,7 +26,7 @@ from interlingua.spec.modalities.images import ImageInput
 from interlingua.spec.modalities.judgements import ModerateInput, RerankInput
 from interlingua.spec.modalities.speech import SpeakInput, TranscribeInput
 from interlingua.spec.modalities.video import CreateVideoInput, VideoQuery
-from interlingua.spec.operations import Operation
+from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport, CannedReply
 from interlingua.transport.bodies import with_whole_body
@@ -134,6 +134,7 @@ _TIMES = ("segment",)
 _VALUES: dict[str, Callable[[State], Any]] = {
     # In this order: an operation may need the result of one before it.
     "list_models": lambda _: None,
+    "retrieve_model": lambda _: OperationInput(model="simulated-model"),
     "count_tokens": lambda _: Request(model="simulated-model", messages="Hello?"),
     "embed": lambda _: EmbedInput(model=_EMBEDDING, inputs=("a", "b"), dimensions=8),
     "moderate": lambda _: ModerateInput(model="m", inputs=("a",)),

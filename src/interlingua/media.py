@@ -8,7 +8,7 @@ Import from here to stream, or to name a result in an annotation.
 from interlingua.api.modalities.embeddings import EmbedProgress, rank, similarity
 from interlingua.api.modalities.images import ImageOptions, ImageStream, save_image, stream_image
 from interlingua.api.modalities.judgements import moderate, rerank
-from interlingua.api.modalities.models import count_tokens, served_models
+from interlingua.api.modalities.models import count_tokens, served_model, served_models
 from interlingua.api.modalities.perform import MediaOptions
 from interlingua.api.modalities.speech import (
     SpeechStream,
@@ -59,6 +59,7 @@ __all__ = [
     "rank",
     "rerank",
     "save_image",
+    "served_model",
     "served_models",
     "similarity",
     "stream_image",

@@ -12,13 +12,13 @@ from openai.types.batch_create_params import BatchCreateParams as OpenAIParams
 from interlingua import Client, batch
 from interlingua.dialects.anthropic_messages import batches as anthropic_batches
 from interlingua.dialects.gemini_generate import batches as gemini_batches
-from interlingua.dialects.gemini_generate.errors import status_of_code
 from interlingua.dialects.openai_chat import mistral_batches
 from interlingua.dialects.openai_shared import batches as openai_batches
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, text
 from interlingua.spec.modalities.batch import ENDED, Batch, ServedBatch
 from interlingua.transport import AsgiTransport
+from interlingua.wire.rpc_codes import status_of_code
 
 
 def sent(provider, model, **options):

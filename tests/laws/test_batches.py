@@ -12,6 +12,7 @@ from interlingua.dialects.anthropic_messages import batches as anthropic_batches
 from interlingua.dialects.gemini_generate import batches as gemini_batches
 from interlingua.dialects.openai_chat import mistral_batches
 from interlingua.dialects.openai_shared import batches as openai_batches
+from interlingua.dialects.openai_shared import xai_batches
 from interlingua.errors import SDKError, StreamError
 from interlingua.serving.application import find_route
 from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
@@ -199,11 +200,13 @@ REPLY_FORMS = {
         lambda reply: {"key": reply.id, **gemini_batches._write_reply(reply)},
         gemini_batches.read_reply,
     ),
+    "xai": (xai_batches.write_reply, xai_batches.read_reply),
 }
 ERRORS = {
     "openai": {"error": {"message": "m", "type": "t", "code": None}},
     "anthropic": {"type": "error", "error": {"type": "rate_limit_error", "message": "m"}},
     "gemini": {"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED"}},
+    "xai": {"error": {"code": 8, "message": "m"}},
 }
 
 
@@ -231,7 +234,11 @@ def test_replies_round_trip(form, item_id, kind):
             st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    ("custom_id", "key", "response", "error", "result", "type", "code", "metadata")
+                    (
+                        *("custom_id", "key", "response", "error", "result", "type", "code"),
+                        *("metadata", "batch_request_id", "batch_result", "error_message"),
+                        *("chat_get_completion", "message"),
+                    )
                 ),
                 inner,
                 max_size=4,

@@ -12,6 +12,7 @@ from interlingua.providers.rows import find_provider
 from interlingua.serving.application import find_route
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import ProviderError
+from interlingua.spec.operations import OperationInput
 from support import corpus
 
 pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recordings")
@@ -189,6 +190,27 @@ def test_a_list_of_models_is_read_and_written_again(record):
         for name in ("raw", "extra"):
             del same[name]
         assert {name: getattr(other, name) for name in same} == same
+
+
+ALONE = [record for record in LISTED if not record["path"].partition("?")[0].endswith("/models")]
+
+
+def test_there_are_recordings_of_one_model():
+    """So that the law below is not empty."""
+    assert len(ALONE) == 2
+
+
+@pytest.mark.parametrize("record", ALONE, ids=names)
+def test_one_model_is_asked_for_and_read_as_recorded(record):
+    """The call is the recorded one, and the reply says what a list with it would say."""
+    dialect, _, (expected,), (entry,) = models_of(record)
+    operation = dialect.OPERATIONS["retrieve_model"]
+    call = operation.encode(OperationInput(model=entry["id"]), NEUTRAL_PROFILE)
+
+    assert (call.method, call.path) == (record["method"], record["path"])
+    assert operation.decode(200, {}, json.dumps(entry).encode()) == expected
+    route = find_route(call.method, call.path, {})
+    assert (route.kind, route.model) == ("model", entry["id"])
 
 
 LIVE = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
 
 import pytest
 from msgspec.structs import replace
@@ -26,7 +27,7 @@ from interlingua.spec.errors import (
     UnsupportedError,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import Operation, OperationReply, ServedModel
+from interlingua.spec.operations import Operation, OperationInput, OperationReply, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.wire.json_text import dumps
@@ -127,20 +128,120 @@ def test_pages_are_followed_until_one_repeats():
     assert (model.id, model.provider) == ("claude-haiku-4-5", "mine")
 
 
-LISTING = [row for row in ROWS if offers(row, "list_models") is not False]
+LISTING = [
+    (row, dialect)
+    for row in ROWS
+    if offers(row, "list_models") is not False and "list_models" not in row.operation_paths
+    for dialect in (row.dialect, *row.other_dialects)
+]
 
 
-@pytest.mark.parametrize("row", LISTING, ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    ("row", "dialect"), LISTING, ids=[f"{row.name}-{dialect}" for row, dialect in LISTING]
+)
 @pytest.mark.parametrize("base", ["https://a.example", "https://a.example/v1"])
-def test_lists_are_where_calls_are(row, base):
-    """Under one version, whether the base URL names it or not."""
-    (sent,) = sent_for(row, "list_models", reply=dumps(OPENAI), base_url=base)
-    call = HttpAdapter(row, "k", base_url=base).dry_run(Request(model="m", messages="hi"))
+def test_lists_are_where_calls_are(row, dialect, base):
+    """Under one version, whether the base URL names it or not, in every dialect of the row."""
+    settings = {"base_url": base, "dialect": dialect}
+    (sent,) = sent_for(row, "list_models", reply=dumps(OPENAI), **settings)
+    call = HttpAdapter(row, "k", **settings).dry_run(Request(model="m", messages="hi"))
 
     folder = sent.url.rpartition("/models")[0]
     assert (sent.method, sent.body) == ("GET", b"")
     assert call.url.startswith(f"{folder}/")
     assert call.url.removeprefix(folder).count("/v1") == 0
+
+
+@pytest.mark.parametrize("base", ["https://api.perplexity.ai", "https://a.example/v1"])
+def test_the_list_of_perplexity_has_a_version(base):
+    """Its calls have none; the names in the list are as the host has them, without a date."""
+    rows = [
+        {"id": "perplexity/sonar", "object": "model", "created": 0, "owned_by": "perplexity"},
+        {"id": "openai/gpt-5.5", "object": "model", "created": 0, "owned_by": "openai"},
+    ]
+    canned = CannedTransport([CannedReply(body=dumps({"object": "list", "data": rows}))])
+    adapter = HttpAdapter("perplexity", "k", transport=canned, base_url=base)
+
+    sonar, other = asyncio.run(adapter.list_models())
+
+    (sent,) = canned.requests
+    assert sent.url == f"{base.removesuffix('/v1')}/v1/models"
+    assert sent.headers["authorization"] == "Bearer k"
+    assert (sonar.id, sonar.owner, sonar.provider) == (
+        "perplexity/sonar",
+        "perplexity",
+        "perplexity",
+    )
+    assert (other.id, other.created_at, other.context_window) == ("openai/gpt-5.5", None, None)
+
+
+# One model.
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "path"),
+    [
+        ("openai", {}, "api.openai.com/v1/models/{}"),
+        ("openai", {"dialect": "openai_chat"}, "api.openai.com/v1/models/{}"),
+        ("anthropic", {}, "api.anthropic.com/v1/models/{}"),
+        ("anthropic", {"dialect": "openai_chat"}, "api.anthropic.com/v1/models/{}"),
+        ("gemini", {}, "generativelanguage.googleapis.com/v1beta/models/{}"),
+        (
+            *("gemini", {"dialect": "openai_chat"}),
+            "generativelanguage.googleapis.com/v1beta/openai/models/{}",
+        ),
+        ("groq", {}, "api.groq.com/openai/v1/models/{}"),
+        ("xai", {}, "api.x.ai/v1/models/{}"),
+        ("azure", {"base_url": "https://a.example"}, "a.example/openai/v1/models/{}"),
+        (
+            *("azure", {"base_url": "https://a.example", "api_version": "v"}),
+            "a.example/openai/models/{}?api-version=v",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("model", "written"),
+    [("m-1.5", "m-1.5"), ("maker/m", "maker%2Fm"), ("a ü?#", "a%20%C3%BC%3F%23")],
+)
+def test_where_one_model_is(provider, settings, path, model, written):
+    """Below the list, under its name as one segment of the path."""
+    value = OperationInput(model=model)
+    reply = dumps({"id": model, "name": model})
+    (sent,) = sent_for(provider, "retrieve_model", value, reply=reply, **settings)
+
+    assert (sent.method, sent.url) == ("GET", f"https://{path.format(written)}")
+    assert sent.body == b""
+
+
+def test_one_model_of_anthropic_and_gemini():
+    """Anthropic's calls name the version; Gemini's names may have the prefix of its lists."""
+    (sent,) = sent_for(
+        "anthropic", "retrieve_model", OperationInput(model="m"), reply=dumps(ANTHROPIC["data"][0])
+    )
+    assert sent.headers["anthropic-version"]
+
+    body = GEMINI["models"][0]
+    (sent,) = sent_for(
+        "gemini", "retrieve_model", OperationInput(model="models/gemini-3-flash"), reply=dumps(body)
+    )
+    assert sent.url.endswith("/v1beta/models/gemini-3-flash")
+    found = operation("gemini_generate", "retrieve_model").decode(200, {}, dumps(body))
+    assert found == read_list("gemini_generate", GEMINI)[0]
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("body", [None, [], {}, "x", {"data": [{"id": "m"}]}, {"id": 3}])
+def test_a_reply_that_describes_no_model(dialect, body):
+    """It is an error, not a model without a name."""
+    with pytest.raises(DecodeError, match="describes no model"):
+        operation(dialect, "retrieve_model").decode(200, {}, dumps(body))
+
+
+@pytest.mark.parametrize("model", ["", ".", ".."])
+def test_a_name_that_is_no_path(model):
+    """Nothing is sent for a name that would be another path."""
+    with pytest.raises(ConfigurationError, match="cannot be the name of a model"):
+        sent_for("openai", "retrieve_model", OperationInput(model=model))
 
 
 def test_what_a_row_and_a_caller_say_of_an_operation():
@@ -186,6 +287,15 @@ def test_chat_has_no_counter():
         with pytest.raises(UnsupportedError, match="estimate_input_tokens"):
             run(peer, lambda client: client.count_tokens(peer.ask("openai_compatible")))
         assert peer.app.script.received == ()
+
+
+def test_another_dialect_of_the_row_has_it():
+    """The error says which, and what else can be done."""
+    adapter = HttpAdapter("openai", "k", dialect="openai_chat", transport=CannedTransport([]))
+    request = Request(model="m", messages="hi")
+    words = r"in this dialect\. Make the adapter with dialect='openai_responses'\. Use estimate_in"
+    with pytest.raises(UnsupportedError, match=words):
+        asyncio.run(adapter.perform("count_tokens", request))
 
 
 def test_geminis_counter_takes_a_whole_request():
@@ -260,9 +370,7 @@ def test_no_key_and_no_operation():
     canned = CannedTransport([])
     with pytest.raises(ConfigurationError, match="No API key for openai"):
         asyncio.run(HttpAdapter("openai", transport=canned).perform("list_models"))
-    with pytest.raises(
-        UnsupportedError, match=r"'sing'. Its operations are: list_models, count_to"
-    ):
+    with pytest.raises(UnsupportedError, match=r"'sing'. Its operations are: list_models, retrie"):
         asyncio.run(HttpAdapter("openai", "k", transport=canned).perform("sing"))
     assert canned.requests == []
 
@@ -310,6 +418,62 @@ def test_forms_queries_and_raw_bodies():
     assert sent.url.endswith("/v1/files/f1?a=b%20c%26d")
     (sent,) = sent_for("openai", PUT, b"a,b")
     assert (sent.method, sent.body, sent.headers["content-type"]) == ("PUT", b"a,b", "text/csv")
+
+
+class Page:
+    """Decodes the items of a page `a,b;next`."""
+
+    def __init__(self):
+        self.body = b""
+
+    def feed(self, chunk):
+        self.body += chunk
+        return []
+
+    def finish(self):
+        items, _, _ = self.body.decode().partition(";")
+        return items.split(",")
+
+    def next_page(self, call):
+        _, _, token = self.body.decode().partition(";")
+        return replace(call, query={"token": token}) if token else None
+
+
+PAGES = Operation(
+    name="pages",
+    encode=lambda _value, _profile: WireCall(method="GET", path="/v1/pages"),
+    stream_decoder=lambda _value: Page(),
+)
+
+
+def read_pages(*bodies, most=None):
+    """The items of the pages, and the URLs that were asked for."""
+    canned = CannedTransport([CannedReply(body=body) for body in bodies])
+    adapter = HttpAdapter("openai", "k", transport=canned)
+    items = []
+
+    async def work():
+        async with aclosing(await adapter.perform(PAGES)) as found:
+            async for item in found:
+                items.append(item)
+                if len(items) == most:
+                    break
+
+    try:
+        asyncio.run(work())
+    finally:
+        urls = [each.url.rpartition("/")[2] for each in canned.requests]
+    return items, urls
+
+
+def test_pages_of_a_streamed_operation():
+    """Each has a decoder of its own; the next is asked for when one was read to its end."""
+    assert read_pages(b"a,b;2", b"c;3", b"d") == (
+        ["a", "b", "c", "d"],
+        ["pages", "pages?token=2", "pages?token=3"],
+    )
+    assert read_pages(b"a,b;2", most=2) == (["a", "b"], ["pages"])
+    assert read_pages(b"a;2", b"b;2") == (["a", "b"], ["pages", "pages?token=2"])
 
 
 def test_a_body_that_speaks_of_errors_is_none():

@@ -10,7 +10,7 @@ from interlingua.providers.operations import name_models
 from interlingua.serving.application import find_route, serve_of
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.operations import OperationInput, ServedModel
 from interlingua.spec.request import Request
 from interlingua.wire.json_text import dumps
 from support.run_profile import examples
@@ -52,6 +52,17 @@ def test_what_is_listed_is_read(dialect, served, size):
         for name in ("name", "context_window", "max_output_tokens"):
             assert getattr(told, name) in (getattr(model, name), None)
         assert serve_of(dialect).describe_model(model) == told.raw
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@settings(max_examples=examples(30))
+@given(served=models)
+def test_one_model_is_read_as_in_the_list(dialect, served):
+    """The description of a model alone says what that in the list says."""
+    operation, serve = dialects.get(dialect).OPERATIONS["retrieve_model"], serve_of(dialect)
+    alone = [operation.decode(200, {}, dumps(serve.describe_model(each))) for each in served]
+
+    assert alone == listed(dialect, served)[0]
 
 
 @pytest.mark.parametrize(("dialect", "size"), [("anthropic_messages", 20), ("gemini_generate", 50)])
@@ -101,7 +112,8 @@ def test_a_count_is_read(dialect, tokens):
     assert dialects.get(dialect).decode_request(call).messages == REQUEST.messages
 
 
-KINDS = {"list_models": "models", "count_tokens": "count"}
+KINDS = {"list_models": "models", "retrieve_model": "model", "count_tokens": "count"}
+VALUES = {"retrieve_model": OperationInput(model="maker/m"), "count_tokens": REQUEST}
 BASES = {"openai_chat": "http://a.example/v1"}
 
 
@@ -111,15 +123,15 @@ def test_operations_find_their_routes(dialect):
     signing = serve_of(dialect).SERVER.key_headers[0]
     for name in KINDS.keys() & dialects.get(dialect).OPERATIONS.keys():
         operation = dialects.get(dialect).OPERATIONS[name]
-        value = REQUEST if name == "count_tokens" else None
-        call = operation.encode(value, NEUTRAL_PROFILE)
+        call = operation.encode(VALUES.get(name), NEUTRAL_PROFILE)
         base = BASES.get(dialect, "http://a.example")
         request = operation_request(call, base, {}, {signing: "k"}, None)
         path = request.url.removeprefix("http://a.example").partition("?")[0]
         route = find_route(request.method, path, request.headers)
 
         assert route.kind == KINDS[name]
-        if not (dialect == "openai_responses" and name == "list_models"):  # it is chat's list too
+        assert route.model == ("maker/m" if name == "retrieve_model" else None)
+        if dialect != "openai_responses" or name == "count_tokens":  # its models are chat's too
             assert route.dialect == dialect
 
 

@@ -100,15 +100,17 @@ def test_openai_moderation(client):
 
 
 def test_lists_of_models(client, gemini, url):
-    """All vendors list the model and its limits."""
+    """All vendors list the model and its limits, and describe it alone in the same words."""
     (model,) = client.models.list()
     (listed,) = gemini.models.list()
     with anthropic.Anthropic(api_key="k", base_url=url) as claude:
         (claude_model,) = claude.models.list()
+        assert claude.models.retrieve(claude_model.id) == claude_model
 
     assert model.id == claude_model.id == listed.name.removeprefix("models/")
     assert listed.input_token_limit == claude_model.max_input_tokens > 0
-    assert client.models.retrieve(model.id).id == model.id
+    assert client.models.retrieve(model.id) == model
+    assert gemini.models.get(model=listed.name) == listed
 
 
 def test_an_unknown_model():
@@ -119,6 +121,10 @@ def test_an_unknown_model():
             pytest.raises(openai.NotFoundError),
         ):
             client.embeddings.create(model="other", input="a")
+        with openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0) as client:
+            assert client.models.retrieve("known").id == "known"
+            with pytest.raises(openai.NotFoundError):
+                client.models.retrieve("maker/other")
         gemini = genai.Client(api_key="k", http_options={"base_url": server.url})
         with pytest.raises(genai.errors.ClientError, match="404"):
             gemini.models.embed_content(model="other", contents="a")

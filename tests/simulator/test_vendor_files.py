@@ -56,6 +56,18 @@ def test_openai(url, closed):
         client.files.retrieve(made[0].id)
 
 
+def test_openai_reads_a_list_of_xai(url, closed):
+    """xAI's guide uses OpenAI's client: the rows have its fields, and the page has a token."""
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
+    made = client.files.create(file=("a.pdf", PDF), purpose="assistants")
+    page = client.files.list(limit=1, extra_query={"sort_by": "created_at"})
+
+    assert [(each.id, each.filename, each.bytes) for each in page.data] == [
+        (made.id, "a.pdf", len(PDF))
+    ]
+    assert page.pagination_token == made.id
+
+
 @pytest.mark.parametrize("is_beta", [False, True])
 def test_anthropic(app, url, is_beta, closed):
     """Both the API and its beta."""

@@ -15,7 +15,10 @@ MODELS = {
     "anthropic": "claude-haiku-4-5",
     "gemini": "gemini-2.5-flash",
     "mistral": "mistral-small-latest",
+    "xai": "grok-4.3",
 }
+VERSIONED = ("openai_compatible", "mistral", "xai")
+"""The rows whose base URLs have the version."""
 
 
 def answer(request):
@@ -31,7 +34,7 @@ def answer(request):
 
 
 def client_for(url, provider, **settings):
-    base = f"{url}/v1" if provider in ("openai_compatible", "mistral") else url
+    base = f"{url}/v1" if provider in VERSIONED else url
     return Client({provider: HttpAdapter(provider, KEY, base_url=base, **settings)})
 
 

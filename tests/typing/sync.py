@@ -10,10 +10,11 @@ from typing import Any, assert_type
 
 from interlingua import Client, GenerateResult, Request, Response, execute, generate, sync
 from interlingua.batch import Batch, BatchResult
+from interlingua.catalog import ServedModel
 from interlingua.events import StreamEvent
 from interlingua.execution import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
 from interlingua.media import EmbedResult
-from interlingua.sync.media import stream_speech
+from interlingua.sync.media import served_model, stream_speech
 
 
 @dataclass
@@ -71,6 +72,8 @@ assert_type(result.error, ExecuteError | None)
 
 sync.embed("m", "Hi", dimensions="3")  # type: ignore[arg-type]
 assert_type(sync.embed("m", "Hi", dimensions=3, client=client), EmbedResult)
+assert_type(served_model("m", client=client, timeout=3), ServedModel)
+assert_type(client.retrieve_model("m"), ServedModel)
 assert_type(sync.batch.list("openai", client=Client.from_env()), list[Batch])
 assert_type(next(sync.batch.results("openai:b")), BatchResult)
 assert_type(next(sync.generate_many(["Hi"], "m", client=client)).error, Exception | None)

@@ -454,6 +454,12 @@ class Client:
             raise failures[0]
         return models
 
+    async def retrieve_model(self, model: str, provider: str | None = None) -> ServedModel:
+        """Return what its provider says about one model (a request is sent)."""
+        value = self.address(OperationInput(model=model, provider=provider))
+        found: ServedModel = await self.perform(value.provider or "", "retrieve_model", value)
+        return found
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each call event; returns a function that unsubscribes it."""
         self.calls.subscribers = (*self.calls.subscribers, subscriber)

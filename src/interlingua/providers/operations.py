@@ -66,13 +66,17 @@ def find_operation(operation: str | Operation, dialect: Dialect, row: Provider) 
     """
     if isinstance(operation, Operation):
         return operation
-    table: Mapping[str, Operation] = getattr(dialect, "OPERATIONS", {})
-    variants = row.operations
-    variant = "" if variants is None else variants.get(operation)
-    known = None if variant is None else table.get(f"{operation}.{variant}".rstrip("."))
+    known = _find_variant(operation, dialect, row)
     if known is None:
         raise UnsupportedError(_unsupported(operation, row))
     return known
+
+
+def _find_variant(operation: str, dialect: Dialect, row: Provider) -> Operation | None:
+    table: Mapping[str, Operation] = getattr(dialect, "OPERATIONS", {})
+    variants = row.operations
+    variant = "" if variants is None else variants.get(operation)
+    return None if variant is None else table.get(f"{operation}.{variant}".rstrip("."))
 
 
 def limits_of(adapter: Adapter, operation: str, value: Any) -> InputLimits:
@@ -94,6 +98,12 @@ def offers(row: Provider, operation: str) -> bool | None:
 def _unsupported(operation: str, row: Provider) -> str:
     from interlingua.providers.rows import providers
 
+    if operation in (row.operations or ()):  # in another dialect of the row
+        for dialect in (row.dialect, *row.other_dialects):
+            if _find_variant(operation, find_dialect(dialect), row) is not None:
+                advice = f"Make the adapter with dialect={dialect!r}. {_ADVICE.get(operation, '')}"
+                what = f"{row.name} has no operation {operation!r} in this dialect."
+                return f"{what} {advice}".rstrip()
     names = [other.name for other in providers().values() if offers(other, operation)]
     if names:
         able = f"These providers have it: {', '.join(names)}."
@@ -193,6 +203,8 @@ def complete_result(
     """The result of an operation with the ids, the cost and the warnings of its call."""
     if isinstance(result, list):
         return [complete_result(each, facts, seller, tariffs, value) for each in result]
+    if isinstance(result, ServedModel):
+        return replace(result, provider=facts.provider)
     if not isinstance(result, OperationResult):
         return result
     requested = facts.requested

@@ -20,6 +20,7 @@ from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Dialect, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError
+from interlingua.wire.resources import quote_model
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,9 +47,6 @@ How the key is sent: as `Authorization: Bearer`, or in the header of this name.
 """
 
 MODEL = "{model}"
-# The characters that HTTP libraries leave as they are in a path. A signature covers the path, so
-# it must be sent as it was signed.
-_SAFE = ":@!$&'()*,;="
 
 
 class Endpoint(Record, frozen=True, kw_only=True):
@@ -116,13 +114,6 @@ class Endpoint(Record, frozen=True, kw_only=True):
         if header.endswith("-beta"):
             return [flag.strip() for flag in value.split(",")]
         return self.header_values.get(value, value)
-
-
-def quote_model(model: str) -> str:
-    """The name of a model as one segment of a path; `ConfigurationError` if it cannot be one."""
-    if model.partition(";")[0] in ("", ".", ".."):  # a server may drop `;` and what follows it
-        raise ConfigurationError(f"{model!r} cannot be the name of a model in a URL.")
-    return quote(model, safe=_SAFE, errors="replace")
 
 
 class DerivedPlace(Record, frozen=True, kw_only=True):

@@ -93,7 +93,8 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
         match = route.pattern.fullmatch(path) if method == route.method else None
         if match is not None:
             model = match.groupdict().get("model")
-            return Route(route.kind, dialect, model, facts=route), route.is_shared
+            name = None if model is None else unquote(model)
+            return Route(route.kind, dialect, name, facts=route), route.is_shared
     operation: ServedOperation
     for operation in getattr(serve, "SERVED", ()):
         match = operation.pattern.fullmatch(path) if method == operation.method else None

@@ -131,7 +131,9 @@ class ItemDecoder(Protocol):
     Decodes the bytes of a streamed reply into items.
 
     One that can decode only the whole reply has an attribute `held`, the number of bytes that it
-    has: many are decoded in a thread.
+    has: many are decoded in a thread. One for replies with several pages has `next_page(call)`,
+    which returns the call for the page after the one that it has decoded, or None after the last
+    page; each page has a decoder of its own.
     """
 
     def feed(self, chunk: bytes) -> list[Any]:

@@ -245,6 +245,10 @@ class Client(ClosedByWith, BlockingClient):
     def list_models(self, provider: str | None = None) -> list[ServedModel]:
         return background.run(self.asynchronous.list_models(provider))
 
+    @documented_by(AsyncClient.retrieve_model)
+    def retrieve_model(self, model: str, provider: str | None = None) -> ServedModel:
+        return background.run(self.asynchronous.retrieve_model(model, provider))
+
     @documented_by(AsyncClient.subscribe)
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         return self.asynchronous.subscribe(subscriber)

@@ -35,6 +35,7 @@ __all__ = [
     "moderate",
     "rerank",
     "save_image",
+    "served_model",
     "served_models",
     "stream_image",
     "stream_speech",
@@ -111,4 +112,5 @@ embed_many: Final = blocking(embeddings.embed_many, __name__)
 rerank: Final = blocking(judgements.rerank, __name__)
 moderate: Final = blocking(judgements.moderate, __name__)
 count_tokens: Final = blocking(models.count_tokens, __name__)
+served_model: Final = blocking(models.served_model, __name__)
 served_models: Final = blocking(models.served_models, __name__)

@@ -23,6 +23,7 @@ from interlingua.spec.modalities.batch import (
 )
 from interlingua.spec.operations import Operation, OperationReply, ServedOperation, ServedReply
 from interlingua.wire.classify import was_refused
+from interlingua.wire.json_text import loads
 from interlingua.wire.jsonl import JSONLDecoder, decode_lines
 from interlingua.wire.resources import (
     MakeHeaders,
@@ -60,6 +61,42 @@ class ReplyLines:
     def _decode(self, values: Sequence[Json]) -> list[BatchReply]:
         start, self._count = self._count, self._count + len(values)
         return read_replies(values, self._read, start)
+
+
+class WholeReplies:
+    """
+    Decodes replies that are in one JSON value, or in pages that are one each.
+
+    `find` gets the replies in the value, `follow` the call for the page after it.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[Json], Sequence[Json]],
+        read: ReadReply,
+        follow: Callable[[WireCall, Json], WireCall | None] = lambda _call, _value: None,
+    ) -> None:
+        self._find = find
+        self._read = read
+        self._follow = follow
+        self._chunks: list[bytes] = []
+        self._value: Json = None
+        self.held: int = 0
+
+    def feed(self, chunk: bytes) -> list[BatchReply]:
+        """Nothing yet: the whole body is needed."""
+        self._chunks.append(chunk)
+        self.held += len(chunk)
+        return []
+
+    def finish(self) -> list[BatchReply]:
+        """The replies; `DecodeError` if the body is cut or is not JSON."""
+        self._value = loads(b"".join(self._chunks))
+        return read_replies(self._find(self._value), self._read)
+
+    def next_page(self, call: WireCall) -> WireCall | None:
+        """The call for the page after the one that was decoded."""
+        return self._follow(call, self._value)
 
 
 def read_replies(values: Sequence[Json], read: ReadReply, start: int = 0) -> list[BatchReply]:
@@ -121,9 +158,13 @@ def batch_page(
 
 
 def operations_on_batch(
-    path: str, read: Callable[[Json], Batch], headers: MakeHeaders = no_headers
+    path: str,
+    read: Callable[[Json], Batch],
+    headers: MakeHeaders = no_headers,
+    *,
+    cancel: str = "/cancel",
 ) -> tuple[Operation, ...]:
-    """The operations on a batch at `path/id`, which is cancelled at `path/id/cancel`."""
+    """The operations on a batch at `path/id`; the path that cancels it ends in `cancel`."""
 
     def call(method: str, end: str = "") -> Callable[[BatchQuery, Profile], WireCall]:
         return lambda value, profile: WireCall(
@@ -133,7 +174,7 @@ def operations_on_batch(
     decode = decode_one(read)
     return (
         Operation(name="retrieve_batch", encode=call("GET"), decode=decode),
-        Operation(name="cancel_batch", encode=call("POST", "/cancel"), decode=decode),
+        Operation(name="cancel_batch", encode=call("POST", cancel), decode=decode),
     )
 
 

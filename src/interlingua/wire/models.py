@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from interlingua.spec.content import Json
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.wire.files import seconds_of
 from interlingua.wire.json_text import loads
+from interlingua.wire.resources import MakeHeaders, no_headers, quote_model
 
 _MILLION = 1_000_000
+Describe: TypeAlias = Callable[[ServedModel], Mapping[str, Json]]
+"""The description of a model, as the server side of a dialect writes it."""
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,11 +37,24 @@ _CREATED = ("created", "created_at")
 _INPUTS = ("input_modalities", "architecture.input_modalities")
 _OUTPUTS = ("output_modalities", "architecture.output_modalities")
 _FEATURES = ("supported_features", "supported_parameters")
-_TOOLS = ("capabilities.function_calling",)
-_REASONING = ("capabilities.thinking.supported", "capabilities.reasoning", "thinking")
-_STRUCTURED = ("capabilities.structured_outputs.supported", "capabilities.structured_outputs")
+_OWNERS = ("owned_by", "vendor")
+# GitHub Copilot has its flags in `capabilities.supports`.
+_TOOLS = ("capabilities.function_calling", "capabilities.supports.tool_calls")
+_REASONING = (
+    *("capabilities.thinking.supported", "capabilities.reasoning", "thinking"),
+    "capabilities.supports.adaptive_thinking",
+)
+_EFFORTS = ("capabilities.supports.reasoning_effort",)
+_BUDGETS = ("capabilities.supports.max_thinking_budget",)
+_STRUCTURED = (
+    *("capabilities.structured_outputs.supported", "capabilities.structured_outputs"),
+    "capabilities.supports.structured_outputs",
+)
 _MEDIA = {
-    "image": ("capabilities.vision", "capabilities.image_input.supported"),
+    "image": (
+        *("capabilities.vision", "capabilities.image_input.supported"),
+        "capabilities.supports.vision",
+    ),
     "audio": ("capabilities.audio",),
     "pdf": ("capabilities.pdf_input.supported",),
 }
@@ -43,15 +62,12 @@ _MEDIA = {
 
 
 def read_models(
-    body: bytes,
-    fields: ModelFields,
-    dialect: str,
-    describe: Callable[[ServedModel], Mapping[str, Json]],
+    body: bytes, fields: ModelFields, dialect: str, describe: Describe
 ) -> list[ServedModel]:
     """
     The models of one page, or the one model of the body; entries that are no models are ignored.
 
-    `extra` gets the fields that `describe`, the server side of the dialect, would not write.
+    `extra` gets the fields that `describe` would not write.
     """
     page = loads(body)
     if isinstance(page, dict):
@@ -62,9 +78,30 @@ def read_models(
     return [_with_extra(model, dialect, describe) for model in models if model.id]
 
 
-def _with_extra(
-    model: ServedModel, dialect: str, describe: Callable[[ServedModel], Mapping[str, Json]]
-) -> ServedModel:
+def retrieve_model(
+    path: str,
+    fields: ModelFields,
+    dialect: str,
+    describe: Describe,
+    headers: MakeHeaders = no_headers,
+) -> Operation:
+    """The operation that asks for the description of one model, which is below the list."""
+
+    def encode(value: OperationInput, profile: Profile) -> WireCall:
+        name = quote_model(value.model.removeprefix(fields.id_prefix))
+        return WireCall(method="GET", path=f"{path}/{name}", headers=headers(profile))
+
+    def decode(_status: int, _headers: Mapping[str, str], body: bytes) -> ServedModel:
+        entry = loads(body)
+        model = _read_model(entry, fields) if isinstance(entry, dict) else None
+        if model is None or not model.id:
+            raise DecodeError("The reply describes no model.")
+        return _with_extra(model, dialect, describe)
+
+    return Operation(name="retrieve_model", encode=encode, decode=decode)
+
+
+def _with_extra(model: ServedModel, dialect: str, describe: Describe) -> ServedModel:
     own = describe(model)
     missing = {
         name: value for name, value in model.raw.items() if name not in own or own[name] != value
@@ -77,14 +114,14 @@ def _read_model(entry: Mapping[str, object], fields: ModelFields) -> ServedModel
         id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
         name=_text(entry, fields.name),
         description=_text(entry, ("description",)),
-        owner=_text(entry, ("owned_by",)),
+        owner=_text(entry, _OWNERS),
         created_at=_date(entry),
         context_window=_count(entry, fields.context_window),
         max_output_tokens=_count(entry, fields.max_output_tokens),
         input_modalities=_words(entry, _INPUTS) or _media(entry),
         output_modalities=_words(entry, _OUTPUTS),
         supports_tools=_feature(entry, "tools", _TOOLS),
-        supports_reasoning=_feature(entry, "reasoning", _REASONING),
+        supports_reasoning=_can_think(entry),
         supports_structured_output=_feature(entry, "structured_outputs", _STRUCTURED),
         input_cost_per_million=_price(entry, "pricing.prompt"),
         output_cost_per_million=_price(entry, "pricing.completion"),
@@ -140,6 +177,15 @@ def _feature(entry: Mapping[str, object], word: str, paths: tuple[str, ...]) -> 
     flags = (value for value in _values(entry, paths) if isinstance(value, bool))
     features = _words(entry, _FEATURES)
     return next(flags, None if features is None else word in features)
+
+
+def _can_think(entry: Mapping[str, object]) -> bool | None:
+    """Whether a model can think: a host has a flag for it, or lists how it is asked to."""
+    ways = (_words(entry, _EFFORTS), _count(entry, _BUDGETS))
+    if any(ways):
+        return True
+    flag = _feature(entry, "reasoning", _REASONING)
+    return False if flag is None and ways != (None, None) else flag
 
 
 def _price(entry: Mapping[str, object], path: str) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError, SDKError
 from interlingua.spec.operations import Operation, Script, ServedModel
@@ -83,6 +84,7 @@ def read_page(body: bytes) -> dict[str, Any]:
     return page if isinstance(page, dict) else {}
 
 
+PAGE_TOKEN = "pagination_token"  # noqa: S105 -- the name of a parameter
 NextPage: TypeAlias = Callable[[WireCall, Mapping[str, str], bytes], WireCall | None]
 """As in `Operation`."""
 
@@ -106,6 +108,24 @@ def page_by_token(call: WireCall, _headers: Mapping[str, str], body: bytes) -> W
     if not isinstance(token, str) or not token:
         return None
     return replace(call, query={**call.query, "pageToken": token}, warnings=())
+
+
+def page_by_last_token(rows: str) -> NextPage:
+    """
+    For lists with `pagination_token`, which the parameter of this name repeats.
+
+    The last page may have a token as well, so a page without `rows` ends the list.
+    """
+    return lambda call, _headers, body: follow_token(call, read_page(body), rows)
+
+
+def follow_token(call: WireCall, page: Json, rows: str) -> WireCall | None:
+    """The call for the page after this one, as `page_by_last_token` makes it."""
+    fields = page if isinstance(page, dict) else {}
+    token = fields.get(PAGE_TOKEN)
+    if not fields.get(rows) or not isinstance(token, str) or not token:
+        return None
+    return replace(call, query={**call.query, PAGE_TOKEN: token}, warnings=())
 
 
 def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:

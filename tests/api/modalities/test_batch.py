@@ -19,7 +19,15 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.modalities.files import ListFilesInput
 from interlingua.transport import AsgiTransport
-from support.batches import MODELS, answer, client_for, collect, finish, with_client
+from support.batches import (
+    MODELS,
+    VERSIONED,
+    answer,
+    client_for,
+    collect,
+    finish,
+    with_client,
+)
 from support.simulated import DIALECTS
 
 every_provider = pytest.mark.parametrize("provider", MODELS)
@@ -65,7 +73,8 @@ def test_failures_are_errors_of_their_requests(provider):
         return ended, await collect(ended, client)
 
     ended, items = with_client(provider, work)
-    assert ended.state == "expired"
+    # xAI has no state for it: a request that has expired is one that failed.
+    assert ended.state == ("completed" if provider == "xai" else "expired")
     assert items["good"].response.text == "Answer to fine"
     kinds = {item_id: type(item.error) for item_id, item in items.items()}
     assert kinds == {
@@ -103,7 +112,7 @@ def test_cancelled(provider):
 
 @every_provider
 def test_each_answer_has_the_price_of_batches(provider):
-    """The tier is `batch`, and its prices are half of the standard ones, where they are known."""
+    """The tier is `batch`, and its prices are below the standard ones, where they are known."""
 
     async def work(client, _):
         target = f"{provider}:{MODELS[provider]}"
@@ -119,7 +128,8 @@ def test_each_answer_has_the_price_of_batches(provider):
         assert batched.cost is None
         assert [warning.code for warning in batched.warnings] == ["price_unknown"]
     else:
-        assert batched.cost.output == pytest.approx(called.cost.output / 2)
+        share = 0.8 if provider == "xai" else 0.5  # as the catalog has it for these models
+        assert batched.cost.output == pytest.approx(called.cost.output * share)
 
 
 @every_provider
@@ -152,7 +162,7 @@ def test_requests_are_prepared_as_calls_are(provider):
 def test_another_process_goes_on_after_a_crash(provider):
     """A process that is killed after it has submitted leaves a reference, which is enough."""
     with serve_in_thread(Simulator(answer)) as server:
-        base = f"{server.url}/v1" if provider in ("openai_compatible", "mistral") else server.url
+        base = f"{server.url}/v1" if provider in VERSIONED else server.url
         program = f"""
             import asyncio, os
             from interlingua import batch, Client

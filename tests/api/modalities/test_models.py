@@ -1,19 +1,21 @@
-"""`served_models` and `count_tokens`."""
+"""`served_models`, `served_model` and `count_tokens`."""
 
 import asyncio
 
 import pytest
 
 from interlingua import Client, HttpAdapter, sync
-from interlingua.errors import ConfigurationError, UnsupportedError
-from interlingua.media import count_tokens, served_models
+from interlingua.errors import ConfigurationError, NotFoundError, UnsupportedError
+from interlingua.media import count_tokens, served_model, served_models
 from interlingua.simulator import Simulator, serve_in_thread
 from support.simulated import MODELS, adapters
+
+SLASH = "maker/three:free"
 
 
 @pytest.fixture(scope="module")
 def url():
-    with serve_in_thread(Simulator(models=["one", "two", *MODELS.values()])) as server:
+    with serve_in_thread(Simulator(models=["one", "two", SLASH, *MODELS.values()])) as server:
         yield server.url
 
 
@@ -54,6 +56,44 @@ def test_models_of_all_providers(url):
     assert {model.provider for model in listed} == {*MODELS}
 
 
+@pytest.mark.parametrize("provider", MODELS)
+def test_one_model_that_is_served(url, provider):
+    """It is as the list has it; its name may have a slash, and the provider may be apart."""
+
+    async def work(client):
+        listed = {model.id: model for model in await served_models(provider, client=client)}
+        one = await served_model(f"{provider}:one", client=client)
+        three = await served_model(SLASH, provider=provider, client=client)
+        same = await client.retrieve_model(f"{provider}:one")
+        assert await client.retrieve_model(SLASH, provider) == three
+        return listed, one, three, same
+
+    listed, one, three, same = ask(url, work)
+
+    assert one == same == listed["one"]
+    assert three == listed[SLASH]
+    assert (one.provider, one.context_window) == (provider, 1_048_576)
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_model_that_is_not_served(url, provider):
+    """The provider's 404 is a `NotFoundError` that names the provider and the model."""
+    with pytest.raises(NotFoundError) as caught:
+        ask(url, lambda client: served_model(f"{provider}:nobody-has-it", client=client))
+
+    assert (caught.value.provider, caught.value.status_code) == (provider, 404)
+    assert caught.value.model == "nobody-has-it"
+
+
+def test_who_cannot_describe_one_model():
+    """Nothing is sent, and the error names providers that can."""
+    client = Client({"perplexity": HttpAdapter("perplexity", "k")})
+    with pytest.raises(UnsupportedError, match=r"'retrieve_model'.*openai, anthropic, gemini"):
+        asyncio.run(served_model("perplexity:sonar", client=client))
+    with pytest.raises(ConfigurationError):
+        asyncio.run(served_model("", client=client))
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
 def test_tokens_are_counted_by_the_provider(url, provider):
     """A prompt, messages, a system prompt and tools, as in `generate`."""
@@ -87,7 +127,10 @@ def test_blocking(url):
     """The same functions in `interlingua.sync.media`."""
     with sync.Client({"gemini": HttpAdapter("gemini", "k", base_url=url)}) as client:
         listed = sync.media.served_models("gemini", client=client)
+        one = sync.media.served_model("gemini:one", client=client)
+        assert client.retrieve_model("gemini:one") == one
         tokens = sync.media.count_tokens("gemini:gemini-2.5-flash", "Hello?", client=client)
 
-    assert listed[0].id == "one"
+    assert listed[0] == one
+    assert one.id == "one"
     assert tokens > 0

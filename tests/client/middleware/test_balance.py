@@ -340,6 +340,8 @@ def test_everything_works_over_http(peer):
             whole = await client.complete(request, retry=ONCE)
             streamed = [event async for event in client.stream(request, retry=ONCE)][-1].response
             listed = await client.list_models("house")
+            assert await client.retrieve_model(f"house:{listed[0].id}") == listed[0]
+            assert await balance.rebind("house").retrieve_model(listed[0].id) == listed[0]
             counted = await client.count_tokens(request)
             explanation = client.explain(request)
             profile = client.profile_for(request)

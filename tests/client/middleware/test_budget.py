@@ -30,6 +30,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.events import TextDelta
 from interlingua.spec.modalities.images import ImageInput
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.response import Cost, Usage
 from support import virtual_time
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
@@ -729,7 +730,9 @@ def test_operations_are_counted():
         assert await limit.used() > 0.55
         with pytest.raises(BudgetExceededError):
             await embed.perform("metered", "embed", {"model": "e", "input": "many words " * 200})
-        assert await client_of(Metered([]), budget(usd=0.0)).perform("metered", "list_models") == []
+        free = client_of(Metered([]), budget(usd=0.0))
+        assert await free.perform("metered", "list_models") == []
+        assert await free.perform("metered", "retrieve_model", OperationInput(model="m")) == []
 
     asyncio.run(main())
 

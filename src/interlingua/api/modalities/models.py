@@ -1,4 +1,4 @@
-"""`served_models` and `count_tokens`: what a provider itself says about models and prompts."""
+"""What a provider itself says: `served_models`, `served_model`, `count_tokens`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interlingua.api.run.clients import BlockingClient, find_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
 from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.operations import OperationInput, ServedModel
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_request
@@ -35,6 +35,22 @@ async def served_models(
     """
     access = {"api_key": api_key, "base_url": base_url, "headers": headers, "provider": provider}
     return await with_access(find_client(client), None, access).list_models(provider)
+
+
+async def served_model(model: str, **options: Unpack[MediaOptions]) -> ServedModel:
+    """
+    Return what its provider says about one model now.
+
+        model = await served_model("anthropic:claude-haiku-4-5")
+        print(model.context_window, model.max_output_tokens)
+
+    A model that the provider does not serve raises `NotFoundError`; a provider that describes no
+    single models, `UnsupportedError`: use `served_models`.
+    """
+    call = MediaCall(model, options)
+    value = OperationInput(**call.fields())
+    found: ServedModel = await call.run(call.perform("retrieve_model", value))
+    return found
 
 
 async def count_tokens(

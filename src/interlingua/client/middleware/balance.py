@@ -46,7 +46,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.events import Finish, StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.grammar import is_content
@@ -284,6 +284,11 @@ class Balance:
     async def list_models(self) -> list[ServedModel]:
         """List the models that the provider serves now (a request is sent)."""
         return name_models(await self.perform("list_models"), self.name)
+
+    async def retrieve_model(self, model: str) -> ServedModel:
+        """Return what the provider says about one of its models (a request is sent)."""
+        found: ServedModel = await self.perform("retrieve_model", OperationInput(model=model))
+        return found
 
     async def count_tokens(self, request: Request) -> int:
         """Count the input tokens as the provider counts them (a request is sent)."""

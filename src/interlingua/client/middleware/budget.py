@@ -68,7 +68,7 @@ _UNLIMITED = 1e15
 _CATALOG = Tariffs()
 _FREE = frozenset(
     (
-        *("count_tokens", "list_models"),
+        *("count_tokens", "list_models", "retrieve_model"),
         # A job and a batch are counted when they are created.
         *("batch_results", "cancel_batch", "delete_batch", "list_batches", "retrieve_batch"),
         *("retrieve_video", "list_videos", "download_video", "cancel_video", "delete_video"),

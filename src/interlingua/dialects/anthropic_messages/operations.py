@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens; files are in `files.py`."""
+"""Operations: list and retrieve models, count tokens; files are in `files.py`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.models import ModelFields, read_models
+from interlingua.wire.models import ModelFields, read_models, retrieve_model
 from interlingua.wire.operations import counted_request, page_after_last, read_count
 
+_MODELS = "/v1/models"
 # `ModelInfo` has the first name of each; the others are those of compatible servers.
 _FIELDS = ModelFields(
     name=("display_name", "name"),
@@ -28,9 +29,12 @@ _COUNTED = (
 )  # fmt: skip
 
 
+def _headers(profile: Profile) -> dict[str, str]:
+    return {VERSION_HEADER: profile.api_version or VERSION}
+
+
 def _encode_list(_value: Json, profile: Profile) -> WireCall:
-    headers = {VERSION_HEADER: profile.api_version or VERSION}
-    return WireCall(method="GET", path="/v1/models", headers=headers)
+    return WireCall(method="GET", path=_MODELS, headers=_headers(profile))
 
 
 def _encode_count(request: Request, profile: Profile) -> WireCall:
@@ -45,6 +49,7 @@ OPERATIONS: Mapping[str, Operation] = {
         decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
         next_page=page_after_last("after_id"),
     ),
+    "retrieve_model": retrieve_model(_MODELS, _FIELDS, NAME, describe_model, _headers),
     "count_tokens": Operation(
         name="count_tokens",
         encode=_encode_count,

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import quote
 
 from interlingua.dialects.gemini_generate import files
-from interlingua.dialects.gemini_generate.errors import status_of_code
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.facts import PATH as GENERATE
 from interlingua.prepare.options import body_with_options
@@ -44,12 +43,12 @@ from interlingua.spec.operations import (
 from interlingua.wire.batches import (
     MEGABYTE,
     ReplyLines,
+    WholeReplies,
     batch_page,
     cancelled,
     create_or_clean,
     expired,
     is_expired,
-    read_replies,
     read_requests,
 )
 from interlingua.wire.fields import Fields, request_errors, restore, text_of
@@ -66,6 +65,7 @@ from interlingua.wire.resources import (
     serve,
     write_body,
 )
+from interlingua.wire.rpc_codes import status_of_code
 
 _BATCHES = "/v1beta/batches"
 _PREFIX = "batches/"
@@ -309,25 +309,8 @@ def read_reply(value: Json, index: int) -> BatchReply:
     return BatchReply(id=item_id, status=status, body={"error": fault}, raw=value)
 
 
-class _InlineReplies:
-    """Decodes the results in an operation; the whole body is needed, which is at most 20 MB."""
-
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self.held = 0
-
-    def feed(self, chunk: bytes) -> list[BatchReply]:
-        self._chunks.append(chunk)
-        self.held += len(chunk)
-        return []
-
-    def finish(self) -> list[BatchReply]:
-        operation = Fields(loads(b"".join(self._chunks)), strict=False)
-        output, _ = _without_results(operation.left)
-        return read_replies(_inlined(output), read_reply)
-
-
-def _inlined(output: Mapping[str, Json]) -> list[Json]:
+def _read_inlined(operation: Json) -> list[Json]:
+    output, _ = _without_results(Fields(operation, strict=False).left)
     inlined = output.get("inlinedResponses")
     if isinstance(inlined, dict):
         inlined = inlined.get("inlinedResponses")
@@ -341,8 +324,10 @@ def _encode_results(value: BatchQuery, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path=path, query={"alt": "media"})
 
 
-def _results_decoder(value: BatchQuery) -> ReplyLines | _InlineReplies:
-    return ReplyLines(read_reply) if value.output.startswith(_FILE) else _InlineReplies()
+def _results_decoder(value: BatchQuery) -> ReplyLines | WholeReplies:
+    if value.output.startswith(_FILE):
+        return ReplyLines(read_reply)
+    return WholeReplies(_read_inlined, read_reply)  # at most 20 MB, as the requests in a call
 
 
 OPERATIONS: Mapping[str, Operation] = by_name(

@@ -15,35 +15,14 @@ from interlingua.spec.content import Json, UncheckedJson
 from interlingua.wire import classify
 from interlingua.wire.integers import read_integer
 from interlingua.wire.ratelimit_headers import parse_duration
+from interlingua.wire.rpc_codes import STATUSES, WORDS, word_for
 
-# HTTP statuses and their words of google.rpc.Code; the first word of a status is the default.
-_CODES = {
-    400: ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"),
-    401: ("UNAUTHENTICATED",),
-    403: ("PERMISSION_DENIED",),
-    404: ("NOT_FOUND",),
-    409: ("ABORTED", "ALREADY_EXISTS"),
-    429: ("RESOURCE_EXHAUSTED",),
-    499: ("CANCELLED",),
-    500: ("INTERNAL", "UNKNOWN", "DATA_LOSS"),
-    501: ("UNIMPLEMENTED",),
-    503: ("UNAVAILABLE",),
-    504: ("DEADLINE_EXCEEDED",),
-}
-_STATUSES = {word: status for status, words in _CODES.items() for word in words}
 # Classes that other hosts send with a different status, such as a missing model with 400.
 _CLASSES: tuple[tuple[type[errors.SDKError], str], ...] = (
     (errors.AuthenticationError, "UNAUTHENTICATED"),
     (errors.AccessDeniedError, "PERMISSION_DENIED"),
     (errors.NotFoundError, "NOT_FOUND"),
 )
-_RPC_WORDS = (
-    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
-    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
-    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-    "UNAUTHENTICATED",
-)
-"""The words of google.rpc.Code, by number."""
 _SPENT = 403  # clients of this API try again after a 429, also if the message says otherwise
 _TOO_LONG = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
 RPC = "type.googleapis.com/google.rpc."
@@ -68,7 +47,7 @@ def read_error(
     fault = classify.read_fault(value)
     code, fault = fault.code, fault._replace(code=None)  # `code` is only the status again
     if status is None:
-        status = read_integer(code, least=100, most=999) or _STATUSES.get(fault.kind or "")
+        status = read_integer(code, least=100, most=999) or STATUSES.get(fault.kind or "")
     details = _details(value)
     error_type = _find_class(status, fault, details)
     delay = _retry_delay(details)
@@ -81,8 +60,8 @@ def read_status(value: UncheckedJson) -> errors.ProviderError:
     """The error of a job: a google.rpc.Status, whose code is a number of its own."""
     fields = dict(value) if isinstance(value, dict) else {"message": str(value)}
     code = fields.pop("code", None)
-    if isinstance(code, int) and 0 < code < len(_RPC_WORDS):
-        fields["status"] = _RPC_WORDS[code]
+    if isinstance(code, int) and 0 < code < len(WORDS):
+        fields["status"] = WORDS[code]
     elif code is not None:
         fields["code"] = code
     return read_error(None, {}, {"error": fields})
@@ -91,7 +70,7 @@ def read_status(value: UncheckedJson) -> errors.ProviderError:
 def write_status(error: Exception) -> dict[str, Json]:
     """The reverse of `read_status`."""
     word = _word(error)
-    code = _RPC_WORDS.index(word) if word in _RPC_WORDS else _RPC_WORDS.index("UNKNOWN")
+    code = WORDS.index(word) if word in WORDS else WORDS.index("UNKNOWN")
     return {"code": code, "message": _message(error)}
 
 
@@ -114,7 +93,7 @@ def _word(error: Exception) -> str:
     """The provider's own word if it fits the status, else that of the class or of the status."""
     status = classify.status_of(error, _SPENT)
     word = getattr(error, "error_code", None)
-    if isinstance(word, str) and _STATUSES.get(word) == status:
+    if isinstance(word, str) and STATUSES.get(word) == status:
         return word
     words = (name for cls, name in _CLASSES if isinstance(error, cls))
     return next(words, None) or word_for(status)
@@ -124,29 +103,6 @@ def _message(error: Exception) -> str:
     if isinstance(error, errors.ContextLengthError):
         return classify.overflow_text(error, "exceeds the maximum number of tokens", _TOO_LONG)
     return classify.error_text(error)
-
-
-def word_for(status: int) -> str:
-    """The word that goes with an HTTP status."""
-    if status == 402:  # no word of its own
-        status = 429
-    return _CODES.get(status, _CODES[500 if status >= 500 else 400])[0]
-
-
-_RPC_STATUSES = {
-    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400,
-    12: 501, 13: 500, 14: 503, 15: 500, 16: 401,
-}  # fmt: skip
-"""HTTP statuses by the numbers of google.rpc.Code."""
-
-
-def status_of_code(code: Json) -> int:
-    """The HTTP status of a code: a word, a number of google.rpc.Code, or a status itself."""
-    if isinstance(code, str):
-        return _STATUSES.get(code, 500)
-    if type(code) is int:
-        return code if code >= 400 else _RPC_STATUSES.get(code, 500)
-    return 500
 
 
 def _find_class(

@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens; the others have files of their own."""
+"""Operations: list and retrieve models, count tokens; the others have files of their own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from interlingua.dialects.gemini_generate.serve import describe_model
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.models import ModelFields, read_models
+from interlingua.wire.models import ModelFields, read_models, retrieve_model
 from interlingua.wire.operations import counted_request, page_by_token, read_count
 
+_MODELS = "/v1beta/models"
 # `Model` has the first name of each; the others are those of compatible servers.
 _FIELDS = ModelFields(
     id=("name", "id"),
@@ -54,10 +55,11 @@ def _read_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
 OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
-        encode=lambda _value, _profile: WireCall(method="GET", path="/v1beta/models"),
+        encode=lambda _value, _profile: WireCall(method="GET", path=_MODELS),
         decode=lambda _status, _headers, body: read_models(body, _FIELDS, NAME, describe_model),
         next_page=page_by_token,
     ),
+    "retrieve_model": retrieve_model(_MODELS, _FIELDS, NAME, describe_model),
     "count_tokens": Operation(name="count_tokens", encode=_encode_count, decode=_read_count),
     "count_tokens.vertex": Operation(
         name="count_tokens", encode=_encode_vertex_count, decode=_read_count

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
-from interlingua.dialects.gemini_generate.errors import RPC, word_for
+from interlingua.dialects.gemini_generate.errors import RPC
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
@@ -30,6 +30,7 @@ from interlingua.spec.operations import (
 from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
 from interlingua.wire.operations import page_size, page_start
+from interlingua.wire.rpc_codes import word_for
 
 __all__ = [
     "SERVED",

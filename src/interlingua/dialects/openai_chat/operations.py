@@ -1,4 +1,4 @@
-"""Operations: list models. This format has no call that counts tokens."""
+"""Operations: list and retrieve models. This format has no call that counts tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from interlingua.dialects.openai_shared import (
     batches,
     decode_models,
     files,
+    model_operation,
     speech,
     transcription,
     video,
@@ -23,6 +24,7 @@ from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.images import image_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
+from interlingua.dialects.openai_shared.xai_batches import xai_batch_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.wire.operations import change_calls, page_after_last
@@ -48,6 +50,7 @@ _ALL: Mapping[str, Operation] = {
         decode=decode_models,
         next_page=page_after_last("after"),
     ),
+    "retrieve_model": model_operation(),
     **embed_operations(NAME),
     "embed.cohere": cohere_embed(NAME),
     **moderate_operations(NAME),
@@ -59,8 +62,10 @@ _ALL: Mapping[str, Operation] = {
     **_variants("mistral", speech.speech_operations(NAME, speech.MISTRAL)),
     **batches.batch_operations(NAME, "/v1/chat/completions"),
     **_variants("mistral", mistral_batch_operations(NAME)),
+    **_variants("xai", xai_batch_operations(NAME)),
     **files.file_operations(NAME),
     **_variants("mistral", files.file_operations(NAME, files.MISTRAL)),
+    **_variants("xai", files.file_operations(NAME, files.XAI)),
     **image_operations(NAME),
     **images.OPERATIONS,
     **video.video_operations(NAME),

@@ -11,7 +11,7 @@ from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
-    batches,
+    batch_serve,
     cohere_embeddings,
     describe_model,
     embeddings,
@@ -58,7 +58,7 @@ SERVER = ServerFacts(
 )
 
 SERVED: tuple[ServedOperation, ...] = (
-    *batches.SERVED,
+    *batch_serve.SERVED,
     *cohere_embeddings.SERVED,
     *embeddings.SERVED,
     *files.SERVED,

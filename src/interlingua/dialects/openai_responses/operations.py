@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens."""
+"""Operations: list and retrieve models, count tokens."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses import images
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import decode_models, video, xai_video
+from interlingua.dialects.openai_shared import (
+    decode_models,
+    files,
+    model_operation,
+    video,
+    xai_video,
+)
 from interlingua.dialects.openai_shared.batches import batch_operations
 from interlingua.dialects.openai_shared.embeddings import embed_operations
-from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.dialects.openai_shared.speech import speech_operations
@@ -32,12 +37,14 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return encode_request(counted_request(request, NAME, _COUNTED, options), profile)
 
 
+_XAI = {**files.file_operations(NAME, files.XAI), **xai_video.video_operations(NAME)}
 OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models",
         encode=lambda _value, _profile: WireCall(method="GET", path="/v1/models"),
         decode=decode_models,
     ),
+    "retrieve_model": model_operation(),
     "count_tokens": Operation(
         name="count_tokens",
         encode=_encode_count,
@@ -50,7 +57,7 @@ OPERATIONS: Mapping[str, Operation] = {
     **speech_operations(NAME),
     **batch_operations(NAME, PATH),
     **images.OPERATIONS,
-    **file_operations(NAME),
+    **files.file_operations(NAME),
     **video.video_operations(NAME),
-    **{f"{name}.xai": made for name, made in xai_video.video_operations(NAME).items()},
+    **{f"{name}.xai": made for name, made in _XAI.items()},
 }

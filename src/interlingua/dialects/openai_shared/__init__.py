@@ -15,10 +15,10 @@ from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.facts import CacheStep, SchemaRules
-from interlingua.spec.operations import Failure, ServedModel, ServerRoute
+from interlingua.spec.operations import Failure, Operation, ServedModel, ServerRoute
 from interlingua.wire.classify import error_text, overflow_text
 from interlingua.wire.fields import extra_of
-from interlingua.wire.models import ModelFields, read_models, write_price
+from interlingua.wire.models import ModelFields, read_models, retrieve_model, write_price
 
 # https://developers.openai.com/api/docs/guides/structured-outputs; beyond that page, recorded
 # requests with `$schema`, `title`, `default` and any format of a number were accepted.
@@ -66,16 +66,19 @@ CACHE_KEY_STEPS = (
 
 # OpenAI's list has none of these (recorded: `created`, `id`, `object`, `owned_by`). The names are
 # those of other hosts: OpenRouter and Groq have `context_length`, Mistral `max_context_length`,
-# vLLM `max_model_len`, llama.cpp `meta.n_ctx`, Groq `max_output_length`.
+# vLLM `max_model_len`, llama.cpp `meta.n_ctx`, Groq `max_output_length`, GitHub Copilot
+# `capabilities.limits`.
 MODEL_FIELDS = ModelFields(
     name=("display_name", "displayName", "name"),
     context_window=(
         *("context_length", "context_window", "max_context_length", "max_model_len", "meta.n_ctx"),
-        *("max_input_tokens", "inputTokenLimit"),
+        *("max_input_tokens", "inputTokenLimit", "capabilities.limits.max_context_window_tokens"),
+        "capabilities.limits.max_prompt_tokens",
     ),
     max_output_tokens=(
         *("max_completion_tokens", "top_provider.max_completion_tokens", "max_output_tokens"),
         *("max_output_length", "max_tokens", "outputTokenLimit"),
+        "capabilities.limits.max_output_tokens",
     ),
     id_prefix="models/",  # of Gemini's address for clients of OpenAI
 )
@@ -215,6 +218,11 @@ def _price(price: float | None) -> str | None:
 def decode_models(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     """The models of one page."""
     return read_models(body, MODEL_FIELDS, "openai", describe_model)
+
+
+def model_operation() -> Operation:
+    """The operation that asks for one model."""
+    return retrieve_model("/v1/models", MODEL_FIELDS, "openai", describe_model)
 
 
 def list_body(rows: Sequence[Mapping[str, Json]], *, has_more: bool) -> dict[str, Json]:

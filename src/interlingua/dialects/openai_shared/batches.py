@@ -36,7 +36,6 @@ from interlingua.spec.operations import (
     Operation,
     OperationReply,
     Script,
-    ServedReply,
 )
 from interlingua.spec.response import Usage
 from interlingua.wire.batches import (
@@ -49,13 +48,12 @@ from interlingua.wire.batches import (
     is_expired,
     operations_on_batch,
     read_requests,
-    serve_batches,
 )
 from interlingua.wire.fields import Fields, count, request_errors, restore, text_of
 from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.jsonl import encode_lines
-from interlingua.wire.operations import page_size, read_page
+from interlingua.wire.operations import read_page
 from interlingua.wire.resources import by_name, decode_list, resource_path
 
 PATH = "/v1/batches"
@@ -82,15 +80,15 @@ _COUNTS = {"total": "total", "completed": "succeeded", "failed": "failed"}
 _EXPIRED = "batch_expired"
 _CANCELLED = "batch_cancelled"
 _WINDOW = "24h"  # «Currently only `24h` is supported» (`BatchCreateParams`)
-_MAX_PAGE = 100
-_PAGE = 20
+MAX_PAGE = 100
+PAGE = 20
 
 
 def batch_operations(name: str, endpoint: str) -> dict[str, Operation]:
     """The operations on batches for a dialect of this name, whose requests have this endpoint."""
     lines = ItemFormat(
         name="lines",
-        wrap=partial(_wrap_line, endpoint),
+        wrap=partial(wrap_line, endpoint),
         endpoint=endpoint.removeprefix("/v1"),
         max_items=50_000,  # `BatchCreateParams.input_file_id`: «up to 50,000 requests, … 200 MB»
         max_bytes=200 * MEGABYTE,
@@ -127,34 +125,42 @@ def file_operations_of_batches() -> tuple[Operation, ...]:
             ),
             stream_decoder=lambda _value: ReplyLines(read_reply),
         ),
-        Operation(name="delete_batch", script=_delete_files),
+        Operation(name="delete_batch", script=_delete_batch),
     )
 
 
 # Submitting.
 
 
-def _wrap_line(endpoint: str, item_id: str) -> tuple[bytes, bytes]:
+def wrap_line(endpoint: str, item_id: str) -> tuple[bytes, bytes]:
+    """What stands before and after the body of a request in its line."""
     head = {"custom_id": item_id, "method": "POST", "url": endpoint}
     return dumps(head)[:-1] + b',"body":', b"}"
 
 
-def upload_requests(value: BatchInput) -> Generator[WireCall, OperationReply, str]:
-    """Upload the encoded requests; returns the id of the file."""
+def upload_requests(
+    value: BatchInput, *fields: FormPart
+) -> Generator[WireCall, OperationReply, str]:
+    """Upload the encoded requests, with more fields of the form; returns the id of the file."""
     file = FormPart(
         name="file",
         content=value.content,
         file_name="batch.jsonl",
         media_type="application/jsonl",
     )
-    form = (FormPart(name="purpose", content="batch"), file)
+    form = (FormPart(name="purpose", content="batch"), *fields, file)
     reply = yield WireCall(path=FILES, form=form, headers=value.headers)
     return read_file(loads(reply.body)).id
 
 
-def _delete_files(value: BatchQuery, _profile: Profile) -> Script:
+def _delete_batch(value: BatchQuery, _profile: Profile) -> Script:
     batch = value.batch or Batch(id=value.id)
-    for file_id in filter(None, (batch.input_file, *batch.outputs)):
+    return delete_files(batch.input_file, *batch.outputs)
+
+
+def delete_files(*file_ids: str | None) -> Script:
+    """Delete files, of which some may be gone."""
+    for file_id in filter(None, file_ids):
         with suppress(NotFoundError):  # it has expired, or was deleted before
             yield delete_file(file_id)
     return None
@@ -169,7 +175,7 @@ def delete_file(file_id: str) -> WireCall:
 
 
 def _encode_list(value: BatchQuery, _profile: Profile) -> WireCall:
-    query = {} if value.limit is None else {"limit": str(min(value.limit, _MAX_PAGE))}
+    query = {} if value.limit is None else {"limit": str(min(value.limit, MAX_PAGE))}
     return WireCall(method="GET", path=PATH, query=query)
 
 
@@ -324,10 +330,11 @@ def write_replies(replies: Iterable[BatchReply]) -> bytes:
     return encode_lines(map(write_reply, replies))
 
 
-# Server side.
+# Server side; `batch_serve.py` has the endpoints.
 
 
-def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmission:
+def served_submit(call: WireCall) -> BatchSubmission:
+    """The batch that a request asks for."""
     with request_errors():
         fields = Fields(call.body)
         file_id, endpoint = fields.need("input_file_id"), fields.need("endpoint")
@@ -339,14 +346,15 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         id_prefix="batch_",
         file_id=file_id,
         endpoint=endpoint,
-        read=partial(read_requests, read=_read_line, first=1),
+        read=partial(read_requests, read=read_line, first=1),
         write=write_replies,
         splits_errors=True,
         extra={OWNER: {"completion_window": window, **fields.left}},
     )
 
 
-def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
+def read_line(value: Json, number: int) -> tuple[str, WireCall]:
+    """A request in a line of an uploaded file, with its id."""
     fields = Fields(value, f"line {number}")
     call = WireCall(
         method=fields.need("method"), path=fields.need("url"), body=fields.object("body")
@@ -354,22 +362,7 @@ def _read_line(value: Json, number: int) -> tuple[str, WireCall]:
     return fields.need("custom_id"), call
 
 
-def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:
-    size = page_size(call.query, "limit", default=_PAGE, highest=_MAX_PAGE)
-    return BatchQuery(owner=OWNER, limit=size, after=call.query.get("after") or None)
-
-
-def _write_list(batches: list[ServedBatch], value: BatchQuery) -> ServedReply:
-    page, has_more = batch_page(batches, value, _PAGE)
-    return ServedReply(body=list_body([write_batch(each) for each in page], has_more=has_more))
-
-
-SERVED = serve_batches(
-    # Another dialect has paths that end in the same way, and a third has the same paths.
-    r"(?!.*/messages/).*/batches",
-    write_batch,
-    read_submission=_served_submit,
-    read_list=_served_list,
-    write_list=_write_list,
-    is_shared=True,
-)
+def write_list(batches: list[ServedBatch], value: BatchQuery) -> dict[str, Json]:
+    """One page of a list."""
+    page, has_more = batch_page(batches, value, PAGE)
+    return list_body([write_batch(each) for each in page], has_more=has_more)

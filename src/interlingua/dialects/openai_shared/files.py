@@ -1,9 +1,10 @@
-"""`/v1/files`: both sides; also as Mistral has it."""
+"""`/v1/files`: both sides; also as Mistral and xAI have it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ from interlingua.spec.modalities.files import (
     UploadInput,
 )
 from interlingua.spec.operations import Operation, ServedReply
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import Fields, restore
 from interlingua.wire.files import (
     file_page,
@@ -32,7 +35,14 @@ from interlingua.wire.files import (
     uploaded_file,
 )
 from interlingua.wire.integers import read_integer
-from interlingua.wire.operations import page_after_last, read_page
+from interlingua.wire.operations import (
+    PAGE_TOKEN,
+    NextPage,
+    page_after_last,
+    page_by_last_token,
+    page_size,
+    read_page,
+)
 from interlingua.wire.resources import by_name, decode_list, decode_one, serve, write_body
 
 PATH = "/v1/files"
@@ -54,13 +64,19 @@ class FileRules(msgspec.Struct, frozen=True, kw_only=True):
     """The purpose of files without one."""
     expiry_in_hours: bool = False
     """`expiry` in hours, not `expires_after` in seconds."""
-    numbered_pages: bool = False
-    """Lists have pages with numbers, not `after`."""
+    pages: Literal["after", "numbers", "tokens"] = "after"
+    """How the next page of a list is named."""
 
 
 # https://docs.mistral.ai/api: the purposes are `fine-tune`, `batch`, `ocr` and `audio`, of which
 # `ocr` is for documents in chats; lists have `page` and `page_size`, and `expiry` is in hours.
-MISTRAL = FileRules(purpose="ocr", expiry_in_hours=True, numbered_pages=True)
+MISTRAL = FileRules(purpose="ocr", expiry_in_hours=True, pages="numbers")
+# https://docs.x.ai/developers/rest-api-reference/files/manage: `after` is only accepted. It does
+# not interpret `purpose`, for which «assistants» is «the conventional choice».
+XAI = FileRules(purpose="assistants", pages="tokens")
+_NEWEST = {"order": "desc", "sort_by": "created_at"}
+"""The order of xAI's lists that others have; it is the default."""
+_XAI_PAGE = 100  # the most, and the default
 
 
 def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Operation]:
@@ -74,9 +90,9 @@ def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Oper
         Operation(name="upload_file", encode=encode_upload, decode=decode_one(read_file)),
         Operation(
             name="list_files",
-            encode=lambda value, _profile: _encode_list(value, rules),
+            encode=lambda value, _profile: _encode_list(value, rules, name),
             decode=decode_list(read_file, "data", required="files"),
-            next_page=_numbered_page if rules.numbered_pages else page_after_last("after"),
+            next_page=_NEXT_PAGES[rules.pages],
         ),
         *operations_on_file(PATH, read_file),
     )
@@ -96,13 +112,26 @@ def _form(value: UploadInput, rules: FileRules) -> tuple[FormPart, ...]:
     return (*fields, file_part(value))
 
 
-def _encode_list(value: ListFilesInput, rules: FileRules) -> WireCall:
+def _encode_list(value: ListFilesInput, rules: FileRules, name: str) -> WireCall:
+    if rules.pages == "tokens":
+        return _encode_xai_list(value, name)
     query = {} if value.purpose is None else {"purpose": value.purpose}
     if value.limit is not None:
-        query["page_size" if rules.numbered_pages else "limit"] = str(value.limit)
-    if value.after is not None and not rules.numbered_pages:
+        query["page_size" if rules.pages == "numbers" else "limit"] = str(value.limit)
+    if value.after is not None and rules.pages == "after":
         query["after"] = value.after
     return WireCall(method="GET", path=PATH, query=query)
+
+
+def _encode_xai_list(value: ListFilesInput, name: str) -> WireCall:
+    query = {"limit": str(min(value.limit or _XAI_PAGE, _XAI_PAGE)), **_NEWEST}
+    if value.after is not None:
+        query[PAGE_TOKEN] = value.after  # a token is the id of the last file
+    warnings: tuple[Warning, ...] = ()
+    if value.purpose is not None:  # its `filter` has no field for it
+        fields = {"target": name, "setting": "purpose", "when": ""}
+        warnings = (make_warning("setting_dropped", path="purpose", **fields),)
+    return WireCall(method="GET", path=PATH, query=query, warnings=warnings)
 
 
 def _numbered_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
@@ -112,6 +141,13 @@ def _numbered_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> 
     if not isinstance(rows, list) or type(total) is not int or number * len(rows) >= total:
         return None
     return replace(call, query={**call.query, "page": str(number)})
+
+
+_NEXT_PAGES: Mapping[str, NextPage] = {
+    "after": page_after_last("after"),
+    "numbers": _numbered_page,
+    "tokens": page_by_last_token("data"),
+}
 
 
 def read_file(value: Json) -> StoredFile:
@@ -138,7 +174,7 @@ def write_file(file: StoredFile) -> dict[str, Json]:
     described: dict[str, Json] = {
         "object": "file",
         "id": file.id,
-        "purpose": file.purpose or FileRules().purpose,
+        "purpose": FileRules().purpose if file.purpose is None else file.purpose,
         "filename": file.file_name or "",
         "bytes": file.size or 0,
         "created_at": int(file.created_at or 0),
@@ -169,14 +205,25 @@ def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
     )
 
 
+class _XaiList(ListFilesInput, frozen=True, kw_only=True):
+    """A list that was asked for as xAI's clients do."""
+
+
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
+    if "sort_by" in call.query or PAGE_TOKEN in call.query:  # no other host has them
+        size = page_size(call.query, "limit", default=_XAI_PAGE, highest=_XAI_PAGE)
+        return _XaiList(limit=size, after=call.query.get(PAGE_TOKEN) or None)
     limit = "page_size" if "page_size" in call.query else "limit"
     return listed_files(call.query, limit=limit, after="after", highest=_MAX_PAGE)
 
 
 def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
     page, has_more = file_page(files, value, _MAX_PAGE)
-    return ServedReply(body=list_body([write_file(file) for file in page], has_more=has_more))
+    rows = [write_file(file) for file in page]
+    if isinstance(value, _XaiList):  # the last page has a token too
+        token = page[-1].id if page else value.after
+        return ServedReply(body={"data": rows, PAGE_TOKEN: token})
+    return ServedReply(body=list_body(rows, has_more=has_more))
 
 
 def _write_deleted(file: DeletedFile, _value: FileInput) -> ServedReply:

@@ -25,7 +25,7 @@ from interlingua.runtime.fold import fold_stream
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import AdapterCapabilities, Profile, Transport
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, label_message
 
@@ -169,6 +169,11 @@ class HttpAdapter:
     async def list_models(self) -> list[ServedModel]:
         """List the models that the provider serves now (a request is sent)."""
         return name_models(await self.perform("list_models"), self.name)
+
+    async def retrieve_model(self, model: str) -> ServedModel:
+        """Return what the provider says about one of its models (a request is sent)."""
+        found: ServedModel = await self.perform("retrieve_model", OperationInput(model=model))
+        return found
 
     async def count_tokens(self, request: Request) -> int:
         """Count the input tokens as the provider counts them (a request is sent)."""

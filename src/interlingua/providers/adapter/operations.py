@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from msgspec.structs import replace
@@ -195,13 +195,8 @@ class Operations:
             check_operation_losses(call.warnings, value, own.on_loss)
             losses = (*lost, *call.warnings)
             facts = ResultFacts(own.name, request_id, None, losses, requested=model)
-            decoder = make_decoder(operation, value)
-            if operation.is_download:
-                items = self._download(call, base_url, headers, operation, decoder, scope)
-            else:
-                request = await _address(own, call, base_url, headers, operation, model)
-                items = stream_items(request, own.transport, own.dialect, decoder, scope)
-            async with aclosing(items):
+            sent = _Streamed(operation, value, model, base_url, headers, scope)
+            async with aclosing(self._page_items(call, sent)) as items:
                 count = 0
                 async for item in items:
                     if isinstance(item, BatchReply):
@@ -265,23 +260,43 @@ class Operations:
         message = label_message(response, reply.id, own.name, request.model)
         return replace(response, message=message)
 
-    def _download(
-        self,
-        call: WireCall,
-        base_url: str,
-        headers: Mapping[str, str],
-        operation: Operation,
-        decoder: ItemDecoder,
-        scope: CancelScope,
+    async def _page_items(self, call: WireCall, sent: _Streamed) -> AsyncGenerator[Any, None]:
+        """
+        None when the reply has begun, then its items; of a reply with pages, those of all.
+
+        Paging stops at a page that was already read, as in `perform_pages`.
+        """
+        pages: list[tuple[str, Mapping[str, str]]] = []
+        page: WireCall | None = call
+        while page is not None and (page.path, page.query) not in pages:
+            decoder = make_decoder(sent.operation, sent.value)
+            async with aclosing(await self._begin_page(page, sent, decoder)) as items:
+                begun = await anext(items)
+                if not pages:
+                    yield begun
+                async for item in items:
+                    yield item
+            pages.append((page.path, page.query))
+            next_page = getattr(decoder, "next_page", None)
+            page = None if next_page is None else next_page(page)
+
+    async def _begin_page(
+        self, call: WireCall, sent: _Streamed, decoder: ItemDecoder
     ) -> AsyncGenerator[Any, None]:
-        """As `stream_items`, for a file that may be at another host."""
+        """As `stream_items`; for a download, which may be at another host, `download_items`."""
         own = self._configuration
+        transport, dialect = own.transport, own.dialect
 
-        async def send(url: str) -> HttpRequest:
+        async def address(url: str, model: str = "") -> HttpRequest:
             moved = replace(call, path=url, query={}) if url else call
-            return await _address(own, moved, base_url, headers, operation)
+            return await _address(own, moved, sent.base_url, sent.headers, sent.operation, model)
 
-        return download_items(call.path, base_url, send, own.transport, own.dialect, decoder, scope)
+        if sent.operation.is_download:
+            return download_items(
+                call.path, sent.base_url, address, transport, dialect, decoder, sent.scope
+            )
+        request = await address("", sent.model)
+        return stream_items(request, transport, dialect, decoder, sent.scope)
 
     async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str], list[Warning]]:
         """The value with the bytes of its files and the options; its headers, and what is lost."""
@@ -319,6 +334,17 @@ class Operations:
         if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
             return await asyncio.to_thread(operation.encode, value, profile)
         return operation.encode(value, profile)
+
+
+class _Streamed(NamedTuple):
+    """What the calls of one streamed operation have in common."""
+
+    operation: Operation
+    value: Any
+    model: str
+    base_url: str
+    headers: Mapping[str, str]
+    scope: CancelScope
 
 
 class _Exchanges:

@@ -12,6 +12,7 @@ MESSAGES = "anthropic_messages"
 GEMINI = "gemini_generate"
 
 LIST = ("list_models",)
+MODELS = (*LIST, "retrieve_model")
 COUNT = ("count_tokens",)
 EMBED = ("embed",)
 IMAGES = ("generate_image", "edit_image")

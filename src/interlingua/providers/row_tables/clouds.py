@@ -12,9 +12,9 @@ from interlingua.providers.row_tables.builders import (
     FILES,
     GEMINI,
     IMAGES,
-    LIST,
     MB,
     MESSAGES,
+    MODELS,
     RECORDED,
     RESPONSES,
     SPEAK,
@@ -86,7 +86,7 @@ ROWS: tuple[Provider, ...] = (
         token_env=("AZURE_OPENAI_AD_TOKEN",),  # as OpenAI's SDK calls it (`openai/lib/azure.py`)
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
         operations=has(
-            *(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
+            *(MODELS, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH), ("stream_transcription",)
         ),
         sizes=SizeLimits(audio=25 * MB, file=512 * MB),
     ),

@@ -12,6 +12,7 @@ from interlingua.providers.row_tables.builders import (
     LIST,
     MB,
     MESSAGES,
+    MODELS,
     RECORDED,
     RESPONSES,
     SPEAK,
@@ -37,7 +38,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK groq 1.7.0"),
         base_path="/openai/v1",  # Groq's own SDK takes the host without a path
         other_dialects=(RESPONSES,),
-        operations=has(LIST, SPEAK, FILES, BATCH, transcribe="timed"),
+        operations=has(MODELS, SPEAK, FILES, BATCH, transcribe="timed"),
         sizes=SizeLimits(audio=100 * MB),
     ),
     chat(
@@ -51,7 +52,7 @@ ROWS: tuple[Provider, ...] = (
         "cerebras",
         "https://api.cerebras.ai/v1",
         *(RECORDED, "SDK cerebras_cloud_sdk 1.91.0"),
-        operations=has(LIST),
+        operations=has(MODELS),
     ),
     chat(
         "huggingface",
@@ -191,7 +192,7 @@ GATEWAYS: tuple[Provider, ...] = (
         aliases=("vercel-gateway", "ai-gateway", "vercel_ai_gateway"),
         key_env=("AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY"),
         base_url_env=("VERCEL_AI_GATEWAY_BASE_URL",),
-        operations=has(LIST, EMBED, **dict.fromkeys(IMAGES, "modalities")),
+        operations=has(MODELS, EMBED, **dict.fromkeys(IMAGES, "modalities")),
     ),
     chat(
         "github_copilot",
@@ -199,7 +200,12 @@ GATEWAYS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("github-copilot", "copilot"),
         other_dialects=(RESPONSES,),
-        endpoints={RESPONSES: Endpoint(path="/responses")},  # seen in recordings: no version
+        endpoints={
+            RESPONSES: Endpoint(  # seen in recordings: no version
+                path="/responses",
+                operation_paths={"list_models": "/models", "embed": "/embeddings"},
+            )
+        },
         key_env=("GITHUB_COPILOT_API_KEY", "COPILOT_GITHUB_TOKEN"),
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.

@@ -15,6 +15,7 @@ from interlingua.providers.row_tables.builders import (
     LIST,
     MB,
     MESSAGES,
+    MODELS,
     RECORDED,
     RESPONSES,
     SPEAK,
@@ -51,7 +52,7 @@ ROWS: tuple[Provider, ...] = (
         # `files.create` in OpenAI's SDK.
         sizes=SizeLimits(request=50 * MB, audio=25 * MB, file=512 * MB),
         operations=has(
-            *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
+            *(MODELS, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
             ("moderate", "stream_image", "stream_transcription"),
         ),
     ),
@@ -65,7 +66,10 @@ ROWS: tuple[Provider, ...] = (
             CHAT: Endpoint(
                 path="/v1/chat/completions",
                 signing="bearer",
-                operation_paths={"list_models": "/v1/models"},
+                operation_paths={
+                    "list_models": "/v1/models",
+                    "retrieve_model": "/v1/models/{model}",
+                },
             )
         },
         aliases=("claude",),
@@ -77,7 +81,7 @@ ROWS: tuple[Provider, ...] = (
         sources=(RECORDED, "SDK anthropic"),
         # https://docs.anthropic.com/en/api/errors: the maximum sizes by endpoint.
         sizes=SizeLimits(request=32 * MB, file=500 * MB),
-        operations=has(LIST, COUNT, FILES, BATCH),
+        operations=has(MODELS, COUNT, FILES, BATCH),
     ),
     Provider(
         name="gemini",
@@ -91,6 +95,7 @@ ROWS: tuple[Provider, ...] = (
                 signing="bearer",
                 operation_paths={
                     "list_models": "/v1beta/openai/models",
+                    "retrieve_model": "/v1beta/openai/models/{model}",
                     "embed": "/v1beta/openai/embeddings",
                     "generate_image": "/v1beta/openai/images/generations",
                 },
@@ -108,7 +113,7 @@ ROWS: tuple[Provider, ...] = (
         # Google's documentation said 20 MB, and newer pages say 100; the smaller is safe.
         sizes=SizeLimits(request=20 * MB, file=2048 * MB),
         operations=has(
-            *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
+            *(MODELS, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
             ("list_videos", "cancel_video", "stream_transcription"),
         ),
     ),
@@ -131,7 +136,9 @@ ROWS: tuple[Provider, ...] = (
         aliases=("x-ai",),
         families=("grok-",),
         other_dialects=(RESPONSES,),
-        operations=has(LIST, generate_image="xai", edit_image="xai", **dict.fromkeys(VIDEO, "xai")),
+        operations=has(MODELS, **dict.fromkeys((*IMAGES, *VIDEO, *FILES, *BATCH), "xai")),
+        # The guide says 48 MB, the reference 50: the smaller is safe.
+        sizes=SizeLimits(file=48 * MB),
     ),
     chat(
         "mistral",
@@ -144,7 +151,7 @@ ROWS: tuple[Provider, ...] = (
             *("open-mistral", "open-mixtral"),
         ),
         operations=has(
-            LIST,
+            MODELS,
             embed="mistral",
             moderate="mistral",
             **dict.fromkeys((*TRANSCRIBE, *SPEAK, *FILES, *BATCH), "mistral"),
@@ -157,8 +164,10 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("deepseek-",),
         other_dialects=(RESPONSES,),
-        # Seen in recordings: `/responses` and `/chat/completions`, both without a version.
-        endpoints={RESPONSES: Endpoint(path="/responses")},
+        # Seen in recordings: `/responses`, `/chat/completions` and `/models`, without a version.
+        endpoints={
+            RESPONSES: Endpoint(path="/responses", operation_paths={"list_models": "/models"})
+        },
         operations=has(LIST),
     ),
     chat(
@@ -184,9 +193,11 @@ ROWS: tuple[Provider, ...] = (
         "https://api.perplexity.ai",
         *(RECORDED, DOCS),
         families=("sonar",),
-        operations=has(embed="perplexity"),
+        # The list has the models of the Agent API, by the names that it has for them:
+        # https://docs.perplexity.ai/api-reference/models-get.
+        operations=has(LIST, embed="perplexity"),
         # Seen in recordings: embeddings have a version in their path, chat has none.
-        operation_paths={"embed": "/v1/embeddings"},
+        operation_paths={"embed": "/v1/embeddings", "list_models": "/v1/models"},
     ),
     chat(
         "cohere",  # its endpoint for clients of OpenAI
@@ -225,7 +236,7 @@ ROWS: tuple[Provider, ...] = (
         DOCS,
         families=("step-",),
         key_env=("STEPFUN_API_KEY", "STEP_API_KEY"),
-        operations=has(LIST),
+        operations=has(MODELS),
     ),
     chat(
         "nvidia",

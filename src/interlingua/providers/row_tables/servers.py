@@ -9,6 +9,7 @@ from interlingua.providers.row_tables.builders import (
     EMBED,
     LIST,
     MESSAGES,
+    MODELS,
     RECORDED,
     RESPONSES,
     TAGGED_IDS,
@@ -24,7 +25,7 @@ ROWS: tuple[Provider, ...] = (
         other_dialects=(RESPONSES, MESSAGES),
         base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         own_ids=TAGGED_IDS,
-        operations=has(LIST, EMBED),
+        operations=has(MODELS, EMBED),
     ),
     local("vllm", 8000, *(RECORDED, DOCS), other_dialects=(RESPONSES, MESSAGES)),
     local(
