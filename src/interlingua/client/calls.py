@@ -96,6 +96,12 @@ class Calls:
         """The adapters of new calls, by key."""
         return self.routing.adapters
 
+    async def load(self, key: str) -> None:
+        """Load what a first request to this adapter needs, before the clock of a caller starts."""
+        load = getattr(self.adapters.get(key), "load", None)
+        if load is not None:
+            await load()
+
     def left_out(self, request: Request) -> tuple[str, ...]:
         """The names of the tools of a request that its provider would not get."""
         behaviour = self.routing.behaviour_of(self.routing.address(request).provider or "")

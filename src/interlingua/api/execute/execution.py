@@ -133,7 +133,7 @@ class Execution:
         failure: Exception | None = None
         try:
             try:
-                self._limit(options)
+                self._link(options)
                 await self._run(model, messages, options, notifier, record)
             except Exception as error:  # noqa: BLE001 -- errors are returned in the result
                 failure = error
@@ -148,14 +148,17 @@ class Execution:
             return record.result(ExecuteError.of(notifier.error, CALLBACK_FAILED), failure)
         return record.result(None if failure is None else ExecuteError.of(failure), failure)
 
-    def _limit(self, options: ExecuteOptions) -> None:
-        """Link the scope to the caller's signal and total timeout."""
+    def _link(self, options: ExecuteOptions) -> None:
+        """Link the scope to the caller's signal."""
         signal, timeout = options.get("abort_signal"), options.get("timeout")
         check_options({"abort_signal": signal, "timeout": timeout})
         if signal is not None:
             self._scope.link(signal)
-        total = timeouts_of(timeout).total
+
+    async def _start_clock(self, options: ExecuteOptions, run: Run) -> None:
+        total = timeouts_of(options.get("timeout")).total
         if total is not None:
+            await self._scope.wait(run.load())
             self._scope.limit_total(total)
 
     async def _run(
@@ -175,6 +178,7 @@ class Execution:
             "tool_observer": notifier,
         }
         record.run = run = Run(model, None, settings, scope=self._scope)
+        await self._start_clock(options, run)
         async with StreamResult(run) as events:
             async for event in events:
                 notifier.notify(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypedDict, TypeVar
 
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal, CancelScope
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import advice, refuse
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.operations import OperationInput, OperationResult
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
@@ -134,18 +134,45 @@ class MediaCall:
 
     def _attempt(self, key: str, operation: str, value: OperationInput | Request) -> Awaitable[Any]:
         attempts = OperationAttempts(self.client.calls, key, operation, value, self._policy)
-        return attempts.perform(self._scope or self._open())
+        scope, timeout = self._scope, self._options.get("timeout")
+        if scope is None:  # the only operation of the function
+            scope = self._open()
+            if timeout is not None:
+                scope.limit_total(timeout)
+        return attempts.perform(scope)
 
     def run(self, work: Awaitable[Result]) -> Awaitable[Result]:
         """The result of the whole function; the signal, the timeout and `cancel` end it."""
         self._scope = self._open()
+        if self._options.get("timeout") is not None:
+            work = self._timed(work, self._scope)
         return self.client.calls.scopes.wait(self.request_id, work, self._scope)
+
+    async def _timed(self, work: Awaitable[Result], scope: CancelScope) -> Result:
+        """Start the clock after what only a first call needs is loaded."""
+        try:
+            await self._start_clock(scope)
+        except BaseException:
+            getattr(work, "close", bool)()  # a coroutine that is never awaited
+            raise
+        return await work
+
+    async def _start_clock(self, scope: CancelScope) -> None:
+        timeout, calls = self._options.get("timeout"), self.client.calls
+        if timeout is not None:
+            provider, routing = self._options.get("provider"), calls.routing
+            with suppress(SDKError):  # the operation itself raises it
+                named = provider and not self._model
+                key = routing.find_key(provider or "") if named else ""
+                await calls.load(key or routing.place(provider, self._model).provider)
+            scope.limit_total(timeout)
 
     async def stream(self, operation: str, value: OperationInput) -> AsyncGenerator[Any, None]:
         """The items of a streamed operation, as they arrive."""
         scope = self._scope = self._open()
         self.client.calls.scopes.add(self.request_id, scope)
         try:
+            await scope.wait(self._start_clock(scope))
             items = await scope.wait(self.perform(operation, value))
             async with aclosing(items):
                 while (item := await scope.wait(anext(items, _END))) is not _END:
@@ -156,9 +183,7 @@ class MediaCall:
 
     def _open(self) -> CancelScope:
         scope = CancelScope()
-        signal, timeout = self._options.get("abort_signal"), self._options.get("timeout")
+        signal = self._options.get("abort_signal")
         if signal is not None:
             scope.link(signal)
-        if timeout is not None:
-            scope.limit_total(timeout)
         return scope

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -128,7 +128,11 @@ class Run:
             self._check_prompts()
         self._is_resumed = resumed is not None
         ends_with_answer = request.messages[-1].role == "assistant"
-        self._has_beginning: bool = self._is_resumed or callable(system) or ends_with_answer
+        timeout = options.get("timeout")
+        self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
+        self._has_beginning: bool = (
+            self._is_resumed or callable(system) or ends_with_answer or timeout is not None
+        )
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
@@ -145,8 +149,6 @@ class Run:
         self._goal = goal
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
-        timeout = options.get("timeout")
-        self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
         has_policy = "retry_policy" in options or "max_retries" in options
         self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
@@ -364,10 +366,20 @@ class Run:
         self._opened = scope = self._scope or CancelScope()
         if self._signal is not None:
             scope.link(self._signal)
-        if self._timeouts.total is not None:
-            scope.limit_total(self._timeouts.total)
         self.client.calls.scopes.add(self._request_id, scope)
         return scope
+
+    async def _start_clock(self, scope: CancelScope) -> None:
+        await scope.wait(self.load())
+        if self._timeouts.total is not None:
+            scope.limit_total(self._timeouts.total)
+
+    async def load(self) -> None:
+        """Load what only a first call needs; a clock that starts afterwards does not count it."""
+        request, calls = self.loop.request, self.client.calls
+        if request is not None:
+            with suppress(SDKError):  # the call itself raises it
+                await calls.load(calls.routing.address(request).provider or "")
 
     def _close_scope(self, scope: CancelScope) -> None:
         if scope.clocks or scope.unlink is not None:
@@ -395,6 +407,8 @@ class Run:
 
     async def _begin(self, scope: CancelScope) -> tuple[ToolResult, ...]:
         """What comes before the first request; returns the results of calls that were open."""
+        if self._timeouts is not _NO_TIMEOUT:
+            await self._start_clock(scope)
         if self._make_system is not None:
             await self._set_system(scope)
         if self._is_resumed or self.loop.messages[-1].role == "assistant":

@@ -30,6 +30,7 @@ from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.credentials import (
     Credentials,
     Key,
+    SignedTransport,
     credentials_of,
     get_transport_ready,
     sign_with,
@@ -191,6 +192,13 @@ class Configuration:
             advice = f"Set {variables}, or pass" if variables else "Pass"
             text = f"{self.source}No API key for {self.name}. {advice} api_key=."
             raise ConfigurationError(text, error_code="not_configured", setting="api_key")
+
+    async def load(self) -> None:
+        """See `HttpAdapter.load`."""
+        transport = self.transport
+        if isinstance(transport, SignedTransport):  # to make a key may need a request
+            transport = transport.inner
+        await get_transport_ready(transport, self.base_url)
 
     async def get_ready(self) -> None:
         """See `HttpAdapter.get_ready`."""

@@ -194,6 +194,14 @@ class HttpAdapter:
         """
         self.configuration.check_key()
 
+    async def load(self) -> None:
+        """
+        Load what a first request needs, in a thread: imports and certificates.
+
+        Functions with a `timeout` await it before its clock starts. Later calls do nothing.
+        """
+        await self.configuration.load()
+
     async def get_ready(self) -> None:
         """
         Do before the first request what takes time: imports, certificates, a key that is made.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ class HttpTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
+        if not self._is_loaded:
+            return self._send_first(request)
         from interlingua.transport.http1.exchange import Exchange
 
         loop = asyncio.get_running_loop()
@@ -62,6 +65,12 @@ class HttpTransport:
             request.timeouts or self.timeouts,
             request.limits or self.limits,
         )
+
+    @asynccontextmanager
+    async def _send_first(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        await self.get_ready(request.url)
+        async with self.send(request) as reply:
+            yield reply
 
     async def get_ready(self, url: str) -> None:
         """Import the parser and load the certificates, in a thread; later calls do nothing."""
