@@ -52,7 +52,8 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.media import decode_base64, parse_data_url, sniff
 from interlingua.wire.partial_json import PartialJSON
-from interlingua.wire.ratelimit_headers import parse_rate_limit, parse_retry_after
+from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.ratelimit_values import parse_retry_after
 from interlingua.wire.secrets import Redactor, redact, redact_url
 from interlingua.wire.sse import SSEDecoder
 

@@ -17,7 +17,7 @@ from interlingua.providers.catalog.search import (
     list_models,
     mixed_price,
 )
-from interlingua.providers.cost import CostRange
+from interlingua.providers.cost_range import CostRange
 from interlingua.providers.credentials import ApiKey
 from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
 from interlingua.providers.tariffs import Prices, reprice

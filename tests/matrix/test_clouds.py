@@ -28,7 +28,8 @@ from interlingua.spec.request import Request
 from interlingua.transport import AiohttpTransport, HttpxTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.media import fetch_media
-from interlingua.wire.aws_event_stream import MEDIA_TYPE, encode_chunk, encode_exception
+from interlingua.wire.aws_event_stream import encode_chunk, encode_exception
+from interlingua.wire.framing import AWS_EVENT_STREAM
 from interlingua.wire.sigv4 import AwsCredentials
 from support.clouds import Guard, has_header, is_signed
 
@@ -347,7 +348,7 @@ DELTA = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","t
 
 
 def streamed(body):
-    reply = CannedReply(headers={"content-type": MEDIA_TYPE}, body=body)
+    reply = CannedReply(headers={"content-type": AWS_EVENT_STREAM}, body=body)
     adapter = HttpAdapter("bedrock_invoke", KEYS, places=PLACES, transport=CannedTransport([reply]))
 
     async def work():

@@ -24,7 +24,6 @@ from interlingua.prepare.thinking import (
     tools_before_thinking,
     zero_budget,
 )
-from interlingua.prepare.tool_forms import warn_not_strict
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
 from interlingua.spec.request import (
     BuiltinTool,
@@ -192,7 +191,10 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
                 continue
             (dropped if tool.strict else implied).append(i)
             tools[i] = replace(tool, strict=None)
-    warn_not_strict(request.tools, dropped, most, warnings)
+    if dropped:
+        from interlingua.prepare.tool_forms import warn_not_strict
+
+        warn_not_strict(request.tools, dropped, most, warnings)
     for i in implied:
         warnings.setting_implied("strict", f"tools[{i}].strict")
     return request if all(map(is_, tools, request.tools)) else replace(request, tools=tuple(tools))

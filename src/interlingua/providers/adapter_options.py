@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from msgspec.structs import replace
 
 from interlingua import dialects
+from interlingua.lazy import names_of
 from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.credentials import KeySource, check_source
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import (
     MODEL,
@@ -36,20 +35,25 @@ from interlingua.spec.check import (
     check_value,
     fits,
     plain_strings,
-    rows_of_options,
+    row_of_option,
 )
 from interlingua.spec.contracts import Transport
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.json_text import dumps
-from interlingua.wire.sigv4 import AwsCredentials
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.local import LocalServer
+    from interlingua.providers.credentials import KeySource
+    from interlingua.spec.operations import OperationInput
+    from interlingua.wire.sigv4 import AwsCredentials
+else:  # a name in the annotation of a setting, which is loaded when that setting is checked
+    __getattr__ = names_of(__name__, {"pathlib": ("Path",)})
 
 
 class AdapterSettings(TypedDict, total=False):
@@ -105,19 +109,18 @@ class RowSettings(AdapterSettings, total=False):
 
 
 @cache
-def setting_rows() -> dict[str, Row | None]:
-    """What each setting must be, from its annotation; headers are checked one by one."""
-    rows = rows_of_options(RowSettings)
-    headers = rows["default_headers"]
-    return rows | {"default_headers": headers and headers._replace(rule=None)}
+def setting_row(name: str) -> Row | None:
+    """What a setting must be, from its annotation; headers are checked one by one."""
+    row = row_of_option(name, RowSettings)
+    return row and row._replace(rule=None) if name == "default_headers" else row
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
     present = {name: plain_strings(value) for name, value in settings.items() if value is not None}
     for name, value in present.items():
-        if name not in setting_rows():
-            advised = advice(name, setting_rows())
+        if name not in RowSettings.__annotations__:
+            advised = advice(name, RowSettings.__annotations__)
             raise ConfigurationError(f"An adapter has no setting {name!r}. {advised}", setting=name)
         try:
             _check_setting(name, value)
@@ -127,7 +130,7 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_setting(name: str, value: Any) -> None:
-    row = setting_rows()[name]
+    row = setting_row(name)
     if name in _SECRET and row is not None and not fits(row, value):
         raise ConfigurationError(f"{name} must be {row.expected}, not a {type(value).__name__}.")
     if row is not None:
@@ -146,6 +149,8 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
     if key is None:
         return None
     if not isinstance(key, str):
+        from interlingua.providers.credentials import check_source
+
         return check_source(key)
     if not key.isprintable():
         raise ConfigurationError(
@@ -274,7 +279,7 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
 
 HEADER_OPTIONS = ("organization", "project")
 """Who pays is said in headers: where a provider has none for it, no body field replaces it."""
-Optioned = TypeVar("Optioned", Request, OperationInput)
+Optioned = TypeVar("Optioned", Request, "OperationInput")
 
 
 def join_options(
@@ -323,6 +328,13 @@ def find_transport(settings: Mapping[str, Any]) -> Transport:
     from interlingua.transport import default_transport
 
     return default_transport()
+
+
+async def get_transport_ready(transport: Transport, url: str) -> None:
+    """Do before the first request what takes time, if the transport has `get_ready`."""
+    get_ready: Callable[[str], Awaitable[None]] | None = getattr(transport, "get_ready", None)
+    if get_ready is not None:
+        await get_ready(url)
 
 
 def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:

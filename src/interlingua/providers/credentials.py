@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
+from interlingua.providers.adapter_options import get_transport_ready
 from interlingua.providers.provider import Provider, Signing, sign
 from interlingua.runtime.log import logger
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
@@ -242,13 +243,6 @@ def check_source(source: object) -> KeySource | AwsCredentials:
 
 
 # The transport that signs each request.
-
-
-async def get_transport_ready(transport: Transport, url: str) -> None:
-    """Do before the first request what takes time, if the transport has `get_ready`."""
-    get_ready: Callable[[str], Awaitable[None]] | None = getattr(transport, "get_ready", None)
-    if get_ready is not None:
-        await get_ready(url)
 
 
 _SIGNED = ("accept", "content-type")

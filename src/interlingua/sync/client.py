@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 from interlingua.api.run.clients import BlockingClient
-from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Addressed
 from interlingua.client.client import Client as AsyncClient
@@ -16,7 +15,8 @@ from interlingua.client.middleware.contract import Middleware
 from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cost import CostRange
+from interlingua.client.stream_attempts import StreamAttempts
+from interlingua.providers.cost_range import CostRange
 from interlingua.providers.credentials import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour
@@ -191,7 +191,7 @@ class Client(ClosedByWith, BlockingClient):
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
-        attempts = Attempts(self.asynchronous.calls, request, retry)
+        attempts = StreamAttempts(self.asynchronous.calls, request, retry)
         return BlockingIterator(
             attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
         )

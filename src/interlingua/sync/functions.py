@@ -15,9 +15,10 @@ from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run import clients, many
 from interlingua.api.run import generate as run
+from interlingua.api.run.closed import NOT_ENDED
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import NOT_ENDED, Run
+from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.tools.mcp import tools as mcp
 from interlingua.client import retry_policy
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
@@ -25,7 +26,7 @@ from interlingua.runtime.cancel import AbortSignal
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
-from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.messages import AnyMessage
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
@@ -75,7 +76,7 @@ else:
 def stream(
     model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:
-    return StreamResult(Run(model, prompt, options))
+    return StreamResult(StreamRun(model, prompt, options))
 
 
 @documented_by(retry_policy.retry)
@@ -101,7 +102,7 @@ class StreamResult(ClosedByWith):
     has all steps.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: StreamRun) -> None:
         self._run = run
         self._events = BlockingIterator(
             run.stream(), lambda event: type(event) in DELTAS and run.is_cancelled

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
-from interlingua.prepare.history import RepairPolicy, rules_for
-from interlingua.prepare.history.edit import Edits, scan_of
-from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules, triggers_of
+from interlingua.prepare.history.edit import Edits, RepairPolicy, scan_of
+from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
+from interlingua.prepare.history.scan import triggers_of
+from interlingua.prepare.history.target import rules_for
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,

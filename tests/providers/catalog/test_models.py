@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.providers import profile_for
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog import models as catalog
 from interlingua.providers.catalog.models import find_model, ids_of, providers_of, table
-from interlingua.providers.catalog.profiles import matching
+from interlingua.providers.catalog.profiles import matching, profile_for
 from interlingua.providers.catalog.search import (
     get_latest_model,
     get_model_info,

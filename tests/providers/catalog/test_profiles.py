@@ -15,8 +15,8 @@ from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.prepare.media import drop_media
 from interlingua.prepare.settings import adjust_settings
 from interlingua.prepare.thinking import thinking_mode
-from interlingua.providers import profile_for
 from interlingua.providers.catalog import profiles
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.request import Request
@@ -193,7 +193,7 @@ def test_quirks_are_laid_over_each_other():
 def test_data_is_read_on_first_use():
     """Importing the loader reads nothing, and a profile loads no dialect but its own."""
     code = (
-        "import sys; from interlingua.providers import profile_for;"
+        "import sys; from interlingua.providers.catalog.profiles import profile_for;"
         "from interlingua.providers.catalog import profiles;"
         "print(profiles._load.cache_info().currsize);"
         "profile_for('anthropic_messages', 'claude-opus-5-5', 'anthropic');"

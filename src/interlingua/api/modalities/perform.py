@@ -15,9 +15,9 @@ from interlingua.api.run.clients import (
     find_client,
 )
 from interlingua.api.run.options import check_options, policy_of
-from interlingua.client.attempts import OperationAttempts
 from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
+from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.catalog.search import short_name_notice
 from interlingua.providers.credentials import Key

@@ -19,7 +19,6 @@ from interlingua.api.run.clients import (
     find_client,
     is_at_home,
 )
-from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.messages import read_messages
 from interlingua.api.run.options import (
     GenerateOptions,
@@ -30,6 +29,7 @@ from interlingua.api.run.options import (
     reusable,
 )
 from interlingua.api.run.results import GenerateResult
+from interlingua.api.run.stream_result import StreamResult
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.document import (
     HistoryMode,

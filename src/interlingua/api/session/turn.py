@@ -13,10 +13,10 @@ from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import MARGIN
 from interlingua.api.run.options import with_system
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run
+from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
-from interlingua.api.tools.runner import ToolRound
+from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import ToolNext
 from interlingua.prepare.history.messages import end_of_prompts
@@ -55,7 +55,7 @@ class Continued(NamedTuple):
     messages: tuple[Message, ...]
 
 
-class TurnRun(Run):
+class TurnRun(StreamRun):
     """A run that is a turn of a session."""
 
     _places_system = False  # it is placed in front of the history, when the turn begins
@@ -71,7 +71,8 @@ class TurnRun(Run):
     ) -> None:
         super().__init__(model, None, options, goal)
         self._files = _Files(self.client, self.loop.request or Request())
-        self._runner = replace(self._runner, layers=(self._files, *self._runner.layers))
+        runner = self._runner or ToolRunner()
+        self._runner = replace(runner, layers=(self._files, *runner.layers))
         self.continues = continues
         """The open turn that this run goes on with."""
         self.session_model = session.model

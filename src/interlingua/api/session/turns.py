@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.api.run.loop import in_call_order, with_results
-from interlingua.prepare.history import apply_rules
 from interlingua.prepare.history.messages import is_blank
+from interlingua.prepare.history.rules import apply_rules
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Record, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules

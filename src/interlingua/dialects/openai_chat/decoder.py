@@ -38,13 +38,8 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
 )
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.dialects.openai_chat.tool_calls import (
-    MakeId,
-    ToolCallAssembler,
-    is_tool_call,
-    opaque_tool_call,
-    unnumber_tool_call,
-)
+from interlingua.dialects.openai_chat.tool_call_stream import ToolCallAssembler, is_tool_call
+from interlingua.dialects.openai_chat.tool_calls import MakeId, opaque_tool_call, unnumber_tool_call
 from interlingua.spec.content import (
     Citation,
     Json,

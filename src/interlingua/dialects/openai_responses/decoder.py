@@ -23,7 +23,7 @@ from interlingua.dialects.openai_responses.facts import (
     SECTIONS,
     TOOL_TYPES,
 )
-from interlingua.dialects.openai_responses.hosted import OwnCalls
+from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
 from interlingua.dialects.openai_responses.tool_calls import tool_call_id_of

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
+from interlingua import lazy
 from interlingua.prepare.options import AUTO_CACHE, TOOLS
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -21,22 +22,24 @@ from interlingua.providers.adapter_options import (
     find_server,
     find_timeouts,
     find_transport,
+    get_transport_ready,
     join_options,
     split_endpoint,
     with_base_path,
 )
 from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.credentials import (
-    Credentials,
-    Key,
-    credentials_of,
-    get_transport_ready,
-    sign_with,
-)
 from interlingua.providers.environment import add_environment
 from interlingua.providers.http_requests import join_headers
-from interlingua.providers.provider import Endpoint, Provider, check_base_url, find_dialect, sign
+from interlingua.providers.provider import (
+    Endpoint,
+    Provider,
+    Signing,
+    check_base_url,
+    check_dialect,
+    find_dialect,
+    sign,
+)
 from interlingua.providers.rows import find_provider
 from interlingua.providers.tariffs import Seller
 from interlingua.runtime.callbacks import signature_of
@@ -48,10 +51,12 @@ from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedErr
 from interlingua.spec.messages import Message
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Warning
-from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
+    from interlingua.providers.credentials import Credentials, Key, KeySource
+    from interlingua.wire.secrets import Redactor
+    from interlingua.wire.sigv4 import AwsCredentials
 
 _MAX_PROFILES = 512  # cached per adapter
 
@@ -141,10 +146,25 @@ class Configuration:
 
     def _speak(self, dialect: str) -> None:
         settings = {"api_version": self.api_version} if self.api_version else {}
+        check_dialect(dialect)
         self.dialect_name: str = dialect
-        self.dialect: Dialect = find_dialect(dialect)
-        self.gives_request: bool = _takes_request(self.dialect)
+        lazy.forget(self, "dialect", "answers_take_request", "streams_take_request")
         self.endpoint: Endpoint | None = find_endpoint(self.provider, settings, dialect)
+
+    @lazy.attribute
+    def dialect(self) -> Dialect:
+        """The dialect; a client loads those of the adapters that it uses."""
+        return find_dialect(self.dialect_name)
+
+    @lazy.attribute
+    def answers_take_request(self) -> bool:
+        """Whether the decoder of whole answers takes `request`: those of third parties need not."""
+        return "request" in signature_of(self.dialect.decode_response).parameters
+
+    @lazy.attribute
+    def streams_take_request(self) -> bool:
+        """The same of the decoder of streams."""
+        return "request" in signature_of(self.dialect.stream_decoder).parameters
 
     def _bind(
         self, key: Key | Credentials | None, base_url: str, headers: Mapping[str, str]
@@ -157,20 +177,25 @@ class Configuration:
         own = None if self.endpoint is None else self.endpoint.signing
         signing = own or self.provider.signing
         if key is not None and not isinstance(key, str):
-            self.credentials = key if isinstance(key, Credentials) else credentials_of(key)
-            self.transport = sign_with(
-                self.shared_transport,
-                self.credentials,
-                self.provider,
-                self.base_url,
-                self.places,
-                signing,
-            )
+            self._sign_later(key, signing)
         self.headers: Mapping[str, str] = headers
         self.signature: Mapping[str, str] = sign(signing, self.key)
         self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
-        self._redactor = Redactor((self.key or "",))
-        self._redactor.learn_headers(headers)
+        self._redactor: Redactor | None = None  # made for the first error
+
+    def _sign_later(self, key: KeySource | AwsCredentials | Credentials, signing: Signing) -> None:
+        """Sign each request with a key that is made while it is sent."""
+        from interlingua.providers.credentials import Credentials, credentials_of, sign_with
+
+        self.credentials = key if isinstance(key, Credentials) else credentials_of(key)
+        self.transport = sign_with(
+            self.shared_transport,
+            self.credentials,
+            self.provider,
+            self.base_url,
+            self.places,
+            signing,
+        )
 
     # The key.
 
@@ -203,10 +228,16 @@ class Configuration:
     def label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
         """Add the provider, the model and the request id; redact the adapter's secrets."""
         error.add_facts(provider=self.name, model=model or None, request_id=request_id)
+        redactor = self._redactor
+        if redactor is None:
+            from interlingua.wire.secrets import Redactor
+
+            redactor = self._redactor = Redactor((self.key or "",))
+            redactor.learn_headers(self.headers)
         if self.credentials is not None:
             for text in self.credentials.texts:
-                self._redactor.add(text)
-        self._redactor.redact_error(error)
+                redactor.add(text)
+        redactor.redact_error(error)
 
     # The address.
 
@@ -303,14 +334,6 @@ def _supports(profile: Profile, mode: ToolChoiceMode) -> bool | None:
 
 
 _PROMPTS = ("system", "developer")
-
-
-def _takes_request(dialect: Dialect) -> bool:
-    """Whether the decoders of a dialect take `request`: those of third parties need not."""
-    return all(
-        "request" in signature_of(decode).parameters
-        for decode in (dialect.decode_response, dialect.stream_decoder)
-    )
 
 
 def under_request(

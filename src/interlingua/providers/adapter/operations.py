@@ -12,13 +12,14 @@ from urllib.parse import urljoin
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import behave
-from interlingua.prepare.history import HistoryScan
+from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
-from interlingua.providers.http_requests import operation_request
 from interlingua.providers.media import gather_parts
+from interlingua.providers.operation_check import check_operation
+from interlingua.providers.operation_requests import operation_request
 from interlingua.providers.operations import (
     ResultFacts,
     check_operation_losses,
@@ -34,7 +35,6 @@ from interlingua.providers.operations import (
     rough_json_size,
     stream_items,
 )
-from interlingua.providers.profile_check import check_operation
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
 from interlingua.providers.replies import LARGE, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
