@@ -22,7 +22,8 @@ from fuzzing.recorded import (
     record,
 )
 from interlingua import dialects
-from interlingua.api.session.document import SavedSession, dump_session, read_session
+from interlingua.api.session.document import dump_session, read_session
+from interlingua.api.session.saved import SavedSession
 from interlingua.api.session.turns import Turn
 from interlingua.conformance.laws import read_cases
 from interlingua.serving.application import find_route, serve_of

@@ -14,6 +14,7 @@ from time import process_time, thread_time
 
 KEY = "sk-start-0123456789"
 PROMPT = "Hello"
+_IMPORTERS = ("importlib", "_frozen_importlib")
 
 
 class Imports:
@@ -65,7 +66,7 @@ class Imports:
 def _importer():
     """The module and line that the import is in."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_IMPORTERS):
         frame = frame.f_back
     return f"{frame.f_globals.get('__name__')}:{frame.f_lineno}" if frame else ""
 

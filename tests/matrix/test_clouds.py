@@ -10,7 +10,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.credentials import ApiKey
+from interlingua.providers.keys import ApiKey
 from interlingua.providers.media import bytes_only
 from interlingua.simulator import Simulator, serve_in_thread, text, tool_call
 from interlingua.spec.content import Image
@@ -28,9 +28,9 @@ from interlingua.spec.request import Request
 from interlingua.transport import AiohttpTransport, HttpxTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.media import fetch_media
+from interlingua.wire.aws_credentials import AwsCredentials
 from interlingua.wire.aws_event_stream import encode_chunk, encode_exception
 from interlingua.wire.framing import AWS_EVENT_STREAM
-from interlingua.wire.sigv4 import AwsCredentials
 from support.clouds import Guard, has_header, is_signed
 
 KEYS = AwsCredentials(

@@ -15,7 +15,7 @@ from interlingua.providers.cloud_identities import google_source, read_aws_crede
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
 from support.clouds import Guard, has_header, is_signed
 
 ENVIRON = {

@@ -28,7 +28,7 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import Attempt, Cost, FinishReason, Response, Usage, label_message
 
 if TYPE_CHECKING:
     from interlingua.client.custom_adapter import CustomCall
@@ -238,22 +238,27 @@ class Attempts:
         error: BaseException,
         usage: Usage | None = None,
     ) -> None:
-        from interlingua.client.metering import meter_failure
-        from interlingua.client.middleware.meter import hedged_usage
-
         log, progress = self._log, running.progress
         if isinstance(error, SDKError) and error.partial is not None:
             usage = error.partial.usage
-        elif is_cancelled(error) and progress.usage is None and usage is None:
+        elif log.started > 1 and is_cancelled(error) and progress.usage is None and usage is None:
+            from interlingua.client.middleware.meter import hedged_usage
+
             usage = hedged_usage(request, progress, log.records, log.started)
-        provider = running.target.provider
-        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
-        tariffs, failure = self._calls.tariffs, find_failure(error, self._scope)
-        if progress.usage is None:
-            usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
-        else:
+        cost = None
+        if progress.usage is not None:
             usage, cost = progress.usage, progress.cost
-        log.fail(running, failure, usage, cost)
+        elif usage is not None or (self._accumulator is not None and self._accumulator.has_begun):
+            usage, cost = self._meter_failure(usage, request, running.target.provider)
+        log.fail(running, find_failure(error, self._scope), usage, cost)
+
+    def _meter_failure(
+        self, usage: Usage | None, request: Request, provider: str
+    ) -> tuple[Usage | None, Cost | None]:
+        from interlingua.client.metering import meter_failure
+
+        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
+        return meter_failure(usage, request, self._accumulator, self._calls.tariffs, adapter)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""

@@ -24,6 +24,7 @@ from interlingua.client.resolve import check_configured
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.keys import Key
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.runtime.callbacks import signature_of
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from interlingua.client.explain import Explanation
     from interlingua.client.provider_config import ProviderConfig
     from interlingua.providers.cost_range import CostRange
-    from interlingua.providers.credentials import Key
     from interlingua.providers.uploads import Uploads
     from interlingua.spec.operations import Operation, OperationInput, ServedModel
 

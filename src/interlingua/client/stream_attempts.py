@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from interlingua.client.attempt_log import Running, Target
 from interlingua.client.attempts import Attempts
 from interlingua.client.member_adapters import as_member_adapter
-from interlingua.client.middleware.shown import Shown, refuse_hidden_calls
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.runtime.cancel import CancelScope
 from interlingua.runtime.fold import close_stream, fold_stream
@@ -52,6 +51,8 @@ class StreamAttempts(Attempts):
         outer = self._calls.outer
         if not self._calls.has_layers:
             return self.stream(self.request)
+        from interlingua.client.middleware.shown import Shown
+
         shown = self._shown = Shown()
         return outer.stream(self.request, self.stream, self._call(), self._resolve, shown)
 
@@ -61,6 +62,8 @@ class StreamAttempts(Attempts):
         if shown is None:
             response = accumulator.response()
         else:
+            from interlingua.client.middleware.shown import refuse_hidden_calls
+
             response = shown.settle(finish, accumulator)
             refuse_hidden_calls(response, accumulator.content())  # nothing runs that was not shown
         attempts = self._attempts_of(response)

@@ -20,9 +20,8 @@ from interlingua.prepare.history.scan import (
 from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.contracts import Prepared, Profile
-from interlingua.spec.facts import Facts, HistoryRules
-from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, ToolSpec
+from interlingua.spec.facts import Facts
+from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList, target_name
 
 
@@ -50,12 +49,24 @@ def prepare(
     is_plain = request.messages is history and is_plain_conversation(
         history, profile.system_prompt, profile.prefill
     )
-    is_special = bool(request.tools) and _are_special(request.tools)
+    is_special = False
+    if request.tools:
+        from interlingua.prepare.tool_forms import has_special_tools
+
+        is_special = has_special_tools(request.tools)
     if is_special or not is_plain:
         from interlingua.prepare.history.target import rules_for
 
         rules = rules_for(facts, request, profile, options)
-        request = _repair(request, rules, warnings, history, scan)
+        has_more = scan.calls or scan.results or scan.others or request.messages is not history
+        if has_more or not triggers_of(history, rules, scan) <= UNCHANGED:
+            from interlingua.prepare.history.rules import apply_rules
+
+            messages = apply_rules(
+                request.messages, rules, warnings=warnings, history=history, scan=scan
+            )
+            if messages is not request.messages:
+                request = replace(request, messages=messages)
         if is_special:
             from interlingua.prepare.tool_forms import adapt_tools
 
@@ -72,29 +83,6 @@ def prepare(
     return Prepared(
         request=request, options=options, warnings=tuple(warnings.warnings), origin=warnings.origin
     )
-
-
-def _are_special(tools: tuple[ToolSpec, ...]) -> bool:
-    from interlingua.prepare.tool_forms import has_special_tools
-
-    return has_special_tools(tools)
-
-
-def _repair(
-    request: Request,
-    rules: HistoryRules,
-    warnings: WarningList,
-    history: tuple[Message, ...],
-    scan: HistoryScan,
-) -> Request:
-    """The request with a history that the target accepts; the same object if it does already."""
-    messages = request.messages
-    if messages is history and triggers_of(messages, rules, scan) <= UNCHANGED:
-        return request
-    from interlingua.prepare.history.rules import apply_rules
-
-    repaired = apply_rules(messages, rules, warnings=warnings, history=history, scan=scan)
-    return request if repaired is messages else replace(request, messages=repaired)
 
 
 def start_encoding(

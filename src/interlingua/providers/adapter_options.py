@@ -14,6 +14,7 @@ from interlingua.lazy import names_of
 from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.http_requests import join_headers
+from interlingua.providers.keys import KeySource, check_source
 from interlingua.providers.provider import (
     MODEL,
     Endpoint,
@@ -43,15 +44,14 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.aws_credentials import AwsCredentials
 from interlingua.wire.json_text import dumps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from interlingua.local import LocalServer
-    from interlingua.providers.credentials import KeySource
     from interlingua.spec.operations import OperationInput
-    from interlingua.wire.sigv4 import AwsCredentials
 else:  # a name in the annotation of a setting, which is loaded when that setting is checked
     __getattr__ = names_of(__name__, {"pathlib": ("Path",)})
 
@@ -149,8 +149,6 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
     if key is None:
         return None
     if not isinstance(key, str):
-        from interlingua.providers.credentials import check_source
-
         return check_source(key)
     if not key.isprintable():
         raise ConfigurationError(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from interlingua.providers.credentials import ApiKey
 from interlingua.providers.environment import GOOGLE_FILE, first_value
+from interlingua.providers.keys import ApiKey
 from interlingua.spec.errors import ConfigurationError
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
 
 # The keys of AWS.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from interlingua.providers.keys import KeySource
 from interlingua.providers.provider import Identity, Provider, add_scheme, check_base_url
 from interlingua.runtime.log import logger
 from interlingua.spec.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from interlingua.providers.credentials import KeySource
 
 _GGUF = "INTERLINGUA_GGUF"
 _QUOTES = ("'", '"')

@@ -24,17 +24,24 @@ from interlingua.spec.warnings import WarningList, is_loss
 from support import corpus, hosts
 from support.facts import NAMES
 
+
+def checked(data):
+    """Every row, by name."""
+    rows = {f"models.{prefix}": row for prefix, row in data.models.items()}
+    for kind in ("dialects", "providers"):
+        for owner, section in getattr(data, kind).items():
+            rows[f"{kind}.{owner}"] = section.profile
+            for dialect, row in section.dialects.items():
+                rows[f"{kind}.{owner}.dialects.{dialect}"] = row
+            for prefix, row in section.models.items():
+                rows[f"{kind}.{owner}.models.{prefix}"] = row
+    return {name: profiles.check_row(row, name) for name, row in rows.items()}
+
+
 DATA = profiles._load()
 PROVIDERS = sorted(DATA.providers)
 MODELS = sorted(DATA.models)
-ROWS = {f"models.{prefix}": row for prefix, row in DATA.models.items()}
-for kind in ("dialects", "providers"):
-    for owner, section in getattr(DATA, kind).items():
-        ROWS[f"{kind}.{owner}"] = section.profile
-        for dialect, row in section.dialects.items():
-            ROWS[f"{kind}.{owner}.dialects.{dialect}"] = row
-        for prefix, row in section.models.items():
-            ROWS[f"{kind}.{owner}.models.{prefix}"] = row
+ROWS = checked(DATA)
 
 
 # Laws.
@@ -65,7 +72,7 @@ def test_overrides_win(dialect, model, provider, overrides):
 def test_the_longest_prefix_wins(dialect, model):
     """Every field of a model's own row holds, unless its dialect has a row for it too."""
     found = profile_for(dialect, model)
-    own = DATA.models[model]
+    own = ROWS[f"models.{model}"]
     said = {
         key
         for prefix in DATA.dialects[dialect].models
@@ -170,7 +177,7 @@ def test_wrong_overrides(overrides, message):
 def test_wrong_data(data, message):
     """Wrong data is an error that names row and key."""
     with pytest.raises(ConfigurationError, match=re.escape(message)):
-        profiles._read(json.dumps(data).encode())
+        checked(profiles._read(json.dumps(data).encode()))
 
 
 def test_data_that_is_no_json():

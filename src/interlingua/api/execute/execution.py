@@ -17,7 +17,7 @@ from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.runtime.cancel import AbortSignal, CancelScope, call_in_loop, start_task
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (

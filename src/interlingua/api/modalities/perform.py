@@ -20,7 +20,7 @@ from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.catalog.search import short_name_notice
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal, CancelScope
 from interlingua.runtime.ulid import new_ulid

@@ -21,13 +21,13 @@ from typing import (
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.api.objects.options import ObjectOptions
 from interlingua.api.objects.schema import VALUE, ObjectSchema, Reading, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.clients import ACCESS, find_client, with_access
 from interlingua.api.run.closed import ClosedByAsyncWith
 from interlingua.api.run.help import list_options
 from interlingua.api.run.options import (
-    GenerateOptions,
     Prompt,
     check_options,
     make_messages,
@@ -79,10 +79,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 RunT = TypeVar("RunT", bound=Run)
 JsonSchema: TypeAlias = Mapping[str, Any]
-
-
-class ObjectOptions(GenerateOptions, total=False):
-    """The options of `generate`, except `response_format`."""
 
 
 @overload

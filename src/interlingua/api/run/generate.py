@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from interlingua.api.run.help import list_options
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
-
-if TYPE_CHECKING:
-    from interlingua.api.run.stream_result import StreamResult
+from interlingua.api.run.stream_result import StreamResult
 
 
 @list_options
@@ -43,7 +41,6 @@ def stream(
             if event.type == "text_delta":
                 print(event.delta, end="")
     """
-    from interlingua.api.run.stream_result import StreamResult
     from interlingua.api.run.stream_run import StreamRun
 
     return StreamResult(StreamRun(model, prompt, options))

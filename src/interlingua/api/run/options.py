@@ -16,6 +16,7 @@ from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.lazy import names_of
 from interlingua.prepare.history.scan import PROMPTS
+from interlingua.providers.keys import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal
 from interlingua.runtime.ulid import new_ulid
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from interlingua.api.tools.runner import ToolErrorText, ToolObserver
     from interlingua.api.tools.tool import ToolOrFunction
     from interlingua.client.middleware.usage_reports import UsageCallback
-    from interlingua.providers.credentials import Key
 
     SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
     """Returns the system prompt of a run, from its context."""
@@ -61,7 +61,6 @@ else:  # the names in the annotations of options, which are loaded when such an 
             "interlingua.api.tools.check": ("RepairToolCall",),
             "interlingua.api.tools.runner": ("ToolErrorText",),
             "interlingua.client.middleware.usage_reports": ("UsageCallback",),
-            "interlingua.providers.credentials": ("Key",),
         },
     )
 
@@ -322,8 +321,12 @@ def make_messages(
         conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
     elif resume is not None:
         conversation = _resumed_messages(resume)
+    elif prompt is not None:
+        conversation = _from_prompt(prompt)
     else:
-        conversation = _read_messages(messages) if prompt is None else _from_prompt(prompt)
+        from interlingua.api.run.messages import read_messages
+
+        conversation = read_messages(messages)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else with_system(system, conversation)
@@ -375,22 +378,18 @@ def _is_prompt(message: Message) -> bool:
 
 
 def _from_prompt(prompt: Any) -> tuple[Message, ...]:
+    from interlingua.api.run.messages import read_messages
+
     if _is_message(prompt):
-        return _read_messages(prompt)
+        return read_messages(prompt)
     if isinstance(prompt, Iterable) and not isinstance(prompt, bytes):
         prompt = tuple(prompt)
         if any(map(_is_message, prompt)):
-            return _read_messages(prompt)
+            return read_messages(prompt)
     elif not isinstance(prompt, PART_TYPES):
         kind = type(prompt).__name__
         raise ConfigurationError(f"prompt must be a string, a Message or parts, not a {kind}.")
     return (Message.user(prompt),)
-
-
-def _read_messages(messages: object) -> tuple[Message, ...]:
-    from interlingua.api.run.messages import read_messages
-
-    return read_messages(messages)
 
 
 def _is_message(item: object) -> bool:

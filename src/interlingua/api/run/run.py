@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from interlingua.api.tools.check import ReadyCall
     from interlingua.api.tools.context import ToolContext
     from interlingua.api.tools.runner import ToolRound, ToolRunner
-    from interlingua.api.tools.tool import Tool
     from interlingua.providers.uploads import Uploads
     from interlingua.streams.accumulate import StreamAccumulator
 
@@ -84,16 +83,19 @@ class Run:
         scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
-        tools = _read_tools(options["tools"]) if "tools" in options else ()
-        resumed = options.get("resume")
-        if resumed is not None:
-            resumed = resumed_run(resumed)
+        tools: tuple[AnyTool, ...] = ()
+        if "tools" in options:
+            from interlingua.api.tools.tool import check_tools, read_tools
+
+            tools = read_tools(options["tools"])
+        resume = options.get("resume")
+        resumed = None if resume is None else resumed_run(resume)
         system = options.get("system")
         self._make_system = system if callable(system) else None
         text = system if self._places_system and not callable(system) else None
         messages = make_messages(prompt, options.get("messages"), text, resumed)
         request = make_request(model, messages, tools, options)
-        by_name = _check_tools(tools) if tools else {}
+        by_name = check_tools(tools) if tools else {}
         client = options.get("client")
         self.client: Client = client if isinstance(client, Client) else find_client(client)
         if not CLIENT_OPTIONS.isdisjoint(options):
@@ -114,14 +116,11 @@ class Run:
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        self._runner: ToolRunner | None = None
-        if has_tools:
-            self._runner = _make_runner(options, self.client, request)
+        self._runner = _make_runner(options, self.client, request) if has_tools else None
         self._deps: Any = options.get("deps")
         self._limits: RunLimits | None = options.get("limits")
         self._requests = len(self.loop.steps)  # of a run that is resumed, and of this one
-        validator = options.get("output_validator")
-        self._is_validated: bool = validator is not None
+        self._is_validated: bool = options.get("output_validator") is not None
         if self._is_validated:
             goal = self._validated(goal, options)
         self._goal = goal
@@ -460,32 +459,17 @@ class Run:
         return await scope.wait(prepare(calls, tools, self._repair))
 
     async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:
-        async for _ in self._running(tools, scope):
-            pass
-
-    def _running(self, tools: ToolRound, scope: CancelScope) -> AsyncGenerator[ToolResult, None]:
-        """The results of the tools, as each one ends; a model may also call tools without any."""
         from interlingua.api.tools.runner import ToolRunner
 
         self._tools = tools
-        return (self._runner or ToolRunner()).run(tools, scope.signal)
+        runner = self._runner or ToolRunner()  # a model may also call tools without having any
+        async for _ in runner.run(tools, scope.signal):
+            pass
 
 
 def _is_same(left: Message, right: Message) -> bool:
     """Whether they are one answer; a copy of it may have other calls."""
     return left is right or (left.id is not None and left.id == right.id)
-
-
-def _read_tools(tools: Any) -> tuple[AnyTool, ...]:
-    from interlingua.api.tools.tool import read_tools
-
-    return read_tools(tools)
-
-
-def _check_tools(tools: tuple[AnyTool, ...]) -> dict[str, Tool]:
-    from interlingua.api.tools.tool import check_tools
-
-    return check_tools(tools)
 
 
 def _make_runner(options: Mapping[str, Any], client: Client, request: Request) -> ToolRunner:

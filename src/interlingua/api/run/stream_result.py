@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from interlingua.api.run.closed import ClosedByAsyncWith
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.stream_run import StreamRun
-from interlingua.runtime.fold import close_reading
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.response import Response
+
+if TYPE_CHECKING:
+    from interlingua.api.run.stream_run import StreamRun
 
 
 class StreamResult(ClosedByAsyncWith):
@@ -36,6 +38,8 @@ class StreamResult(ClosedByAsyncWith):
 
         If another task is reading, the run is cancelled: that task gets a last `Finish`.
         """
+        from interlingua.runtime.fold import close_reading
+
         await close_reading(self._events, self._run.stop)
 
     @property

@@ -235,7 +235,11 @@ class StreamRun(Run):
         if tools is None:
             result = self.loop.finish_step()
         else:
-            async with aclosing(self._running(tools, scope)) as results:
+            from interlingua.api.tools.runner import ToolRunner
+
+            self._tools = tools
+            runner = self._runner or ToolRunner()
+            async with aclosing(runner.run(tools, scope.signal)) as results:
                 while (ended := await scope.wait(_next(results))) is not None:
                     yield ToolResultEvent(result=ended)
             result = self._finish_tools(tools)

@@ -59,7 +59,12 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
-    headers = _headers(options, profile, _betas(request) if request.tools else [])
+    betas: list[str] = []
+    if request.tools:
+        from interlingua.dialects.anthropic_messages.tools import betas_of
+
+        betas = betas_of(request)
+    headers = _headers(options, profile, betas)
     body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
@@ -104,12 +109,6 @@ def _headers(options: dict[str, Json], profile: Profile, betas: list[str]) -> di
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
     return headers
-
-
-def _betas(request: Request) -> list[str]:
-    from interlingua.dialects.anthropic_messages.tools import betas_of
-
-    return betas_of(request)
 
 
 def decode_request(call: WireCall) -> Request:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.operations import Failure, ServerRoute
-from interlingua.wire.classify import error_text, overflow_text
 
 KEY_HEADERS = ("authorization", "api-key")  # the second is Azure's
 LIMIT_HEADERS = {
@@ -76,19 +74,6 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noq
     kind, code, message = _ERRORS.get(failure.status, (usual, None, f"Error {failure.status}"))
     message = failure.message or message.replace("{model}", model)
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
-_TOO_LONG = (
-    "This model's maximum context length is {limit} tokens. However, your messages resulted in "
-    "{used} tokens. Please reduce the length of the messages."
-)
-
-
-def openai_error_text(error: Exception) -> str:
-    """The message of an error; for a prompt that is too long, in OpenAI's words."""
-    if isinstance(error, ContextLengthError):
-        return overflow_text(error, "maximum context length", _TOO_LONG)
-    return error_text(error)
 
 
 def wrong_key(*, is_missing: bool) -> Failure:

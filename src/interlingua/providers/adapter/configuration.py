@@ -31,6 +31,7 @@ from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.environment import add_environment
 from interlingua.providers.http_requests import join_headers
+from interlingua.providers.keys import Key, KeySource
 from interlingua.providers.provider import (
     Endpoint,
     Provider,
@@ -51,12 +52,12 @@ from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedErr
 from interlingua.spec.messages import Message
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Warning
+from interlingua.wire.aws_credentials import AwsCredentials
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
-    from interlingua.providers.credentials import Credentials, Key, KeySource
+    from interlingua.providers.credentials import Credentials
     from interlingua.wire.secrets import Redactor
-    from interlingua.wire.sigv4 import AwsCredentials
 
 _MAX_PROFILES = 512  # cached per adapter
 

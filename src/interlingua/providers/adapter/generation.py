@@ -19,13 +19,7 @@ from interlingua.providers.adapter_options import unknown_owners
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.search import lifecycle_notices, short_name_notice
 from interlingua.providers.cost import price_usage
-from interlingua.providers.http_requests import (
-    DryRun,
-    Encoded,
-    Ready,
-    add_attempt_id,
-    headers_for,
-)
+from interlingua.providers.http_requests import DryRun, Encoded, Ready, add_attempt_id, headers_for
 from interlingua.providers.profile_check import (
     can_stream,
     check_maker,

@@ -14,6 +14,7 @@ from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter_options import AdapterSettings, RowSettings
 from interlingua.providers.http_requests import DryRun, Ready, with_defaults
+from interlingua.providers.keys import Key
 from interlingua.providers.provider import Provider
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.runtime.cancel import Scopes
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from interlingua.local import LocalServer
     from interlingua.providers.adapter.operations import Operations
-    from interlingua.providers.credentials import Key
     from interlingua.providers.uploads import Uploads
     from interlingua.spec.operations import Operation, ServedModel
 

@@ -166,24 +166,22 @@ class Streaming:
             decoder = WholeDecoder(
                 partial(self._decode, request=request, profile=profile, headers=reply.headers)
             )
+        edit: Callable[[StreamEvent], StreamEvent] | None = None
+        if request.tools:
+            from interlingua.prepare.schema.restore import restore_event
+
+            edit = partial(restore_event, request=request)
         return StreamReader(
             decoder,
             known,
             lambda: round((perf_counter() - began) * 1000),
             frames=frames,
-            edit=_restore(request) if request.tools else None,
+            edit=edit,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(_estimate, request=request, family=dialect.FACTS.token_family),
             price=partial(price_finish, ready.tariffs, own.seller, request),
             keep_raw=request.keep_raw,
         )
-
-
-def _restore(request: Request) -> Callable[[StreamEvent], StreamEvent]:
-    """What undoes in the events what `prepare` did to the schemas of the tools."""
-    from interlingua.prepare.schema.restore import restore_event
-
-    return partial(restore_event, request=request)
 
 
 def _estimate(finish: Finish, parts: tuple[Part, ...], request: Request, family: str) -> Finish:
