@@ -159,19 +159,14 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
     return str.__str__(key)  # it may be of a subclass
 
 
-def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | None:
-    """The server to start for the provider `local`; None if `base_url` names a running one."""
-    if not row.is_embedded:
-        for name in ("gguf", "server"):
-            if name in settings:
-                raise ConfigurationError(f"{name} is for the row `local`.", setting=name)
-        return None
-    if "server" in settings or "base_url" in settings:
-        server: LocalServer | None = settings.get("server")
-        return server
-    from interlingua.local import local_server
-
-    return local_server(settings.get("gguf"))
+def starts_server(row: Provider, settings: Mapping[str, Any]) -> bool:
+    """Whether the adapter starts a server, for `local`; not if `base_url` names a running one."""
+    if row.is_embedded:
+        return "server" in settings or "base_url" not in settings
+    for name in ("gguf", "server"):
+        if name in settings:
+            raise ConfigurationError(f"{name} is for the row `local`.", setting=name)
+    return False
 
 
 def split_endpoint(row: Provider, url: str) -> tuple[str, str | None]:
@@ -198,9 +193,9 @@ def _endpoint_paths(row: Provider, dialect: str) -> Iterable[str]:
     return [path.partition("?")[0] for path in own if path] or find_dialect(dialect).FACTS.paths
 
 
-def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServer | None) -> str:
+def find_base_url(row: Provider, settings: Mapping[str, Any], *, has_server: bool) -> str:
     """The base URL; for a server that is not started yet, only its host."""
-    url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
+    url = settings.get("base_url") or ("http://127.0.0.1" if has_server else row.base_url)
     if row.url_env and url == row.base_url:
         url = _fill_in(row, settings.get("places", {}))
     try:

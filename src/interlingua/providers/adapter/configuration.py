@@ -19,12 +19,12 @@ from interlingua.providers.adapter_options import (
     find_base_url,
     find_endpoint,
     find_headers,
-    find_server,
     find_timeouts,
     find_transport,
     get_transport_ready,
     join_options,
     split_endpoint,
+    starts_server,
     with_base_path,
 )
 from interlingua.providers.catalog.models import clear_on_change, table
@@ -55,6 +55,8 @@ from interlingua.spec.response import Warning
 from interlingua.wire.aws_credentials import AwsCredentials
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.local import LocalServer
     from interlingua.providers.credentials import Credentials
     from interlingua.wire.secrets import Redactor
@@ -98,7 +100,9 @@ class Configuration:
         is_strict = checked.get("strict", False)
         self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
         self.reads_files: bool = checked.get("read_files", True)
-        self.server: LocalServer | None = find_server(row, checked)
+        self.starts_server: bool = starts_server(row, checked)
+        self._server: LocalServer | None = checked.get("server")
+        self._gguf: str | Path | None = checked.get("gguf")
         self.has_own_server: bool = "server" in checked
         self.has_own_dialect: bool = "dialect" in checked
         named = None
@@ -114,7 +118,7 @@ class Configuration:
         self.timeouts: Timeouts | None = find_timeouts(checked)
         self.limits: Limits | None = checked.get("limits")
         self.shared_transport: Transport = find_transport(checked)
-        base_url = find_base_url(row, checked, self.server)
+        base_url = find_base_url(row, checked, has_server=self.starts_server)
         self._bind(check_key(api_key), base_url, find_headers(row, checked))
 
     def rebound(
@@ -134,9 +138,9 @@ class Configuration:
             twin.behaviour, twin.profiles = behaviour, Profiles()
         address = self.base_url
         if base_url is not None:
-            twin.server = None
+            twin.starts_server = False
             base_url, named = split_endpoint(self.provider, base_url)
-            address = find_base_url(self.provider, {"base_url": base_url}, None)
+            address = find_base_url(self.provider, {"base_url": base_url}, has_server=False)
             if named not in (None, self.dialect_name) and not self.has_own_dialect:
                 twin._speak(named)  # noqa: SLF001
                 twin.profiles = Profiles()
@@ -241,6 +245,15 @@ class Configuration:
         redactor.redact_error(error)
 
     # The address.
+
+    @property
+    def server(self) -> LocalServer | None:
+        """The local server of the adapter, if it starts one."""
+        if self.starts_server and self._server is None:
+            from interlingua.local import local_server
+
+            self._server = local_server(self._gguf)
+        return self._server if self.starts_server else None
 
     async def start_server(self, model: str, *, embeddings: bool = False) -> str:
         """The address of the local server for this model, which is started if needed."""

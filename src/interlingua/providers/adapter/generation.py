@@ -156,7 +156,7 @@ class Generation:
         """
         own, request = self._configuration, encoded.request
         base_url = own.base_url
-        if own.server is not None:
+        if own.starts_server:
             try:
                 base_url = await own.start_server(request.model)
             except SDKError as error:

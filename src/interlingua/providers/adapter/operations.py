@@ -158,7 +158,7 @@ class Operations:
             profile = own.profiles.get(model) or own.profile_for(model)
             check_operation(operation, value, profile, own.provider.name, own.on_loss)
             base_url = own.base_url
-            if own.server is not None:
+            if own.starts_server:
                 base_url = await own.start_server(model, embeddings=operation.name == EMBED)
             exchanges = _Exchanges(own, operation, value, model, base_url, headers, losses)
             if operation.script is not None:
