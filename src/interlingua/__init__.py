@@ -7,9 +7,9 @@ The names that most programs need are here. The others are in modules: `errors`,
 `conformance`. Everything is loaded at its first use, so that `import interlingua` stays light.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from interlingua.version import __version__ as __version__
+
+TYPE_CHECKING = False  # as in `typing`, which would be nearly all of the time of this import
 
 if TYPE_CHECKING:
     # For type checkers and editors, which cannot read the table below. `X as X` exports a name. A
@@ -292,7 +292,7 @@ __all__ = sorted(_HOME.keys() - _UNLISTED)  # noqa: PLE0605 -- a list of texts, 
 
 if not TYPE_CHECKING:  # a type checker would take any name for a public one
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         from importlib import import_module
 
         if name in _MODULES:

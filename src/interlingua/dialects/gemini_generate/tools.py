@@ -9,7 +9,8 @@ import msgspec
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
 from interlingua.prepare.schema.narrow import encode_parameters
 from interlingua.prepare.schema.openapi import from_openapi
-from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take, warn_not_strict
+from interlingua.prepare.settings import warn_not_strict
+from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take
 from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
