@@ -194,7 +194,8 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
                 continue
             (dropped if tool.strict else implied).append(i)
             tools[i] = replace(tool, strict=None)
-    warn_not_strict(request.tools, dropped, most, warnings)
+    if dropped:
+        warn_not_strict(request.tools, dropped, most, warnings)
     for i in implied:
         warnings.setting_implied("strict", f"tools[{i}].strict")
     return request if all(map(is_, tools, request.tools)) else replace(request, tools=tuple(tools))
@@ -204,9 +205,8 @@ def warn_not_strict(
     tools: tuple[ToolSpec, ...], indexes: list[int], limit: int, warnings: WarningList
 ) -> None:
     """Add one warning for all tools that lose `strict`."""
-    if indexes:
-        path, names = f"tools[{indexes[0]}].strict", list_names(tools, indexes)
-        warnings.add("strict_dropped", path, limit=limit, tools=names)
+    path, names = f"tools[{indexes[0]}].strict", list_names(tools, indexes)
+    warnings.add("strict_dropped", path, limit=limit, tools=names)
 
 
 def list_names(tools: tuple[ToolSpec, ...], indexes: list[int]) -> str:

@@ -123,7 +123,8 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dic
         group.append(_encode_declaration(tool, warnings, path))
     # Only the mode VALIDATED enforces schemas, for all tools together.
     strict = [i for i, tool in enumerate(tools) if isinstance(tool, ToolDefinition) and tool.strict]
-    warn_not_strict(tools, strict, 0, warnings)
+    if strict:
+        warn_not_strict(tools, strict, 0, warnings)
     return wire
 
 
