@@ -37,7 +37,7 @@ from interlingua import (
 )
 from interlingua.dialects import SSEDecoder, StreamAccumulator, encode_sse
 from interlingua.history import repair
-from interlingua.prepare.history import apply_rules
+from interlingua.prepare.history.rules import apply_rules
 from interlingua.spec.events import (
     Finish,
     StreamEvent,

@@ -32,7 +32,7 @@ from interlingua import (
     tool,
 )
 from interlingua.catalog import ModelInfo, get_latest_model, list_models
-from interlingua.client.config import adapters_from_env
+from interlingua.client.environment_adapters import adapters_from_env
 from interlingua.errors import AuthenticationError, NotFoundError
 from interlingua.providers.rows import providers
 from interlingua.simulator import Simulator, Turn, latency, results, serve, text, tool_call

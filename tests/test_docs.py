@@ -22,7 +22,7 @@ from interlingua import Request, dialects, from_json, set_default_client, to_jso
 from interlingua.catalog import list_models
 from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
-from interlingua.prepare.schema.read import FOREIGN
+from interlingua.prepare.schema.keywords import FOREIGN
 from interlingua.providers.rows import providers as provider_rows
 from support import preloaded
 from support.reader import simulated_providers

@@ -13,7 +13,7 @@ import pytest
 
 import interlingua
 from interlingua import dialects, transport
-from interlingua.prepare.history import rules
+from interlingua.prepare.history import target
 from interlingua.spec.contracts import Profile
 from interlingua.version import USER_AGENT
 from support.sources import SOURCE, parsed, statements
@@ -177,7 +177,7 @@ def test_no_dialect_is_named_outside_its_folder():
 
 def test_every_profile_field_is_read():
     """A capability that nothing reads would promise what nothing keeps."""
-    unread = {*Profile.__struct_fields__} - {*rules._WITH, *rules._WITHOUT}
+    unread = {*Profile.__struct_fields__} - {*target._WITH, *target._WITHOUT}
     for _, tree in parsed(rf"\.(?:{'|'.join(unread)})\b"):
         unread -= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         if not unread:

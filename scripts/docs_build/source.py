@@ -190,7 +190,7 @@ def _without_rule(name: str, module: str) -> str:
         case ast.AnnAssign(
             value=ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_]))
         ):
-            return ast.unparse(kind)
+            return ast.unparse(kind).strip("'")  # what only type checkers import is in quotes
     return name
 
 
@@ -232,7 +232,8 @@ def methods_of(found: Definition) -> list[Callable_]:
         for node in _flat(owner.node):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            if node.name[0] != "_" and not is_decorated(node, "overload", "setter"):
+            # a part of an object that is made on its first use is not for users
+            if node.name[0] != "_" and not is_decorated(node, "overload", "setter", ".attribute"):
                 methods[node.name] = node
     return [*methods.values()]
 

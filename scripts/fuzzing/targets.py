@@ -22,7 +22,8 @@ from fuzzing.recorded import (
     record,
 )
 from interlingua import dialects
-from interlingua.api.session.document import SavedSession, dump_session, read_session
+from interlingua.api.session.document import dump_session, read_session
+from interlingua.api.session.saved import SavedSession
 from interlingua.api.session.turns import Turn
 from interlingua.conformance.laws import read_cases
 from interlingua.serving.application import find_route, serve_of
@@ -52,7 +53,8 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.media import decode_base64, parse_data_url, sniff
 from interlingua.wire.partial_json import PartialJSON
-from interlingua.wire.ratelimit_headers import parse_rate_limit, parse_retry_after
+from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.ratelimit_values import parse_retry_after
 from interlingua.wire.secrets import Redactor, redact, redact_url
 from interlingua.wire.sse import SSEDecoder
 

@@ -7,9 +7,9 @@ The names that most programs need are here. The others are in modules: `errors`,
 `conformance`. Everything is loaded at its first use, so that `import interlingua` stays light.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from interlingua.version import __version__ as __version__
+
+TYPE_CHECKING = False  # as in `typing`, which would be nearly all of the time of this import
 
 if TYPE_CHECKING:
     # For type checkers and editors, which cannot read the table below. `X as X` exports a name. A
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from interlingua.api.objects.functions import stream_object as stream_object
     from interlingua.api.run.clients import get_default_client as get_default_client
     from interlingua.api.run.clients import set_default_client as set_default_client
-    from interlingua.api.run.generate import StreamResult as StreamResult
     from interlingua.api.run.generate import generate as generate
     from interlingua.api.run.generate import stream as stream
     from interlingua.api.run.limits import RunLimits as RunLimits
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.results import GenerateResult as GenerateResult
     from interlingua.api.run.results import StepResult as StepResult
+    from interlingua.api.run.stream_result import StreamResult as StreamResult
     from interlingua.api.session.session import Session as Session
     from interlingua.api.session.store import SessionStore as SessionStore
     from interlingua.api.tools.context import Retry as Retry
@@ -113,11 +113,12 @@ _NAMES = {
     "api.modalities.video": ("generate_video",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "runtime.cancel": ("AbortController", "AbortSignal"),
-    "api.run.generate": ("StreamResult", "generate", "stream"),
+    "api.run.generate": ("generate", "stream"),
     "api.run.limits": ("RunLimits",),
     "api.run.many": ("generate_many",),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
     "api.run.results": ("GenerateResult", "StepResult"),
+    "api.run.stream_result": ("StreamResult",),
     "api.run.clients": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
     "api.session.session": ("Session",),
@@ -291,7 +292,7 @@ __all__ = sorted(_HOME.keys() - _UNLISTED)  # noqa: PLE0605 -- a list of texts, 
 
 if not TYPE_CHECKING:  # a type checker would take any name for a public one
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         from importlib import import_module
 
         if name in _MODULES:

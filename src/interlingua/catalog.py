@@ -7,7 +7,7 @@ your own or how a provider is used, or to read a registry file.
 
 from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import ModelEntry, Registry
-from interlingua.providers.catalog.models import ModelInfo, update
+from interlingua.providers.catalog.models import ModelInfo
 from interlingua.providers.catalog.prices import LongContext, MediaVariant, Price, Rates
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.catalog.search import (
@@ -17,14 +17,15 @@ from interlingua.providers.catalog.search import (
     list_models,
     mixed_price,
 )
-from interlingua.providers.cost import CostRange
-from interlingua.providers.credentials import ApiKey
+from interlingua.providers.catalog.update import update
+from interlingua.providers.cost_range import CostRange
+from interlingua.providers.keys import ApiKey
 from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
 from interlingua.providers.tariffs import Prices, reprice
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
 
 __all__ = [
     "NEUTRAL_PROFILE",

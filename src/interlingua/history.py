@@ -12,11 +12,12 @@ from typing import Any
 
 from interlingua.api.run.messages import read_messages
 from interlingua.prepare.cache import cache_prefix_diff
-from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
+from interlingua.prepare.history.edit import DEFAULT_POLICY, RepairPolicy
+from interlingua.prepare.history.rules import HistoryRepair, apply_rules
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.check import refuse
 from interlingua.spec.facts import HistoryRules
-from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.messages import AnyMessage
 from interlingua.spec.warnings import WarningList
 
 __all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]

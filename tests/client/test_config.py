@@ -6,7 +6,8 @@ import os
 import pytest
 
 from interlingua.client.client import Client
-from interlingua.client.config import adapters_from_env, read_registry
+from interlingua.client.config import read_registry
+from interlingua.client.environment_adapters import adapters_from_env
 from interlingua.local import local_server
 from interlingua.providers import environment
 from interlingua.spec.errors import ConfigurationError
@@ -289,7 +290,7 @@ def test_rows_without_a_key_work_when_named(name):
 
 def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
     """The error says how to get it."""
-    monkeypatch.setattr("interlingua.client.config.find_spec", lambda _: None)
+    monkeypatch.setattr("interlingua.client.environment_adapters.find_spec", lambda _: None)
     monkeypatch.setattr("interlingua.client.refusals.find_spec", lambda _: None)
     client = Client.from_env({})
 

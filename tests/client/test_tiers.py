@@ -8,6 +8,7 @@ from interlingua import sync
 from interlingua.api.execute.execution import execute
 from interlingua.api.objects.functions import generate_object, start_object, stream_object
 from interlingua.api.run.generate import generate, stream
+from interlingua.api.run.run import Run
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.tiers import CONDITIONS
@@ -302,7 +303,8 @@ def test_an_object_is_asked_of_the_model_that_can_take_the_messages():
     message = Message.user(["What is this?", IMAGE])
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
 
-    _, goal = start_object("tier:small", None, schema, {"messages": [message], "client": client})
+    options = {"messages": [message], "client": client}
+    _, goal = start_object("tier:small", None, schema, options, Run)
 
     assert goal.mode == "tool"
 

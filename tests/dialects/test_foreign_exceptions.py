@@ -27,8 +27,8 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.media import refuse_lost_files
 from interlingua.providers.rows import providers
 from interlingua.simulator import Simulator
+from interlingua.spec.content import STORED
 from interlingua.spec.contracts import NEUTRAL_PROFILE
-from interlingua.spec.modalities.files import STORED
 from interlingua.spec.modalities.speech import SpeakInput, TranscribeInput
 from interlingua.spec.operations import OperationReply
 from interlingua.transport import CannedReply, CannedTransport

@@ -16,7 +16,7 @@ from interlingua.conformance.laws import Case, check
 from interlingua.history import repair
 from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
-from interlingua.providers import provider
+from interlingua.providers import installed, provider
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, WireCall
@@ -146,15 +146,15 @@ def test_entry_points(monkeypatch):
     """Those of other packages are loaded when a name is not known otherwise, one time."""
     loads = []
 
-    def installed(group):
+    def points_of(group):
         loads.append(group)
         return [
             EntryPoint(name="gone", value="no_such_package", group=group),
             EntryPoint(name="theirs", value="support.postcard", group=group),
         ]
 
-    provider._register_installed.cache_clear()
-    monkeypatch.setattr("importlib.metadata.entry_points", installed)
+    installed.register_dialects.cache_clear()
+    monkeypatch.setattr(installed, "entry_points_of", points_of)
     assert provider.find_dialect("openai_chat") is dialects.get("openai_chat")
     assert loads == []
     with pytest.warns(RuntimeWarning, match="entry point 'gone' of"):
@@ -163,7 +163,7 @@ def test_entry_points(monkeypatch):
         provider.find_dialect("latin")
 
     assert loads == ["interlingua.dialects"]
-    provider._register_installed.cache_clear()
+    installed.register_dialects.cache_clear()
 
 
 # Everything that takes a dialect.

@@ -21,7 +21,7 @@ from interlingua.spec.content import Opaque, Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
-from interlingua.wire.seal import MARK
+from interlingua.wire.seal_marks import MARK
 from support import corpus
 from support.run_profile import FULL
 

@@ -10,7 +10,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.credentials import ApiKey
+from interlingua.providers.keys import ApiKey
 from interlingua.providers.media import bytes_only
 from interlingua.simulator import Simulator, serve_in_thread, text, tool_call
 from interlingua.spec.content import Image
@@ -28,8 +28,9 @@ from interlingua.spec.request import Request
 from interlingua.transport import HttpTransport, HttpxTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.media import fetch_media
-from interlingua.wire.aws_event_stream import MEDIA_TYPE, encode_chunk, encode_exception
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
+from interlingua.wire.aws_event_stream import encode_chunk, encode_exception
+from interlingua.wire.framing import AWS_EVENT_STREAM
 from support.clouds import Guard, has_header, is_signed
 
 KEYS = AwsCredentials(
@@ -347,7 +348,7 @@ DELTA = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","t
 
 
 def streamed(body):
-    reply = CannedReply(headers={"content-type": MEDIA_TYPE}, body=body)
+    reply = CannedReply(headers={"content-type": AWS_EVENT_STREAM}, body=body)
     adapter = HttpAdapter("bedrock_invoke", KEYS, places=PLACES, transport=CannedTransport([reply]))
 
     async def work():

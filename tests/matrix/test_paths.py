@@ -28,7 +28,7 @@ _readers: list[list[str]] = []
 
 
 def _note_opened(event, arguments):
-    if event == "open":
+    if event == "open" and not str(arguments[0]).endswith((".py", ".pyc")):  # modules are loaded
         for names in _readers:
             names.append(str(arguments[0]))
 
@@ -38,7 +38,7 @@ sys.addaudithook(_note_opened)  # a hook cannot be removed, so it is quiet outsi
 
 @contextmanager
 def opened():
-    """The names of the files that are opened meanwhile."""
+    """The names of the files that are opened meanwhile, but for modules."""
     names = []
     _readers.append(names)
     try:

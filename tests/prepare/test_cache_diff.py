@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.conformance.strategies import requests
 from interlingua.prepare.cache import add_marks, cache_prefix_diff
-from interlingua.providers import profile_for
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.conformance.strategies import requests
 from interlingua.prepare.cache import add_cache_key, add_marks, conversation_key
-from interlingua.providers import profile_for
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message

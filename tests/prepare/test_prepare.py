@@ -3,7 +3,8 @@
 import pytest
 
 from interlingua import dialects
-from interlingua.prepare.prepare import JSON_INSTRUCTION, prepare
+from interlingua.prepare.instructions import JSON_INSTRUCTION
+from interlingua.prepare.prepare import prepare
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.environment import google_source, read_aws_credentials
+from interlingua.providers.cloud_identities import google_source, read_aws_credentials
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
 from support.clouds import Guard, has_header, is_signed
 
 ENVIRON = {

@@ -11,13 +11,14 @@ from interlingua import sync
 from interlingua.client.client import Client
 from interlingua.providers import credentials as module
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.credentials import ApiKey, Credentials
+from interlingua.providers.credentials import Credentials
 from interlingua.providers.identity import identity_of
+from interlingua.providers.keys import ApiKey
 from interlingua.spec.errors import AuthenticationError, ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
-from interlingua.wire.sigv4 import AwsCredentials
+from interlingua.wire.aws_credentials import AwsCredentials
 from support.simulated import settled
 
 GOOD = (

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.prepare.prepare import JSON_INSTRUCTION, SCHEMA_INSTRUCTION
+from interlingua.prepare.instructions import JSON_INSTRUCTION, SCHEMA_INSTRUCTION
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import text
 from interlingua.spec.contracts import Profile

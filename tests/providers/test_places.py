@@ -5,7 +5,7 @@ import json
 import pytest
 
 from interlingua import dialects
-from interlingua.prepare.prepare import VERBOSITY_INSTRUCTIONS
+from interlingua.prepare.instructions import VERBOSITY_INSTRUCTIONS
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.content import Image, Text
 from interlingua.spec.errors import UnsupportedError

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua import dialects
-from interlingua.providers.http_requests import operation_request
+from interlingua.providers.operation_requests import operation_request
 from interlingua.providers.operations import name_models
 from interlingua.serving.application import find_route, serve_of
 from interlingua.spec.contracts import NEUTRAL_PROFILE

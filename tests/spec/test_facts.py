@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import interlingua
-from interlingua.prepare.history import apply_rules
+from interlingua.prepare.history.rules import apply_rules
 from interlingua.spec.content import Image, Opaque, Thinking, ToolCall
 from interlingua.spec.facts import (
     CacheRules,

@@ -12,11 +12,8 @@ from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
 from interlingua.spec.response import Warning
+from interlingua.spec.warning_table import MEDIA_DROPPED, SETTING_DROPPED, SETTING_IMPLIED, WARNINGS
 from interlingua.spec.warnings import (
-    MEDIA_DROPPED,
-    SETTING_DROPPED,
-    SETTING_IMPLIED,
-    WARNINGS,
     WarningList,
     check_losses,
     current_turn_first,

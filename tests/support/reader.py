@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from interlingua import Client, HttpAdapter, dialects, set_default_client
-from interlingua.client.config import adapters_from_env
+from interlingua.client.environment_adapters import adapters_from_env
 from interlingua.providers.catalog.models import reset_table
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
 from support.redis_server import find_server, redis_url

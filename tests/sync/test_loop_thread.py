@@ -394,6 +394,33 @@ for thread in threads: thread.join()
         assert says(code, peer.server.url) == ("", "", 0)
 
 
+@forks
+def test_a_fork_waits_until_the_loop_imports_nothing(tmp_path):
+    """A child that is forked while another thread imports a module could never import it."""
+    slow = "import sys, time; sys.begun.set(); time.sleep(0.2)"
+    (tmp_path / "a_slow_module.py").write_text(slow, encoding="utf-8")
+    code = f"""
+from interlingua.sync.loop_thread import background
+sys.path.insert(0, {str(tmp_path)!r})
+sys.begun = threading.Event()
+async def load():
+    import a_slow_module
+thread = threading.Thread(target=lambda: background.run(load()))
+thread.start()
+sys.begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    import a_slow_module
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+thread.join()
+background.run(load())
+"""
+    with simulated(WORDS) as peer:
+        assert says(code, peer.server.url) == ("", "", 0)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 @pytest.mark.parametrize(
     ("answer", "work"),

@@ -16,7 +16,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.grammar import Grammar
-from interlingua.sync.functions import Progress
+from interlingua.sync.streams import Progress
 
 ANSWER = Response(message=Message.assistant("ab"), finish_reason=FinishReason(reason="stop"))
 EVENTS = [

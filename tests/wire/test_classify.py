@@ -32,7 +32,7 @@ from interlingua.wire.classify import (
     retry_headers,
     status_of,
 )
-from interlingua.wire.ratelimit_headers import parse_retry_after
+from interlingua.wire.ratelimit_values import parse_retry_after
 from interlingua.wire.secrets import redact
 
 STATUSES = {

@@ -7,12 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.response import RateLimitInfo
-from interlingua.wire.ratelimit_headers import (
-    parse_duration,
-    parse_rate_limit,
-    parse_retry_after,
-    should_retry,
-)
+from interlingua.wire.ratelimit_headers import parse_rate_limit, should_retry
+from interlingua.wire.ratelimit_values import parse_duration, parse_retry_after
 
 NOW = datetime(2026, 1, 30, 8, 0, 0, tzinfo=UTC)
 DATE = "Fri, 30 Jan 2026 08:00:00 GMT"

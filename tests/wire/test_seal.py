@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from interlingua.errors import ConfigurationError
 from interlingua.spec.content import Text, Thinking, ToolCall
-from interlingua.wire.seal import MARK, Origin, has_seal, is_seal, seal, unseal, without_seal
+from interlingua.wire.seal import Origin, seal, unseal
+from interlingua.wire.seal_marks import MARK, has_seal, is_seal, without_seal
 
 KEY = b"0123456789abcdef"
 ORIGIN = Origin(dialect="gemini_generate", provider="gemini", model="gemini-3-pro")

@@ -11,7 +11,8 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.wire.sigv4 import AwsCredentials, sign_request
+from interlingua.wire.aws_credentials import AwsCredentials
+from interlingua.wire.sigv4 import sign_request
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 ANY = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=12)

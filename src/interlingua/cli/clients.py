@@ -76,7 +76,7 @@ def collected_logs(messages: list[str]) -> Iterator[None]:
 def choose_model() -> tuple[str, str]:
     """The model for a question that names none, and why it was chosen."""
     from interlingua.catalog import get_latest_model
-    from interlingua.client.config import adapters_from_env
+    from interlingua.client.environment_adapters import adapters_from_env
 
     environ = environment()
     if named := environ.get(MODEL):

@@ -131,7 +131,7 @@ def _places() -> list[dict[str, str]]:
 def _keys() -> list[dict[str, str]]:
     """The providers with a key: the names of the variables, never the keys."""
     from interlingua.cli.clients import environment
-    from interlingua.client.config import adapters_from_env
+    from interlingua.client.environment_adapters import adapters_from_env
 
     environ = environment()
     rows = []

@@ -19,7 +19,7 @@ from interlingua.client.call_events import (
     settle_outcomes,
 )
 from interlingua.client.calls import Calls
-from interlingua.client.custom_adapter import OnMember
+from interlingua.client.member_adapters import OnMember
 from interlingua.client.middleware.contract import GENERATE, Progress
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.providers.adapter import HttpAdapter

@@ -1,47 +1,40 @@
 """
-The attempts of a call, of a model or of an operation: the only place that retries.
+The attempts of a call of a model: the only place that retries.
 
-Middleware that runs once per request is outside of it, `per_attempt` middleware inside.
+Those of a stream are in `stream_attempts.py`, those of an operation in `operation_attempts.py`.
+Middleware that runs once per request is outside of them, `per_attempt` middleware inside.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from interlingua.client.attempt_log import AttemptLog, Running, Target, find_failure
 from interlingua.client.calls import CallIds, Calls
-from interlingua.client.custom_adapter import CustomCall, as_member_adapter, perform_custom
-from interlingua.client.metering import add_metered, meter_failure
+from interlingua.client.member_adapters import as_member_adapter
 from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
-from interlingua.client.middleware.meter import hedged_usage, is_unanswered
-from interlingua.client.middleware.operation_meter import metered
-from interlingua.client.middleware.shown import Shown, refuse_hidden_calls
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.operations import NO_USAGE, model_of
-from interlingua.providers.uploads import Uploads
 from interlingua.runtime.cancel import CancelScope, is_cancelled
-from interlingua.runtime.fold import close_stream, fold_stream
-from interlingua.runtime.items import ItemsEnd, WatchedItems
-from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, SDKError, StreamError
-from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.errors import AbortError, SDKError
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import Request
-from interlingua.spec.request_check import check_input
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
-from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import is_content
+from interlingua.spec.response import Attempt, Cost, FinishReason, Response, Usage, label_message
+
+if TYPE_CHECKING:
+    from interlingua.client.custom_adapter import CustomCall
+    from interlingua.client.middleware.shown import Shown
+    from interlingua.providers.uploads import Uploads
+    from interlingua.streams.accumulate import StreamAccumulator
 
 _NO_REASONS: dict[int, str | None] = {}
 _CANCELLED = FinishReason(reason="cancelled")
@@ -132,31 +125,6 @@ class Attempts:
         attempts = self._attempts_of(response) or response.attempts  # a layer may have made more
         return replace(response, attempts=attempts, message=self._message(response))
 
-    def fold(
-        self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer, through all middleware; `Finish` has the whole response."""
-        self._accumulator = accumulator or StreamAccumulator()
-        return fold_stream(
-            self.events,
-            self.request,
-            self._calls.scopes,
-            scope,
-            accumulator=self._accumulator,
-            finish=self.finish,
-            settle=self._settle_partial,
-            revise=self._revise if self._calls.has_layers else None,
-        )
-
-    def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
-        """The events of the answer, through all middleware, before they are folded."""
-        self._scope = scope
-        outer = self._calls.outer
-        if not self._calls.has_layers:
-            return self.stream(self.request)
-        shown = self._shown = Shown()
-        return outer.stream(self.request, self.stream, self._call(), self._resolve, shown)
-
     def _call(self, running: Running | None = None) -> Call:
         """What layers may know about the call, or about an attempt."""
         request = self.request
@@ -171,17 +139,6 @@ class Attempts:
             attempts=self._log.list_attempts,
             progress=Progress() if running is None else running.progress,
         )
-
-    def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
-        """The response of a stream, from the events that have left the middleware."""
-        shown = self._shown
-        if shown is None:
-            response = accumulator.response()
-        else:
-            response = shown.settle(finish, accumulator)
-            refuse_hidden_calls(response, accumulator.content())  # nothing runs that was not shown
-        attempts = self._attempts_of(response)
-        return replace(response, attempts=attempts, message=self._message(response))
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
@@ -217,15 +174,14 @@ class Attempts:
         same = (each for each in reversed(records) if each.provider == response.provider)
         return next(same, records[-1] if records else None)
 
-    def _settle_partial(self, partial: Response) -> Response:
-        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
-        partial = self._meter_partial(partial)
-        return replace(partial, message=self._message(partial))
-
     def _meter_partial(self, partial: Response) -> Response:
         records = self._log.records
         is_known = bool(records) and len(records) == self._log.started
-        return add_metered(partial, records) if is_known else partial
+        if not is_known:
+            return partial
+        from interlingua.client.metering import add_metered
+
+        return add_metered(partial, records)
 
     def label_partial(self, partial: Response) -> Response:
         """An answer that its reader did not read to its end; its message is labelled as cut."""
@@ -236,9 +192,6 @@ class Attempts:
         because = self._reasons.get(self._log.started - 1, request.chosen_because)
         message = label_message(cut, message_id, provider, request.model, because=because)
         return replace(partial, message=message)
-
-    def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
-        return event if self._shown is None else self._shown.revise(event, accumulator)
 
     # The loop.
 
@@ -278,64 +231,6 @@ class Attempts:
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
-    async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
-        self, request: Request
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of the answer; a failure after the first content event is not retried.
-
-        Until then the events of an attempt that may be retried are withheld, so that the reader
-        sees only one beginning.
-        """
-        log, request = self._log, self._resolve(request)
-        target = Target(request.provider or "", request.model, request.chosen_because)
-        policy = log.policy_for(target.provider, self._retry, self._adapters)
-        for retries in count():
-            may_retry = policy is not None and retries < policy.max_retries
-            withheld: list[StreamEvent] | None = [] if may_retry else None
-            running = log.start(target, stream=True)
-            if request is not self.request:
-                self._reasons = {**self._reasons, running.number: request.chosen_because}
-            is_over, usage = False, None
-            events = self._open(request, running)
-            try:
-                if log.outcomes:
-                    await log.settle()
-                if not self._calls.inner.is_empty:
-                    await self._get_ready(target.provider)
-                async for event in events:
-                    kind = type(event)
-                    if kind is StreamStart:
-                        usage = event.usage  # type: ignore[union-attr]
-                    elif type(event) is Finish and not is_over:
-                        is_over = True
-                        reason = event.finish_reason.reason
-                        log.complete(running, event.usage, event.cost, reason)
-                        if log.outcomes:
-                            await log.settle()
-                    if withheld is not None:
-                        withheld.append(event)
-                        if not is_content(event) and kind is not Finish:
-                            continue
-                        for early in withheld[:-1]:
-                            yield early
-                        withheld = None
-                    yield event
-                if is_over:
-                    return
-                raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
-            except BaseException as error:
-                if not is_over:  # an attempt is reported once, whatever happens after its end
-                    self._fail(running, request, error, usage)
-                delay = await log.delay(error, None if withheld is None else policy, retries)
-                if delay is None:
-                    for early in withheld or () if isinstance(error, SDKError) else ():
-                        yield early
-                    raise
-            finally:
-                await close_stream(events)
-            await asyncio.sleep(delay)
-
     def _fail(
         self,
         running: Running,
@@ -346,16 +241,24 @@ class Attempts:
         log, progress = self._log, running.progress
         if isinstance(error, SDKError) and error.partial is not None:
             usage = error.partial.usage
-        elif is_cancelled(error) and progress.usage is None and usage is None:
+        elif log.started > 1 and is_cancelled(error) and progress.usage is None and usage is None:
+            from interlingua.client.middleware.meter import hedged_usage
+
             usage = hedged_usage(request, progress, log.records, log.started)
-        provider = running.target.provider
-        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
-        tariffs, failure = self._calls.tariffs, find_failure(error, self._scope)
-        if progress.usage is None:
-            usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
-        else:
+        cost = None
+        if progress.usage is not None:
             usage, cost = progress.usage, progress.cost
-        log.fail(running, failure, usage, cost)
+        elif usage is not None or (self._accumulator is not None and self._accumulator.has_begun):
+            usage, cost = self._meter_failure(usage, request, running.target.provider)
+        log.fail(running, find_failure(error, self._scope), usage, cost)
+
+    def _meter_failure(
+        self, usage: Usage | None, request: Request, provider: str
+    ) -> tuple[Usage | None, Cost | None]:
+        from interlingua.client.metering import meter_failure
+
+        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
+        return meter_failure(usage, request, self._accumulator, self._calls.tariffs, adapter)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -400,40 +303,10 @@ class Attempts:
             progress.answer(response.usage, response.cost)
         return response if ids is None else ids.read(response, key)
 
-    def _open(self, request: Request, running: Running) -> AsyncIterator[StreamEvent]:
-        """The events of one attempt, through the `per_attempt` middleware."""
-        inner, shown, progress = self._calls.inner, self._shown, running.progress
-        if shown is None:
-            return self._send_stream(running, request)
-
-        def send(request: Request) -> AsyncIterator[StreamEvent]:
-            return shown.attach(partial(self._send_stream, running, request), progress=progress)
-
-        return inner.stream(request, send, self._call(running), self._resolve, shown)
-
-    def _send_stream(
-        self, running: Running, request: Request, member: Adapter | None = None
-    ) -> AsyncIterator[StreamEvent]:
-        request, ids = self._resolve(request), self._call_ids
-        key = request.provider or ""
-        adapter = member or self._adapters.get(key) or self._calls.adapters[key]
-        events: AsyncIterator[StreamEvent]
-        if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            members = as_member_adapter(adapter)
-            if members is not None:
-                send = partial(self._send_stream, running, request)
-                on_member = self._log.on_member(running.number)
-                return members.stream_by_member(request, send, on_member)
-            events = self._custom(adapter, request).stream()
-            running.progress.is_sent = True
-        else:
-            make_ready = partial(self._make_ready, adapter, request, running)
-            scope = self._scope or CancelScope()
-            events = adapter.generation.events(make_ready, scope)
-        return events if ids is None else ids.read_events(events, key)
-
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
         """One attempt at an adapter that is not ours."""
+        from interlingua.client.custom_adapter import CustomCall
+
         call = CustomCall(self._calls, adapter, request, self._call_ids, self._logged)
         self.left_out = call.left_out
         return call
@@ -482,121 +355,3 @@ class Attempts:
         if request.short_name is not None:  # so was that
             request = replace(request, short_name=None)
         return self._calls.routing.resolve_again(request)
-
-
-class OperationAttempts:
-    """
-    One call of an operation, at the adapter of this key.
-
-    It waits in the scope of its caller, which registers it under the id of the call.
-    """
-
-    def __init__(
-        self,
-        calls: Calls,
-        key: str,
-        operation: str | Operation,
-        value: Any,
-        retry: RetryPolicy | None = None,
-    ) -> None:
-        if isinstance(value, OperationInput):
-            value = check_input(value)
-        self._calls = calls
-        self._operation = operation
-        self._value = value
-        self._retry = retry
-        self._scope: CancelScope | None = None
-        self.request_id: str = getattr(value, "request_id", None) or new_ulid()
-        """The id for `client.cancel`, events and logs."""
-        name = operation if isinstance(operation, str) else operation.name
-        session_id = getattr(value, "session_id", None)
-        self._log = AttemptLog(calls, self.request_id, session_id, operation=name)
-        self._adapter = calls.routing.adapters[key]
-        self._call = Call(
-            name=name,
-            provider=key,
-            model=model_of(value),
-            request_id=self.request_id,
-            adapters=calls.routing.adapters,
-            tariffs=calls.tariffs,
-            attempts=self._log.list_attempts,
-        )
-
-    def perform(self, scope: CancelScope) -> Awaitable[Any]:
-        """The result, through all middleware; of a streamed operation, an iterator of its items."""
-        self._scope = scope
-        outer = self._calls.outer
-        if outer.passes_operations:
-            return self._perform(self._value)
-        return outer.perform(self._call, self._value, self._perform)
-
-    async def _perform(self, value: Any) -> Any:
-        """The result, with retries as the policy allows."""
-        log, inner, key = self._log, self._calls.inner, self._call.provider
-        target = Target(key, self._call.model if value is self._value else model_of(value))
-        policy = log.policy_for(key, self._retry, self._call.adapters)
-        for retries in count():
-            running = log.start(target, stream=False)
-            try:
-                if log.outcomes:
-                    await log.settle()
-                if inner.passes_operations:
-                    result = await self._send(running, value)
-                else:
-                    await self._calls.initialization.get_ready(key, self._adapter)
-                    call = replace(self._call, attempt=running.number, progress=running.progress)
-                    result = await inner.perform(call, value, partial(self._send, running))
-            except BaseException as error:
-                if is_unanswered(error, running.progress):
-                    self._call.progress.lost += 1
-                log.fail(running, find_failure(error, self._scope))
-                delay = await log.delay(error, policy, retries)
-                if delay is None:
-                    raise
-            else:
-                if isinstance(result, AsyncGenerator):
-                    return WatchedItems(result, partial(self._end, running))
-                usage, cost = metered(result)
-                log.complete(running, usage or NO_USAGE, cost)
-                if log.outcomes:
-                    await log.settle()
-                return result
-            await asyncio.sleep(delay)
-        raise AssertionError("unreachable")
-
-    async def _end(self, running: Running, end: ItemsEnd) -> None:
-        """The items of a streamed operation have ended."""
-        log = self._log
-        if end.error is None:
-            log.complete(running, end.usage or NO_USAGE, end.cost)
-        else:
-            log.fail(running, find_failure(end.error, self._scope), end.usage, end.cost)
-        if log.outcomes:
-            await log.settle()
-
-    def _send(self, running: Running, value: Any) -> Awaitable[Any]:
-        """The result of one attempt."""
-        is_pending = self._call.provider in self._calls.initialization.pending
-        if isinstance(self._adapter, HttpAdapter) and not is_pending:
-            running.progress.is_sent = True
-            return self._perform_at(value, self._adapter)
-        return self._prepare_and_send(running, value)
-
-    async def _prepare_and_send(self, running: Running, value: Any) -> Any:
-        """The same for an adapter that is to be initialized, or that is not an `HttpAdapter`."""
-        await self._calls.initialization.ensure(self._call.provider)
-        running.progress.is_sent = True
-        members = as_member_adapter(self._adapter)
-        if members is None:
-            return await self._perform_at(value, self._adapter)
-        perform, on_member = partial(self._perform_at, value), self._log.on_member(running.number)
-        return await members.perform_by_member(value, self.request_id, perform, on_member)
-
-    def _perform_at(self, value: Any, adapter: Adapter) -> Awaitable[Any]:
-        operation, request_id, tariffs = self._operation, self.request_id, self._calls.tariffs
-        if not isinstance(adapter, HttpAdapter):
-            return perform_custom(adapter, operation, value, request_id)
-        if not adapter.has_operation_stations:
-            return adapter.perform(operation, value, request_id=request_id, tariffs=tariffs)
-        scope = self._scope or CancelScope()
-        return adapter.operations.run(operation, value, request_id, tariffs, scope)

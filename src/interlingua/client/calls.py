@@ -10,7 +10,6 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.lifecycle import Initialization
 from interlingua.client.middleware.layers import Layers
 from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import tools_left_out
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.runtime.cancel import Scopes
 from interlingua.spec.contracts import Adapter
@@ -105,4 +104,8 @@ class Calls:
     def left_out(self, request: Request) -> tuple[str, ...]:
         """The names of the tools of a request that its provider would not get."""
         behaviour = self.routing.behaviour_of(self.routing.address(request).provider or "")
-        return () if behaviour is None else tools_left_out(request, behaviour)
+        if behaviour is None:
+            return ()
+        from interlingua.prepare.behaviour import tools_left_out
+
+        return tools_left_out(request, behaviour)

@@ -7,49 +7,48 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from itertools import chain
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from interlingua.client.adapter_members import check_adapter, estimate_tokens, profile_of
-from interlingua.client.attempts import Attempts, OperationAttempts
+from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.calls import Calls
-from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.configured import Configured
-from interlingua.client.explain import Explanation, estimate_cost, explain, explain_custom
 from interlingua.client.lifecycle import Retirement, close, initialize
-from interlingua.client.metering import seller_of
 from interlingua.client.middleware.contract import Middleware, ToolMiddleware
 from interlingua.client.middleware.layers import Layers, arrange, check_middleware
-from interlingua.client.provider_config import ProviderConfig, describe_config
 from interlingua.client.registry import Registry
 from interlingua.client.resolve import check_configured
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
-from interlingua.providers.cost import CostRange
-from interlingua.providers.credentials import Key
-from interlingua.providers.operations import name_models
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.keys import Key
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
-from interlingua.providers.uploads import Uploads, closed, closing
 from interlingua.runtime.callbacks import signature_of
 from interlingua.runtime.cancel import CancelScope, running_loop
-from interlingua.runtime.items import perform_in
 from interlingua.runtime.log import logger
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import describe
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.request_check import check_request
 from interlingua.spec.response import Response
 
-Addressed = TypeVar("Addressed", bound=OperationInput | Request)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from interlingua.client.explain import Explanation
+    from interlingua.client.provider_config import ProviderConfig
+    from interlingua.providers.cost_range import CostRange
+    from interlingua.providers.uploads import Uploads
+    from interlingua.spec.operations import Operation, OperationInput, ServedModel
+
+Addressed = TypeVar("Addressed", bound="OperationInput | Request")
 
 
 class Client:
@@ -128,6 +127,8 @@ class Client:
         key may be set later. Servers on this machine that need no key (`ollama`, `vllm`,
         `llamacpp`, `lmstudio`) and the local model are used only when they are named.
         """
+        from interlingua.client.environment_adapters import adapters_from_env
+
         environ = os.environ if environ is None else environ
         client = cls(
             adapters_from_env(environ, named=row_name(default_provider or "")),
@@ -158,6 +159,8 @@ class Client:
         prices: Prices | None = None,
     ) -> Self:
         """Return a client for the adapters and models of a registry file (YAML)."""
+        from interlingua.client.config import read_registry
+
         adapters, registry, default = read_registry(path, environ)
         return cls(
             adapters,
@@ -202,6 +205,8 @@ class Client:
 
     def config(self, name: str) -> ProviderConfig:
         """Return what is set for an adapter, with its key and its secret headers redacted."""
+        from interlingua.client.provider_config import describe_config
+
         key = self._routing.find_key(name)
         return describe_config(key, self._adapters[key], self._routing.behaviour_of(key))
 
@@ -314,6 +319,8 @@ class Client:
         request = check_request(request)
         if request.upload is None:
             return await self._complete(request, retry)
+        from interlingua.providers.uploads import Uploads, closed
+
         async with closed(Uploads()) as uploads:
             return await self._complete(request, retry, uploads)
 
@@ -328,11 +335,15 @@ class Client:
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Return the events of the answer; the last one, `Finish`, has the whole response."""
+        from interlingua.client.stream_attempts import StreamAttempts
+
         request = check_request(request)
         if request.upload is None:
-            return Attempts(self.calls, request, retry).fold()
+            return StreamAttempts(self.calls, request, retry).fold()
+        from interlingua.providers.uploads import Uploads, closing
+
         uploads = Uploads()
-        return closing(Attempts(self.calls, request, retry, uploads=uploads).fold(), uploads)
+        return closing(StreamAttempts(self.calls, request, retry, uploads=uploads).fold(), uploads)
 
     async def cancel(self, request_id: str) -> bool:
         """
@@ -349,6 +360,8 @@ class Client:
 
     def profile_for(self, request: Request) -> Profile:
         """Return the profile of the model that would answer; the neutral one if it is unknown."""
+        from interlingua.client.adapter_members import profile_of
+
         request = self._routing.address(request)
         return profile_of(self._adapters[request.provider or ""], request.model)
 
@@ -360,6 +373,8 @@ class Client:
         parts name by `path` are read. URLs that the call itself would fetch are not: `fetches`
         lists them.
         """
+        from interlingua.client.explain import explain, explain_custom
+
         request = self._routing.address(check_request(request))
         key, tariffs = request.provider or "", self.calls.tariffs
         adapter = self._routing.find_http(key)
@@ -376,6 +391,9 @@ class Client:
         and the answer is as long as `max_tokens` or the model allows. None if the price or that
         limit is unknown.
         """
+        from interlingua.client.explain import estimate_cost
+        from interlingua.client.metering import seller_of
+
         request = self._routing.address(check_request(request))
         key = request.provider or ""
         adapter = self._routing.adapters[key]
@@ -383,6 +401,8 @@ class Client:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """Estimate the number of input tokens offline."""
+        from interlingua.client.adapter_members import estimate_tokens
+
         request = self._routing.address(check_request(request))
         return estimate_tokens(self._adapters[request.provider or ""], request)
 
@@ -400,6 +420,9 @@ class Client:
         A string names an operation of the provider's dialect. Operations are retried and reported
         as calls are, and pass through each middleware that has `perform`.
         """
+        from interlingua.client.operation_attempts import OperationAttempts
+        from interlingua.runtime.items import perform_in
+
         key = self._routing.find_key(provider)
         attempts, scope = OperationAttempts(self.calls, key, operation, value, retry), CancelScope()
         work = attempts.perform(scope)
@@ -430,6 +453,8 @@ class Client:
 
         If one of several providers fails, that is logged; if all fail, the first error is raised.
         """
+        from interlingua.providers.operations import name_models
+
         running_loop()
         if provider is not None:
             provider = self._routing.find_key(provider)
@@ -506,7 +531,10 @@ def _check_adapters(adapters: Any) -> None:
     for name, adapter in adapters.items():
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
-        check_adapter(name, adapter)
+        if not isinstance(adapter, HttpAdapter):
+            from interlingua.client.adapter_members import check_adapter
+
+            check_adapter(name, adapter)
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:

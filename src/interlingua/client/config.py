@@ -1,11 +1,10 @@
-"""Adapters from the environment or from a registry file (YAML), the only reader of both."""
+"""Adapters and models from a registry file (YAML), the only reader of such files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -14,47 +13,15 @@ from msgspec.structs import replace
 from interlingua.client.behaviour_section import OTHER_KEYS, read_behaviour
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.adapter_options import setting_rows
+from interlingua.providers.adapter_options import setting_row
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.environment import add_environment, first_value, has_address
+from interlingua.providers.environment import add_environment
 from interlingua.providers.provider import Provider
-from interlingua.providers.rows import find_provider, providers
+from interlingua.providers.rows import find_provider
 from interlingua.runtime.log import logger
 from interlingua.spec.check import Row, Seconds, fits, rows_of_options
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.downloads import others_can_read
-
-
-def adapters_from_env(
-    environ: Mapping[str, str] | None = None,
-    *,
-    named: str | None = None,
-    known: Container[str] = (),
-) -> dict[str, HttpAdapter]:
-    """
-    An adapter for each provider with a key (or, if it is local, an address) in the environment.
-
-    Providers of other packages come after the built-in ones. The local model, if it is installed,
-    comes last. A provider without a base URL is skipped unless the environment has one. A row
-    without a key is also there, at its default address, if it is `named`; a row that uses the
-    keys of a whole cloud is there only then. Those that are `known` are left out.
-    """
-    environ = os.environ if environ is None else environ
-    adapters: dict[str, HttpAdapter] = {}
-    rows = [row for name, row in providers().items() if name not in known]
-    for row in rows:
-        is_addressed = has_address(row, environ)
-        is_wanted = row.name == named or (is_addressed and not row.only_named)
-        if row.key_required or not is_wanted:
-            is_wanted = first_value(environ, (*row.key_env, *row.token_env)) is not None
-        if is_wanted and (is_addressed or not row.address_env):
-            adapters[row.name] = HttpAdapter(row, **add_environment(row, {}, environ))
-    if find_spec("xllamacpp") is not None:  # the extra `local`
-        embedded = [row for row in rows if row.is_embedded]
-        adapters |= {
-            row.name: HttpAdapter(row, **add_environment(row, {}, environ)) for row in embedded
-        }
-    return adapters
 
 
 class _File(TypedDict, total=False):
@@ -102,7 +69,7 @@ _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
 @cache
 def _adapter_rows() -> dict[str, Row | None]:
     """What each key of an adapter must be."""
-    settings = {_KEYS.get(name, name): setting_rows()[name] for name in (*_SETTINGS, "profile")}
+    settings = {_KEYS.get(name, name): setting_row(name) for name in (*_SETTINGS, "profile")}
     return {**settings, **rows_of_options(_Adapter), **OTHER_KEYS}
 
 

@@ -1,10 +1,10 @@
-"""Attempts at adapters that are not an `HttpAdapter`: a program's own, and `Balance`."""
+"""Attempts at adapters that are not an `HttpAdapter`: a program's own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec.structs import replace
 
@@ -47,47 +47,6 @@ if TYPE_CHECKING:
 _EVENTS = get_args(StreamEvent)
 _METHODS = ("count_tokens", "list_models")
 
-OnMember: TypeAlias = Callable[[str], object]
-"""Called with the name of the key or endpoint that is used."""
-
-
-class MemberAdapter(Adapter, Protocol):
-    """An adapter over several others, such as `Balance`: it chooses one for each attempt."""
-
-    has_members: ClassVar[bool]
-
-    @property
-    def first(self) -> Adapter:
-        """The one that stands for all where only one can."""
-
-    def rebind(self, name: str) -> Adapter:
-        """A copy with another name."""
-
-    async def send_by_member(
-        self,
-        request: Request,
-        send: Callable[[Adapter], Awaitable[Response]],
-        on_member: OnMember | None = None,
-    ) -> Response:
-        """The answer that `send` gets from the chosen adapter."""
-
-    async def perform_by_member(
-        self,
-        value: Any,
-        request_id: str,
-        perform: Callable[[Adapter], Awaitable[Any]],
-        on_member: OnMember | None = None,
-    ) -> Any:
-        """The result that `perform` gets from the chosen adapter."""
-
-    def stream_by_member(
-        self,
-        request: Request,
-        send: Callable[[Adapter], AsyncIterator[StreamEvent]],
-        on_member: OnMember | None = None,
-    ) -> AsyncIterator[StreamEvent]:
-        """The events that `send` gets from the chosen adapter."""
-
 
 def perform_custom(
     adapter: Adapter, operation: str | Operation, value: Any, request_id: str
@@ -107,14 +66,6 @@ def perform_custom(
         raise UnsupportedError(f"The adapter {adapter.name!r} has no `perform` for {name!r}.")
     returned: Awaitable[Any] = method() if value is None else method(value)
     return returned
-
-
-def as_member_adapter(adapter: Any) -> MemberAdapter | None:
-    """The adapter, if it is one over several others."""
-    if getattr(adapter, "has_members", False):  # `isinstance` of a protocol is slow
-        members: MemberAdapter = adapter
-        return members
-    return None
 
 
 class CustomCall:

@@ -17,7 +17,7 @@ from interlingua.client.adapter_members import (
 from interlingua.client.metering import options_of, seller_of
 from interlingua.prepare.behaviour import Behaved, behave
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cost import CostRange, price_range
+from interlingua.providers.cost_range import CostRange, price_range
 from interlingua.providers.media import load_files, mark_lost_files
 from interlingua.providers.profile_check import check_maker, wrong_kind
 from interlingua.providers.provider import find_dialect, sign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -13,8 +13,10 @@ from interlingua.providers.tariffs import Answer, Seller, Tariffs, price_answer
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response, Usage
-from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
+
+if TYPE_CHECKING:
+    from interlingua.streams.accumulate import StreamAccumulator
 
 
 def seller_of(adapter: Adapter | None, key: str) -> Seller:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.client.custom_adapter import as_member_adapter
+from interlingua.client.member_adapters import as_member_adapter
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter

@@ -16,12 +16,10 @@ from weakref import WeakSet
 
 from msgspec.structs import replace
 
-from interlingua.client.config import adapters_from_env
 from interlingua.client.configured import Configured, find_adapter, is_remote
-from interlingua.client.custom_adapter import as_member_adapter
+from interlingua.client.member_adapters import as_member_adapter
 from interlingua.client.registry import Registry, Route
 from interlingua.client.resolve import check_configured, resolve
-from interlingua.client.tiers import choose
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import find_transport
 from interlingua.providers.catalog.models import providers_of
@@ -32,7 +30,6 @@ from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import OnLoss, Request
-from interlingua.transport.media import paths_from_urls
 
 ROUTES = 256
 """How many model names a client caches the route of."""
@@ -94,10 +91,12 @@ class Routing:
     def address(self, request: Request) -> Request:
         """The request with its provider, the provider's name for the model, and an id."""
         if self.reads_path_urls:
+            from interlingua.transport.media import paths_from_urls
+
             request = paths_from_urls(request)
         route = self.route(request.provider, request.model)
         if route.choices:
-            route = choose(route, request, self.adapters)
+            route = _choose(route, request, self.adapters)
         reason, short_name = request.chosen_because, route.short_name
         if request.short_name and (request.provider, request.model) == route[:2]:
             short_name = request.short_name  # it was addressed before
@@ -116,7 +115,7 @@ class Routing:
     def place(self, provider: str | None, model: str) -> Route:
         """The route of an operation."""
         route = self.route(provider, model)
-        return choose(route, _NEEDS_NOTHING, self.adapters) if route.choices else route
+        return _choose(route, _NEEDS_NOTHING, self.adapters) if route.choices else route
 
     def resolve_again(self, request: Request) -> Request:
         """The request with its route, after a middleware changed the provider or model."""
@@ -275,6 +274,8 @@ class Routing:
         """
         if self.environ is None:
             return False
+        from interlingua.client.environment_adapters import adapters_from_env
+
         known = {*self.adapters, *self._removed}
         found = adapters_from_env(self.environ, named=row_name(name), known=known)
         for key, adapter in found.items():
@@ -297,6 +298,13 @@ def _key_of(name: str, adapters: Mapping[str, Adapter]) -> str:
             f"Configured: {configured}."
         )
     return key
+
+
+def _choose(route: Route, request: Request, adapters: Mapping[str, Adapter]) -> Route:
+    """The route to one of the models of a tier."""
+    from interlingua.client.tiers import choose
+
+    return choose(route, request, adapters)
 
 
 def _one_provider(route: Route, model: str) -> str:

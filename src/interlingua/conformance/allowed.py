@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
-from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
+from interlingua.prepare.instructions import SCHEMA_INSTRUCTION
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from interlingua import dialects
-from interlingua.prepare.schema import encode_parameters, encode_schema
+from interlingua.prepare.schema.narrow import encode_parameters, encode_schema
 from interlingua.spec.content import Json, Part, Text, ToolCall
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.facts import SchemaRules

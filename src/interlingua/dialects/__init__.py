@@ -11,28 +11,31 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from interlingua.prepare.prepare import start_encoding
-from interlingua.prepare.schema import drop_added_nulls, restore_arguments
-from interlingua.spec.contracts import (
-    Dialect,
-    FormPart,
-    Frame,
-    NewId,
-    Prepared,
-    StreamDecoder,
-    StreamEncoder,
-    WireCall,
-)
+from interlingua.lazy import names_of
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.facts import Facts
-from interlingua.spec.operations import ItemDecoder, Operation
-from interlingua.spec.warnings import check_losses
-from interlingua.streams.accumulate import StreamAccumulator, events_from_response
-from interlingua.streams.frames import json_frame, read_frame
-from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
-from interlingua.wire.classify import error_text, make_error, read_body, read_fault, status_of
-from interlingua.wire.fields import Fields, extra_of, request_errors
-from interlingua.wire.sse import SSEDecoder, encode_sse
+
+if TYPE_CHECKING:
+    from interlingua.prepare.prepare import start_encoding
+    from interlingua.prepare.schema.restore import drop_added_nulls, restore_arguments
+    from interlingua.spec.contracts import (
+        Dialect,
+        FormPart,
+        Frame,
+        NewId,
+        Prepared,
+        StreamDecoder,
+        StreamEncoder,
+        WireCall,
+    )
+    from interlingua.spec.facts import Facts
+    from interlingua.spec.operations import ItemDecoder, Operation
+    from interlingua.spec.warnings import check_losses
+    from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+    from interlingua.streams.frames import json_frame, read_frame
+    from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
+    from interlingua.wire.classify import error_text, make_error, read_body, read_fault, status_of
+    from interlingua.wire.fields import Fields, extra_of, request_errors
+    from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
@@ -105,7 +108,7 @@ def get(name: str) -> Dialect:
 
 @cache
 def _load(name: str) -> Dialect:
-    return cast(Dialect, import_module(f"interlingua.dialects.{name}"))
+    return cast("Dialect", import_module(f"interlingua.dialects.{name}"))
 
 
 def register(dialect: Dialect) -> None:
@@ -138,7 +141,33 @@ def _check(dialect: Dialect) -> str:
 
 
 if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getattr__`
+    _load_name = names_of(
+        __name__,
+        {
+            "interlingua.prepare.prepare": ("start_encoding",),
+            "interlingua.prepare.schema.restore": ("drop_added_nulls", "restore_arguments"),
+            "interlingua.spec.contracts": (
+                *("Dialect", "FormPart", "Frame", "NewId", "Prepared"),
+                *("StreamDecoder", "StreamEncoder", "WireCall"),
+            ),
+            "interlingua.spec.facts": ("Facts",),
+            "interlingua.spec.operations": ("ItemDecoder", "Operation"),
+            "interlingua.spec.warnings": ("check_losses",),
+            "interlingua.streams.accumulate": ("StreamAccumulator", "events_from_response"),
+            "interlingua.streams.frames": ("json_frame", "read_frame"),
+            "interlingua.streams.segments": (
+                *("ReasoningSegment", "TextSegment", "ToolCallSegment"),
+            ),
+            "interlingua.wire.classify": (
+                *("error_text", "make_error", "read_body", "read_fault", "status_of"),
+            ),
+            "interlingua.wire.fields": ("Fields", "extra_of", "request_errors"),
+            "interlingua.wire.sse": ("SSEDecoder", "encode_sse"),
+        },
+    )
 
     def __getattr__(name: str) -> object:
-        where = " It has moved: import it from `interlingua.serving`." if name in _MOVED else ""
-        raise AttributeError(f"Module 'interlingua.dialects' has no attribute {name!r}.{where}")
+        if name in _MOVED:
+            where = "It has moved: import it from `interlingua.serving`."
+            raise AttributeError(f"Module {__name__!r} has no attribute {name!r}. {where}")
+        return _load_name(name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import blake2b
 from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -114,6 +113,8 @@ def conversation_key(request: Request) -> str | None:
     else:
         return None
     tools = [_bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools]
+    from hashlib import blake2b  # loads OpenSSL
+
     return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
 
 

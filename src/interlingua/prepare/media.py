@@ -9,8 +9,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from interlingua.spec.content import (
+    LOST,
     MEDIA_TYPES,
     NO_MEDIA,
+    STORED,
     Audio,
     Document,
     Image,
@@ -20,7 +22,6 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import Profile
-from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff

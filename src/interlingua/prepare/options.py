@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import attrgetter, is_not
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.spec.contracts import FormPart
 from interlingua.spec.facts import Facts
-from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList, make_warning, target_name
 from interlingua.wire.fields import merge
+
+if TYPE_CHECKING:
+    from interlingua.spec.operations import OperationInput
 
 TOOLS = "tools"
 AUTO_CACHE = "auto_cache"

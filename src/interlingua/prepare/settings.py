@@ -24,7 +24,6 @@ from interlingua.prepare.thinking import (
     tools_before_thinking,
     zero_budget,
 )
-from interlingua.prepare.tool_forms import warn_not_strict
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
 from interlingua.spec.request import (
     BuiltinTool,
@@ -32,6 +31,8 @@ from interlingua.spec.request import (
     ToolChoice,
     ToolChoiceMode,
     ToolDefinition,
+    ToolSpec,
+    tool_key,
 )
 from interlingua.spec.warnings import WarningList
 
@@ -53,6 +54,7 @@ _FLAGS = tuple(
     if name in Profile.__struct_fields__ and name not in _OWN_RULES
 )
 """The settings with a field of the same name in `Profile`, which is False if it is unsupported."""
+_MOST_NAMES = 10
 _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
@@ -192,10 +194,25 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
                 continue
             (dropped if tool.strict else implied).append(i)
             tools[i] = replace(tool, strict=None)
-    warn_not_strict(request.tools, dropped, most, warnings)
+    if dropped:
+        warn_not_strict(request.tools, dropped, most, warnings)
     for i in implied:
         warnings.setting_implied("strict", f"tools[{i}].strict")
     return request if all(map(is_, tools, request.tools)) else replace(request, tools=tuple(tools))
+
+
+def warn_not_strict(
+    tools: tuple[ToolSpec, ...], indexes: list[int], limit: int, warnings: WarningList
+) -> None:
+    """Add one warning for all tools that lose `strict`."""
+    path, names = f"tools[{indexes[0]}].strict", list_names(tools, indexes)
+    warnings.add("strict_dropped", path, limit=limit, tools=names)
+
+
+def list_names(tools: tuple[ToolSpec, ...], indexes: list[int]) -> str:
+    """The names of these tools, of which only the first are listed."""
+    names = [tool_key(tools[i])[1] for i in indexes[:_MOST_NAMES]]
+    return ", ".join(names) + (", …" if len(indexes) > _MOST_NAMES else "")
 
 
 def choice_without_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:

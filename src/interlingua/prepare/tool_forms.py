@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.prepare.settings import list_names
 from interlingua.spec.content import Json, Opaque, ToolCall, ToolResult
 from interlingua.spec.facts import Facts, HistoryRules
 from interlingua.spec.messages import Message
@@ -42,7 +43,6 @@ FREE_TEXT: dict[str, Json] = {
 # A function has no grammar, so the model is told it in words, and nothing enforces it.
 _GRAMMAR = "The text must match this grammar ({syntax}):\n\n{definition}"
 _read_path = re.compile(r"tools\[(\d+)\](.*)").fullmatch
-_MOST_NAMES = 10
 
 
 def has_special_tools(tools: tuple[ToolSpec, ...]) -> bool:
@@ -107,7 +107,7 @@ def _sent_places(
             withheld.append(i)
     for code, indexes in (("deferred_tools_withheld", withheld), ("deferred_tools_sent", offered)):
         if indexes:
-            names = _list_names(request.tools, indexes)
+            names = list_names(request.tools, indexes)
             warnings.add(code, f"tools[{indexes[0]}]", count=len(indexes), names=names)
     return [i for i in range(len(request.tools)) if i not in set(withheld)]
 
@@ -126,20 +126,6 @@ def _loaded_tools(request: Request, history: tuple[Message, ...]) -> Iterator[st
             for inner in parts:
                 if isinstance(inner, Opaque):
                     yield from inner.loaded_tools
-
-
-def warn_not_strict(
-    tools: tuple[ToolSpec, ...], indexes: list[int], limit: int, warnings: WarningList
-) -> None:
-    """Add one warning for all tools that lose `strict`."""
-    if indexes:
-        path, names = f"tools[{indexes[0]}].strict", _list_names(tools, indexes)
-        warnings.add("strict_dropped", path, limit=limit, tools=names)
-
-
-def _list_names(tools: tuple[ToolSpec, ...], indexes: list[int]) -> str:
-    names = [tool_key(tools[i])[1] for i in indexes[:_MOST_NAMES]]
-    return ", ".join(names) + (", …" if len(indexes) > _MOST_NAMES else "")
 
 
 # Custom tools, searches and namespaces.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from msgspec.structs import replace
 
 from interlingua import dialects
+from interlingua.lazy import names_of
 from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.credentials import KeySource, check_source
 from interlingua.providers.http_requests import join_headers
+from interlingua.providers.keys import KeySource, check_source
 from interlingua.providers.provider import (
     MODEL,
     Endpoint,
@@ -36,20 +36,24 @@ from interlingua.spec.check import (
     check_value,
     fits,
     plain_strings,
-    rows_of_options,
+    row_of_option,
 )
 from interlingua.spec.contracts import Transport
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.aws_credentials import AwsCredentials
 from interlingua.wire.json_text import dumps
-from interlingua.wire.sigv4 import AwsCredentials
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.local import LocalServer
+    from interlingua.spec.operations import OperationInput
+else:  # a name in the annotation of a setting, which is loaded when that setting is checked
+    __getattr__ = names_of(__name__, {"pathlib": ("Path",)})
 
 
 class AdapterSettings(TypedDict, total=False):
@@ -105,19 +109,18 @@ class RowSettings(AdapterSettings, total=False):
 
 
 @cache
-def setting_rows() -> dict[str, Row | None]:
-    """What each setting must be, from its annotation; headers are checked one by one."""
-    rows = rows_of_options(RowSettings)
-    headers = rows["default_headers"]
-    return rows | {"default_headers": headers and headers._replace(rule=None)}
+def setting_row(name: str) -> Row | None:
+    """What a setting must be, from its annotation; headers are checked one by one."""
+    row = row_of_option(name, RowSettings)
+    return row and row._replace(rule=None) if name == "default_headers" else row
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
     present = {name: plain_strings(value) for name, value in settings.items() if value is not None}
     for name, value in present.items():
-        if name not in setting_rows():
-            advised = advice(name, setting_rows())
+        if name not in RowSettings.__annotations__:
+            advised = advice(name, RowSettings.__annotations__)
             raise ConfigurationError(f"An adapter has no setting {name!r}. {advised}", setting=name)
         try:
             _check_setting(name, value)
@@ -127,7 +130,7 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_setting(name: str, value: Any) -> None:
-    row = setting_rows()[name]
+    row = setting_row(name)
     if name in _SECRET and row is not None and not fits(row, value):
         raise ConfigurationError(f"{name} must be {row.expected}, not a {type(value).__name__}.")
     if row is not None:
@@ -156,19 +159,14 @@ def check_key(key: Any) -> str | KeySource | AwsCredentials | None:
     return str.__str__(key)  # it may be of a subclass
 
 
-def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | None:
-    """The server to start for the provider `local`; None if `base_url` names a running one."""
-    if not row.is_embedded:
-        for name in ("gguf", "server"):
-            if name in settings:
-                raise ConfigurationError(f"{name} is for the row `local`.", setting=name)
-        return None
-    if "server" in settings or "base_url" in settings:
-        server: LocalServer | None = settings.get("server")
-        return server
-    from interlingua.local import local_server
-
-    return local_server(settings.get("gguf"))
+def starts_server(row: Provider, settings: Mapping[str, Any]) -> bool:
+    """Whether the adapter starts a server, for `local`; not if `base_url` names a running one."""
+    if row.is_embedded:
+        return "server" in settings or "base_url" not in settings
+    for name in ("gguf", "server"):
+        if name in settings:
+            raise ConfigurationError(f"{name} is for the row `local`.", setting=name)
+    return False
 
 
 def split_endpoint(row: Provider, url: str) -> tuple[str, str | None]:
@@ -195,9 +193,9 @@ def _endpoint_paths(row: Provider, dialect: str) -> Iterable[str]:
     return [path.partition("?")[0] for path in own if path] or find_dialect(dialect).FACTS.paths
 
 
-def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServer | None) -> str:
+def find_base_url(row: Provider, settings: Mapping[str, Any], *, has_server: bool) -> str:
     """The base URL; for a server that is not started yet, only its host."""
-    url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
+    url = settings.get("base_url") or ("http://127.0.0.1" if has_server else row.base_url)
     if row.url_env and url == row.base_url:
         url = _fill_in(row, settings.get("places", {}))
     try:
@@ -274,7 +272,7 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
 
 HEADER_OPTIONS = ("organization", "project")
 """Who pays is said in headers: where a provider has none for it, no body field replaces it."""
-Optioned = TypeVar("Optioned", Request, OperationInput)
+Optioned = TypeVar("Optioned", Request, "OperationInput")
 
 
 def join_options(
@@ -323,6 +321,13 @@ def find_transport(settings: Mapping[str, Any]) -> Transport:
     from interlingua.transport import default_transport
 
     return default_transport()
+
+
+async def get_transport_ready(transport: Transport, url: str) -> None:
+    """Do before the first request what takes time, if the transport has `get_ready`."""
+    get_ready: Callable[[str], Awaitable[None]] | None = getattr(transport, "get_ready", None)
+    if get_ready is not None:
+        await get_ready(url)
 
 
 def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:

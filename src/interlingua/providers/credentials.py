@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
+from interlingua.providers.adapter_options import get_transport_ready
+from interlingua.providers.keys import KeySource
 from interlingua.providers.provider import Provider, Signing, sign
 from interlingua.runtime.log import logger
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
@@ -29,7 +31,8 @@ from interlingua.spec.errors import (
     SDKError,
     UnsupportedError,
 )
-from interlingua.wire.sigv4 import AwsCredentials, sign_request
+from interlingua.wire.aws_credentials import AwsCredentials
+from interlingua.wire.sigv4 import sign_request
 
 _TIMEOUT = 60.0
 _LIFETIME = 300.0  # of a key whose end is not known; its maker often caches it itself
@@ -38,25 +41,6 @@ _MARGIN = 300.0
 _MAX_TEXTS = 16
 _PAUSE = 10.0
 """Seconds between two attempts to make a key while the old one is still valid."""
-
-
-class ApiKey(NamedTuple):
-    """A key, and when it ends: a `datetime`, or seconds since 1970; None if that is not known."""
-
-    key: str
-    """The key."""
-    expires_at: datetime | float | None = None
-    """When it ends: a `datetime`, or seconds since 1970."""
-
-    def __repr__(self) -> str:
-        return f"ApiKey(expires_at={self.expires_at!r})"
-
-
-MadeKey: TypeAlias = str | ApiKey | tuple[str, datetime | float | None] | AwsCredentials
-KeySource: TypeAlias = Callable[[], MadeKey | Awaitable[MadeKey]]
-"""Makes a key. One that is not async runs in a thread."""
-Key: TypeAlias = str | KeySource | AwsCredentials
-"""What `api_key=` may be."""
 
 
 class Secret(NamedTuple):
@@ -228,27 +212,7 @@ def credentials_of(source: KeySource | AwsCredentials) -> Credentials:
         return Credentials(source)
 
 
-def check_source(source: object) -> KeySource | AwsCredentials:
-    """The source of a key; `ConfigurationError` if it is something else."""
-    if isinstance(source, AwsCredentials):
-        return source
-    if callable(source):
-        make: KeySource = source
-        return make
-    raise ConfigurationError(
-        "`api_key` must be a text, a callable that makes one, or AwsCredentials.",
-        setting="api_key",
-    )
-
-
 # The transport that signs each request.
-
-
-async def get_transport_ready(transport: Transport, url: str) -> None:
-    """Do before the first request what takes time, if the transport has `get_ready`."""
-    get_ready: Callable[[str], Awaitable[None]] | None = getattr(transport, "get_ready", None)
-    if get_ready is not None:
-        await get_ready(url)
 
 
 _SIGNED = ("accept", "content-type")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
-from interlingua.providers.credentials import ApiKey, KeySource
+from interlingua.providers.keys import KeySource
 from interlingua.providers.provider import Identity, Provider, add_scheme, check_base_url
 from interlingua.runtime.log import logger
 from interlingua.spec.errors import ConfigurationError
-from interlingua.wire.sigv4 import AwsCredentials
 
 _GGUF = "INTERLINGUA_GGUF"
 _QUOTES = ("'", '"')
-_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
-_IDENTITIES = {"aws": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), "google": (_FILE,)}
+GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+_IDENTITIES = {"aws": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), "google": (GOOGLE_FILE,)}
 """The variables that tell that there are keys of a cloud; they are looked for at the first call."""
 
 
@@ -97,108 +95,6 @@ def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
 
 def _identity(identity: Identity, environ: Mapping[str, str]) -> KeySource:
     """The keys of a cloud that this environment has; they are looked for at the first call."""
+    from interlingua.providers.cloud_identities import aws_source, google_source
+
     return aws_source(environ) if identity == "aws" else google_source()
-
-
-# The keys of AWS.
-
-_FIELDS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-
-
-def aws_source(environ: Mapping[str, str]) -> Callable[[], AwsCredentials]:
-    """A callable that reads the keys; files are read only when it is called."""
-    return lambda: read_aws_credentials(environ)
-
-
-def read_aws_credentials(environ: Mapping[str, str]) -> AwsCredentials:
-    """The keys in the variables, unless they name a profile; else those of the profile."""
-    access, secret, token = (first_value(environ, (name.upper(),)) for name in _FIELDS)
-    profile = first_value(environ, ("AWS_PROFILE",))
-    if access and secret and profile is None:
-        return AwsCredentials(access_key_id=access, secret_access_key=secret, session_token=token)
-    return _read_profile(environ, profile or "default")
-
-
-def _read_profile(environ: Mapping[str, str], profile: str) -> AwsCredentials:
-    import configparser  # only for those who have such a file
-
-    name = first_value(environ, ("AWS_SHARED_CREDENTIALS_FILE",))
-    path = Path(name or "~/.aws/credentials").expanduser()
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read_string(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        parser.clear()
-    except configparser.Error:  # its message quotes the line, which may hold a key
-        raise _no_aws_keys(f"{path} is not a credentials file") from None
-    section = parser[profile] if parser.has_section(profile) else {}
-    access, secret, token = (section.get(field, "").strip() for field in _FIELDS)
-    if not access or not secret:
-        raise _no_aws_keys(f"the profile {profile!r} in {path} has none")
-    return AwsCredentials(
-        access_key_id=access, secret_access_key=secret, session_token=token or None
-    )
-
-
-def _no_aws_keys(where: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"No AWS keys: {where}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
-        "or pass api_key= as AwsCredentials or a callable that makes them.",
-        error_code="not_configured",
-        setting="api_key",
-    )
-
-
-# The access tokens of Google Cloud.
-
-_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-
-
-def google_source() -> Callable[[], ApiKey]:
-    """
-    A callable that makes access tokens; it does I/O, so it runs in a thread.
-
-    `google-auth` finds the credentials: in the file that the environment of the process names, in
-    that of `gcloud`, or at the metadata server of Google's machines.
-    """
-    found: list[Any] = []
-
-    def make() -> ApiKey:
-        if not found:
-            found.append(_find_credentials())
-        credentials = found[0]
-        from google.auth.exceptions import GoogleAuthError
-        from google.auth.transport.requests import Request
-
-        problem = ""
-        try:
-            credentials.refresh(Request())
-        except GoogleAuthError as error:  # its text may quote the reply of the token server
-            problem = type(error).__name__
-        if problem:
-            raise _no_google_access(f"no access token was made ({problem})")
-        return ApiKey(credentials.token, credentials.expiry)
-
-    return make
-
-
-def _find_credentials() -> Any:
-    try:
-        import google.auth
-        from google.auth.exceptions import DefaultCredentialsError
-    except ImportError:
-        raise _no_google_access("google-auth is not installed") from None
-    try:
-        return google.auth.default(scopes=_SCOPES)[0]
-    except (DefaultCredentialsError, OSError, ValueError):
-        raise _no_google_access("google-auth found no credentials") from None
-
-
-def _no_google_access(what: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"No access to Google Cloud: {what}. Install interlingua[vertex] and run `gcloud auth "
-        f"application-default login`, or set {_FILE}, or pass api_key= as a callable that makes "
-        "access tokens.",
-        error_code="not_configured",
-        setting="api_key",
-    )

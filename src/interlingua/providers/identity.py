@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
 IGNORED: Mapping[str, str] = {
+    "answers_take_request": "found by `dialect_name`",
     "max_retries": "how often a call is tried",
     "source": "where the adapter is configured",
-    "server": "read by `_server_form`",
+    "starts_server": "read by `_server_form`",
+    "_server": "read by `_server_form`",
+    "_gguf": "read by `_server_form`",
     "credentials": "read by `_form`, unless the caller names the tenant",
     "dialect": "found by `dialect_name`",
     "endpoint": "found by `dialect_name` and `api_version`",
@@ -36,6 +39,7 @@ IGNORED: Mapping[str, str] = {
     "_redactor": "changes only errors",
     "shared_transport": "how bytes are sent",
     "signature": "the key in its header",
+    "streams_take_request": "found by `dialect_name`",
     "timeouts": "a call beyond them is an error",
     "transport": "how bytes are sent",
 }

@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history import kinds_without_urls
+from interlingua.prepare.history.target import kinds_without_urls
 from interlingua.providers.provider import find_dialect
-from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image
+from interlingua.spec.content import LOST, MEDIA_TYPES, STORED, Audio, Document, Image
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.errors import SDKError, UnsupportedError
 from interlingua.spec.messages import Message
-from interlingua.spec.modalities.files import LOST, STORED
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_part

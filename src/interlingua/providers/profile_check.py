@@ -1,31 +1,18 @@
-"""
-What a profile and the catalog decide about a whole call.
-
-Of a request: its mode, its kind of model, its length. Of an operation: its kind of model, and the
-settings whose limits the catalog knows.
-"""
+"""What a profile and the catalog decide about a request: its mode, kind of model and length."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from interlingua.prepare.video import listed
-from interlingua.providers.catalog.models import ModelInfo, find_model
-from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_own_id, maker_of, providers
-from interlingua.spec.contracts import Modality, ModelKind, Profile
+from interlingua.spec.contracts import ModelKind, Profile
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
-from interlingua.spec.modalities.images import pixels_of, resolution_of
-from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import check_losses, raising_losses
-from interlingua.tokens.bounds import bound_tokens
 
-_FUNCTIONS: Mapping[ModelKind, str] = {
+FUNCTIONS: Mapping[ModelKind, str] = {
     "chat": "generate",
     "embedding": "embed",
     "image": "generate_image",
@@ -36,21 +23,6 @@ _FUNCTIONS: Mapping[ModelKind, str] = {
     "moderation": "moderate",
 }
 """The function to use with a model of a kind."""
-_OPERATIONS: Mapping[str, ModelKind] = {
-    "embed": "embedding",
-    **dict.fromkeys(("generate_image", "edit_image", "stream_image"), "image"),
-    **dict.fromkeys(("speak", "stream_speech"), "speech"),
-    **dict.fromkeys(("transcribe", "stream_transcription"), "transcription"),
-    **dict.fromkeys(("create_video", "remix_video"), "video"),
-    "rerank": "rerank",
-    "moderate": "moderation",
-}
-"""The kind of model that an operation needs; other operations need none."""
-_SETTINGS = ("dimensions", "speed", "size", "seconds")
-"""The settings of operations whose limits the catalog may know."""
-_OUTPUTS: Mapping[ModelKind, Modality] = {"image": "image", "speech": "audio"}
-"""What a chat model must return to do the work of a model of this kind."""
-
 _CAPABILITIES = {
     "audio_dropped": "audio",
     "document_dropped": "pdf",
@@ -59,7 +31,7 @@ _CAPABILITIES = {
 }
 """The capability that a model lacks, by the code of the loss."""
 _MOST_NAMED = 3
-_ANYWAY = "on_loss='warn' sends the request anyway."
+ANYWAY = "on_loss='warn' sends the request anyway."
 
 
 def refuse_losses(warnings: Iterable[Warning], request: Request, on_loss: OnLoss) -> None:
@@ -108,7 +80,7 @@ def wrong_kind(model: str, kind: ModelKind) -> UnsupportedError:
     """The error for a chat request to a model that does not chat."""
     return UnsupportedError(
         f"{model} is a model of kind {kind!r} and does not answer chat requests. "
-        f"Use {_FUNCTIONS[kind]}(...), or another model; {_ANYWAY}"
+        f"Use {FUNCTIONS[kind]}(...), or another model; {ANYWAY}"
     )
 
 
@@ -125,87 +97,10 @@ def check_maker(model: str, row: Provider) -> None:
     )
 
 
-def check_operation(
-    operation: Operation, value: Any, profile: Profile, provider: str, on_loss: OnLoss
-) -> None:
-    """Raise `UnsupportedError` if the model of a value is of another kind, or has other limits."""
-    needed = _OPERATIONS.get(operation.name)
-    if needed is None or not isinstance(value, OperationInput) or not value.model:
-        return
-    if (value.on_loss or on_loss) == "warn":
-        return
-    if (
-        profile.kind not in (None, needed)
-        and not _performs(operation, needed, profile)
-        and not _is_kind_of_row(value.model, profile, provider)
-    ):
-        raise _wrong_model(value.model, needed, profile, provider)
-    for setting in _SETTINGS:
-        given = getattr(value, setting, None)
-        info = None if given is None else find_model(value.model, provider)
-        if info is not None:
-            _check_setting(value.model, setting, given, info)
-
-
-def _performs(operation: Operation, needed: ModelKind, profile: Profile) -> bool:
-    """Whether a model of another kind can perform an operation, as far as is known."""
-    if profile.kind != "chat" or operation.chat_models is None:
-        return False
-    if operation.chat_models == "all" or profile.output_modalities is None:
-        return True
-    return _OUTPUTS.get(needed, "text") in profile.output_modalities
-
-
-def _is_kind_of_row(model: str, profile: Profile, provider: str) -> bool:
-    """Whether the kind is that of a row without chat, and says nothing of a model without entry."""
-    is_known = find_model(model, provider) is not None
-    return not is_known and profile.kind == profile_for(profile.dialect, "", provider).kind
-
-
-def _wrong_model(
-    model: str, needed: ModelKind, profile: Profile, provider: str
-) -> UnsupportedError:
-    from interlingua.providers.catalog.search import list_models  # only for the message
-
-    kind = profile.kind or "chat"
-    others = list_models(provider, kind=needed, available=True)
-    other = f", such as {provider}:{others[0].id}" if others else ""
-    return UnsupportedError(
-        f"{model} is a model of kind {kind!r}, and this needs one of kind {needed!r}{other}. "
-        f"With {model}, use {_FUNCTIONS[kind]}(...); {_ANYWAY}"
-    )
-
-
-def _check_setting(model: str, setting: str, given: Any, info: ModelInfo) -> None:
-    """Raise `UnsupportedError` for a setting outside of the limits that the catalog knows."""
-    slowest, fastest = info.speeds or (0.0, math.inf)
-    most = math.inf if info.max_dimensions is None else info.max_dimensions
-    is_allowed, allowed = True, ""
-    if setting == "dimensions":
-        is_allowed, allowed = given <= most, f"at most {most}"
-    elif setting == "speed":
-        is_allowed, allowed = slowest <= given <= fastest, f"from {slowest:g} to {fastest:g}"
-    elif setting == "size":
-        is_allowed, allowed = _has_size(given, info.sizes), listed(info.sizes)
-    elif info.seconds:
-        is_allowed, allowed = given in info.seconds, listed(info.seconds)
-    if not is_allowed:
-        shown = f"{given:g}" if isinstance(given, float) else str(given)
-        what = f"{model} does not support {setting} {shown}. Allowed: {allowed}."
-        raise UnsupportedError(what, setting=setting)
-
-
-def _has_size(size: str, sizes: tuple[str, ...]) -> bool:
-    """Whether a size is one of these: in pixels, or by the name of its resolution."""
-    if not sizes or size in sizes:
-        return True
-    if pixels_of(size) is None:  # a name; where only pixels are known, the dialect converts it
-        return all(pixels_of(each) is not None or each == "auto" for each in sizes)
-    return resolution_of(size) in sizes
-
-
 def check_window(request: Request, window: int, family: str) -> None:
     """Raise `ContextLengthError` if the lower bound of the estimate exceeds the window."""
+    from interlingua.tokens.bounds import bound_tokens  # most requests are short
+
     tokens = bound_tokens(request, family, only_known=True)
     if tokens.lower > window:
         raise too_long(tokens.estimate, window)

@@ -7,10 +7,9 @@ Dialects are found by name here, including those of other packages: `dialects` d
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec.structs import replace
@@ -20,13 +19,7 @@ from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Dialect, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError
-from interlingua.wire.resources import quote_model
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-DIALECT_ENTRY_POINTS = "interlingua.dialects"
-"""The group of entry points through which other packages add dialects: each names a module."""
+from interlingua.wire.model_path import quote_model
 
 Identity: TypeAlias = Literal["aws", "google"]
 """Whose keys a provider uses if it has none of its own."""
@@ -257,28 +250,12 @@ def find_dialect(name: str) -> Dialect:
 def check_dialect(name: str) -> None:
     """Raise `ConfigurationError` if there is no such dialect; does not import a built-in one."""
     if name not in dialects.names():
-        _register_installed()
+        from interlingua.providers.installed import register_dialects
+
+        register_dialects()
     if name not in dialects.names():
         known = ", ".join(dialects.names())
         raise ConfigurationError(f"There is no dialect {name!r}. Use one of {known}.")
-
-
-@cache
-def _register_installed() -> None:
-    from importlib.metadata import entry_points
-
-    points = entry_points(group=DIALECT_ENTRY_POINTS)
-    use_entry_points(points, lambda point: dialects.register(point.load()))
-
-
-def use_entry_points(points: Iterable[EntryPoint], use: Callable[[EntryPoint], object]) -> None:
-    """Call `use` with each entry point; one that fails gives a warning and is ignored."""
-    for point in points:
-        try:
-            use(point)
-        except Exception as error:  # noqa: BLE001 -- code of another package may raise anything
-            message = f"entry point {point.name!r} of {point.group} was ignored: {error!r}"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def add_scheme(address: str, row: Provider) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from interlingua.providers.provider import Provider, use_entry_points
+from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables import clouds, hosts, makers, servers
 from interlingua.spec.errors import ConfigurationError
 
@@ -134,13 +134,15 @@ def _makers() -> dict[str, str]:
 @cache
 def providers() -> dict[str, Provider]:
     """All providers by name: the built-in ones, then those of other packages."""
-    from importlib.metadata import entry_points
+    from interlingua.providers.installed import entry_points_of
 
-    return with_installed(entry_points(group=ENTRY_POINTS))
+    return with_installed(entry_points_of(ENTRY_POINTS))
 
 
 def with_installed(points: Iterable[EntryPoint]) -> dict[str, Provider]:
     """The built-in providers, which cannot be replaced, then those of these entry points."""
+    from interlingua.providers.installed import use_entry_points
+
     rows = dict(_BUILTIN)
 
     def add(point: EntryPoint) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from time import time as now
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -19,10 +19,12 @@ from interlingua.spec.check import advice, describe
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import Finish
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Cost, Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
+
+if TYPE_CHECKING:
+    from interlingua.spec.operations import OperationResult
 
 Prices: TypeAlias = Mapping[str, "Rates | Price | Iterable[Price] | Mapping[str, float]"]
 """
@@ -34,7 +36,7 @@ or more `Price` rows replace all that is known of the model.
 Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
 """`Prices`, checked."""
 Priced = TypeVar("Priced", Rates, Price)
-Answer = TypeVar("Answer", Response, Finish, OperationResult)
+Answer = TypeVar("Answer", Response, Finish, "OperationResult")
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
 _OTHER_NAMES = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history import HistoryScan
+from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.operations import offers
 from interlingua.providers.provider import Provider
 from interlingua.runtime.cancel import finish

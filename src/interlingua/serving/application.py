@@ -44,6 +44,7 @@ from interlingua.spec.operations import (
 from interlingua.spec.request import Request
 from interlingua.wire import aws_event_stream
 from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.framing import AWS_EVENT_STREAM
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import decode_form
 from interlingua.wire.secrets import redact_headers
@@ -365,7 +366,7 @@ def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Fra
         return Reply(200, {"content-type": content_type}, _array_chunks(frames), is_stream=True)
     facts = incoming.route.facts
     if facts is not None and facts.framing == "aws-event-stream":
-        headers = {"content-type": aws_event_stream.MEDIA_TYPE}
+        headers = {"content-type": AWS_EVENT_STREAM}
         return Reply(200, headers, _map(aws_event_stream.encode_chunk, frames), is_stream=True)
     headers = {"content-type": SSE, "cache-control": "no-cache"}
     return Reply(200, headers, _map(encode_sse, frames), is_stream=True)

@@ -62,7 +62,8 @@ from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.grammar import RewritingEncoder
 from interlingua.wire.fields import extra_of
-from interlingua.wire.seal import Origin, is_seal, seal, unseal
+from interlingua.wire.seal import Origin, seal, unseal
+from interlingua.wire.seal_marks import is_seal
 
 _Last = TypeVar("_Last", Finish, ErrorEvent)
 _WHOLE = (Thinking, Opaque)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from operator import is_
-from types import MappingProxyType, NoneType, UnionType
+from types import MappingProxyType, ModuleType, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -235,8 +235,12 @@ def rows_of(kind: type[msgspec.Struct]) -> tuple[Row, ...]:
 
 def rows_of_options(options: Any) -> dict[str, Row | None]:
     """Return the rows of the keys of a TypedDict, by name; None for a key that may be anything."""
-    annotations = options.__annotations__.items()
-    return {name: row_for(name, _read(annotation, options)) for name, annotation in annotations}
+    return {name: row_of_option(name, options) for name in options.__annotations__}
+
+
+def row_of_option(name: str, options: Any) -> Row | None:
+    """Return the row of one key of a TypedDict; None if it may be anything."""
+    return row_for(name, _read(options.__annotations__[name], options))
 
 
 def _read(annotation: Any, owner: Any) -> Any:
@@ -246,9 +250,25 @@ def _read(annotation: Any, owner: Any) -> Any:
     # `get_type_hints` also reads what is inside of the types, where a name may be unknown.
     module = sys.modules[str(annotation.__forward_module__ or owner.__module__)]
     try:
-        return eval(annotation.__forward_arg__, vars(module))  # noqa: S307 -- of our own source
+        return eval(  # noqa: S307 -- of our own source
+            annotation.__forward_arg__, vars(module), _Names(module)
+        )
     except NameError:
         return Any
+
+
+class _Names(dict[str, Any]):
+    """The names of a module, also those that it loads at their first use."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__()
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return getattr(self._module, name)
+        except AttributeError:  # it may be a name of Python itself
+            raise KeyError(name) from None
 
 
 # Checks.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
@@ -27,6 +26,11 @@ Data that must be sent back to a provider, by dialect name: signatures, item ids
 A `Thinking` part or a response that was decoded from a dialect always has the key of that dialect,
 even with an empty value: `dialect in extra` shows its origin.
 """
+
+STORED = "stored_file"
+"""The key in `extra` of a part under which it is known who stores the file, and until when."""
+LOST = "lost"
+"""The key under that one for the reason why a provider cannot use the file, while it is sent."""
 
 ToolType: TypeAlias = Literal["function", "custom", "search"]
 """
@@ -472,6 +476,8 @@ def refuse_paths(_: type, value: Any) -> NoReturn:
 
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text, by the parser that gives positions and keeps lone surrogates."""
+    import json  # few texts need it
+
     return json.loads(text, **CHECKS)
 
 
@@ -490,6 +496,8 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
 
 def argument_problem(text: str) -> str:
     """Why the text of a tool call has no arguments, such as `not valid JSON (at character 9)`."""
+    import json
+
     try:
         parse_json(text)
     except json.JSONDecodeError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -153,3 +153,27 @@ def to_parts(value: Content, *more: Content) -> tuple[Part, ...]:
                 f"The content of a message holds a {type(part).__name__}, which is not a part."
             )
     return parts
+
+
+# Messages in other forms, which `plain_dicts` reads.
+
+
+class SdkObject(Protocol):
+    """An object of a vendor's SDK, which is a pydantic model."""
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The names of the fields that have a value of their own."""
+
+    @property
+    def model_extra(self) -> dict[str, Any] | None:
+        """The fields that the class does not declare."""
+
+
+AnyMessage: TypeAlias = Message | str | Mapping[str, Any] | SdkObject
+"""A `Message`, the text of a user message, a dict, or an object of a vendor's SDK."""
+
+
+def is_sdk_object(value: object) -> bool:
+    """Whether it is an object of a vendor's SDK."""
+    return hasattr(type(value), "model_fields_set") and hasattr(type(value), "model_fields")

@@ -20,7 +20,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from operator import is_
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -38,23 +38,7 @@ from interlingua.spec.content import (
     refuse_paths,
 )
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.messages import ROLES, Message
-
-
-class SdkObject(Protocol):
-    """An object of a vendor's SDK, which is a pydantic model."""
-
-    @property
-    def model_fields_set(self) -> set[str]:
-        """The names of the fields that have a value of their own."""
-
-    @property
-    def model_extra(self) -> dict[str, Any] | None:
-        """The fields that the class does not declare."""
-
-
-AnyMessage: TypeAlias = Message | str | Mapping[str, Any] | SdkObject
-"""A `Message`, the text of a user message, a dict, or an object of a vendor's SDK."""
+from interlingua.spec.messages import ROLES, Message, is_sdk_object
 
 _KNOWN = frozenset(("role", "content", "name", "id", "metadata", "tool_calls", "tool_call_id"))
 _KNOWN |= {"refusal", "reasoning_content", "reasoning", "annotations"}
@@ -82,11 +66,6 @@ def list_messages(value: object) -> tuple[Any, ...]:
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise ConfigurationError(f"messages must be a list of messages, not a {_type(value)}.")
     return tuple(value)
-
-
-def is_sdk_object(value: object) -> bool:
-    """Whether it is an object of a vendor's SDK."""
-    return hasattr(type(value), "model_fields_set") and hasattr(type(value), "model_fields")
 
 
 def without_objects(value: Any, depth: int = _SDK_DEPTH) -> Any:

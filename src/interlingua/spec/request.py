@@ -20,8 +20,7 @@ import msgspec
 from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget, advice
 from interlingua.spec.content import Extra, Hinted, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import AnyMessage, to_messages
+from interlingua.spec.messages import AnyMessage, Message
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -350,6 +349,8 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         set_field = msgspec.structs.force_setattr
         messages: object = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
+            from interlingua.spec.plain_dicts import to_messages
+
             set_field(self, "messages", to_messages(messages))
         tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):

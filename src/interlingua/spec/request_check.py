@@ -14,7 +14,17 @@ from itertools import compress
 from math import inf
 from operator import is_not
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, assert_never, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    assert_never,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 from msgspec.structs import astuple, fields
@@ -48,7 +58,6 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import (
     HOSTED_NAMES,
     BuiltinTool,
@@ -57,6 +66,9 @@ from interlingua.spec.request import (
     ToolChoice,
     ToolDefinition,
 )
+
+if TYPE_CHECKING:
+    from interlingua.spec.operations import OperationInput
 
 _DEFAULTS = astuple(Request())
 _ANYTHING = Row("", True, (object,), None, "")
@@ -106,7 +118,7 @@ def _find_subclass(values: Iterable[object]) -> None:
         raise _SubclassFoundError
 
 
-Input = TypeVar("Input", bound=OperationInput)
+Input = TypeVar("Input", bound="OperationInput")
 
 
 def check_input(value: Input) -> Input:

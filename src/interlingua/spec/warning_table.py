@@ -350,3 +350,17 @@ WARNINGS: Mapping[str, WarningRow] = {
     code: WarningRow(kind, *texts) for kind, rows in _KINDS for code, texts in rows.items()
 }
 """Every code that this library emits."""
+
+
+def _codes_like(code: str, suffix: str) -> dict[str, str]:
+    """The codes whose rows are equal to that of a code, by what stands before their suffix."""
+    row = WARNINGS[code]
+    return {other.removesuffix(suffix): other for other, each in WARNINGS.items() if each == row}
+
+
+MEDIA_DROPPED: Mapping[str, str] = _codes_like("image_dropped", "_dropped")
+"""The code for each kind of media."""
+SETTING_DROPPED: Mapping[str, str] = _codes_like("setting_dropped", "_dropped")
+"""The code for each setting that may be dropped."""
+SETTING_IMPLIED: Mapping[str, str] = _codes_like("strict_implied", "_implied")
+"""The code for each setting that may be left out because the target does the same anyway."""

@@ -2,39 +2,27 @@
 Warnings: how they are made and collected, and which of them raise.
 
 A warning says that a request was changed so that its target accepts it. The codes are in
-`warning_table`.
+`warning_table`, which is loaded with the first warning: most requests have none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.response import Warning
-from interlingua.spec.warning_table import WARNINGS, WarningKind
 
 if TYPE_CHECKING:
     from interlingua.spec.request import OnLoss, Request
-
-
-def _codes_like(code: str, suffix: str) -> dict[str, str]:
-    """The codes whose rows are equal to that of a code, by what stands before their suffix."""
-    row = WARNINGS[code]
-    return {other.removesuffix(suffix): other for other, each in WARNINGS.items() if each == row}
-
-
-MEDIA_DROPPED: Mapping[str, str] = _codes_like("image_dropped", "_dropped")
-"""The code for each kind of media."""
-SETTING_DROPPED: Mapping[str, str] = _codes_like("setting_dropped", "_dropped")
-"""The code for each setting that may be dropped."""
-SETTING_IMPLIED: Mapping[str, str] = _codes_like("strict_implied", "_implied")
-"""The code for each setting that may be left out because the target does the same anyway."""
+    from interlingua.spec.warning_table import WarningKind
 
 
 def make_warning(code: str, path: str | None = None, **fields: object) -> Warning:
     """A warning with the sentence of its row."""
+    from interlingua.spec.warning_table import WARNINGS
+
     message = WARNINGS[code].sentence.format(path=path, **fields)
     return Warning(code=code, message=message, path=path)
 
@@ -87,10 +75,14 @@ class WarningList:
 
     def setting_dropped(self, name: str, when: str = "", path: str | None = None) -> None:
         """Add a warning about a dropped setting; `when` is a clause such as ` while thinking`."""
+        from interlingua.spec.warning_table import SETTING_DROPPED
+
         self.add(SETTING_DROPPED[name], path or name, setting=name, when=when)
 
     def setting_implied(self, name: str, path: str | None = None) -> None:
         """Add a note about a setting that was left out because the target does the same anyway."""
+        from interlingua.spec.warning_table import SETTING_IMPLIED
+
         self.add(SETTING_IMPLIED[name], path or name, setting=name)
 
     def media_dropped(self, kind: str, media: str) -> None:
@@ -99,6 +91,8 @@ class WarningList:
 
         Of a tool's result, media must be replaced by a text note.
         """
+        from interlingua.spec.warning_table import MEDIA_DROPPED
+
         if self.inner is None:
             self.add_here(MEDIA_DROPPED[kind], part=kind, media=media)
         else:
@@ -116,6 +110,8 @@ _PROMPTS = ("system", "developer")
 
 def kind_of(warning: Warning) -> WarningKind:
     """The kind of a warning; a code that is not in the table counts as a dropped setting."""
+    from interlingua.spec.warning_table import WARNINGS
+
     row = WARNINGS.get(warning.code)
     return "setting" if row is None else row.kind
 

@@ -12,38 +12,36 @@ once. Tools that are plain functions run in worker threads and may call these fu
 and hooks run in the background thread, where only the async functions work.
 """
 
-from interlingua.api.execute.execution import ExecuteOptions
-from interlingua.api.objects.functions import ObjectOptions
-from interlingua.api.run.clients import set_default_client
-from interlingua.api.run.options import GenerateOptions
-from interlingua.sync import batch as batch
-from interlingua.sync import files as files
-from interlingua.sync import video as video
-from interlingua.sync.blocking_iterator import BlockingIterator
-from interlingua.sync.client import Client
-from interlingua.sync.functions import (
-    ObjectStream,
-    StreamResult,
-    execute,
-    generate,
-    generate_many,
-    generate_object,
-    get_default_client,
-    mcp_tools,
-    retry,
-    stream,
-    stream_object,
-)
-from interlingua.sync.media import (
-    edit_image,
-    embed,
-    embed_many,
-    generate_image,
-    generate_video,
-    speak,
-    transcribe,
-)
-from interlingua.sync.session import Session
+from typing import TYPE_CHECKING
+
+from interlingua.lazy import names_of
+
+if TYPE_CHECKING:
+    from interlingua.api.execute.execution import ExecuteOptions
+    from interlingua.api.objects.options import ObjectOptions
+    from interlingua.api.run.clients import set_default_client
+    from interlingua.api.run.options import GenerateOptions
+    from interlingua.sync import batch as batch
+    from interlingua.sync import files as files
+    from interlingua.sync import video as video
+    from interlingua.sync.blocking_iterator import BlockingIterator
+    from interlingua.sync.client import Client
+    from interlingua.sync.execution import execute
+    from interlingua.sync.functions import generate, get_default_client, retry
+    from interlingua.sync.many import generate_many
+    from interlingua.sync.mcp import mcp_tools
+    from interlingua.sync.media import (
+        edit_image,
+        embed,
+        embed_many,
+        generate_image,
+        generate_video,
+        speak,
+        transcribe,
+    )
+    from interlingua.sync.objects import ObjectStream, generate_object, stream_object
+    from interlingua.sync.session import Session
+    from interlingua.sync.streams import StreamResult, stream
 
 __all__ = [
     "BlockingIterator",
@@ -72,3 +70,28 @@ __all__ = [
     "stream_object",
     "transcribe",
 ]
+
+if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getattr__`
+    __getattr__ = names_of(
+        __name__,
+        {
+            "interlingua.api.execute.execution": ("ExecuteOptions",),
+            "interlingua.api.objects.functions": ("ObjectOptions",),
+            "interlingua.api.run.clients": ("set_default_client",),
+            "interlingua.api.run.options": ("GenerateOptions",),
+            ".blocking_iterator": ("BlockingIterator",),
+            ".client": ("Client",),
+            ".execution": ("execute",),
+            ".functions": ("generate", "get_default_client", "retry"),
+            ".many": ("generate_many",),
+            ".mcp": ("mcp_tools",),
+            ".media": (
+                *("edit_image", "embed", "embed_many", "generate_image", "generate_video"),
+                *("speak", "transcribe"),
+            ),
+            ".objects": ("ObjectStream", "generate_object", "stream_object"),
+            ".session": ("Session",),
+            ".streams": ("StreamResult", "stream"),
+        },
+        modules=("batch", "files", "video"),
+    )

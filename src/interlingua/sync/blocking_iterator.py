@@ -11,7 +11,7 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from interlingua.api.run.run import NOT_ENDED
+from interlingua.api.run.closed import NOT_ENDED
 from interlingua.runtime.cancel import ABORTED, AbortSignal
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.sync.loop_thread import background, open_gate, shut_gate, wait

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from interlingua.api.run.clients import BlockingClient
-from interlingua.client.attempts import Attempts
 from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Addressed
 from interlingua.client.client import Client as AsyncClient
-from interlingua.client.explain import Explanation
 from interlingua.client.middleware.contract import Middleware
-from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.cost import CostRange
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
-from interlingua.streams.grammar import DELTAS
 from interlingua.sync.blocking import documented_by
 from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.loop_thread import background
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from interlingua.client.explain import Explanation
+    from interlingua.client.provider_config import ProviderConfig
+    from interlingua.providers.cost_range import CostRange
+    from interlingua.spec.operations import Operation, ServedModel
 
 
 class Client(ClosedByWith, BlockingClient):
@@ -191,7 +192,10 @@ class Client(ClosedByWith, BlockingClient):
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
-        attempts = Attempts(self.asynchronous.calls, request, retry)
+        from interlingua.client.stream_attempts import StreamAttempts
+        from interlingua.streams.grammar import DELTAS
+
+        attempts = StreamAttempts(self.asynchronous.calls, request, retry)
         return BlockingIterator(
             attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
         )

@@ -23,6 +23,7 @@ from interlingua.spec.errors import AbortError, ConfigurationError
 Value = TypeVar("Value")
 
 _EXIT_SECONDS = 5.0  # how long to wait at exit for the loop to end
+_STEP_SECONDS = 1.0  # how long a fork waits for a step of the loop to end
 _POLL = 0.1 if os.name == "nt" else -1  # on Windows, Ctrl-C does not end an endless wait
 
 
@@ -35,6 +36,7 @@ class Background:
         self._thread: threading.Thread | None = None
         self._ident: int | None = None
         self._is_over = False
+        self._pause: _Pause | None = None
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """The running loop; `ConfigurationError` in its own thread, where waiting deadlocks."""
@@ -95,11 +97,20 @@ class Background:
         thread.join(_EXIT_SECONDS)
 
     def before_fork(self) -> None:
-        """Make a fork wait until a starting loop has started."""
+        """
+        Make a fork wait until a starting loop has started, and is between two steps.
+
+        A step may import a module, and a child that is forked meanwhile can never import it.
+        """
         self._lock.acquire()
+        if self._loop is not None and not self.is_loop_thread():
+            self._pause = _Pause(self._loop)
 
     def after_fork(self) -> None:
         """Called in the parent."""
+        if self._pause is not None:
+            self._pause.end()
+            self._pause = None
         self._lock.release()
 
     def forget(self) -> None:
@@ -114,11 +125,7 @@ class Background:
                 return self._loop
             if self._is_over:
                 raise ConfigurationError("The interpreter is exiting: no call can begin now.")
-            # Imported here because a fork waits for this lock: a child that is forked while
-            # another thread imports a module can never import it. It also does not block the loop.
-            import hashlib  # noqa: F401
-            import importlib.metadata  # noqa: F401
-
+            # Imported here because that would block the loop, and a fork waits for this lock.
             import interlingua.transport.http1.exchange  # noqa: F401
 
             made: Future[asyncio.AbstractEventLoop] = Future()
@@ -151,6 +158,25 @@ class Background:
                 # SystemExit of a tool ends its own caller only, not all other calls.
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
+
+
+class _Pause:
+    """Holds a loop between two of its steps."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait until the loop is held, unless its step takes too long."""
+        self._begun, self._ended = shut_gate(), shut_gate()
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._hold)
+            self._begun.acquire(timeout=_STEP_SECONDS)
+
+    def _hold(self) -> None:
+        self._begun.release()
+        self._ended.acquire()
+
+    def end(self) -> None:
+        """Let the loop go on."""
+        self._ended.release()
 
 
 class _Call(Generic[Value]):

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.session.document import HistoryMode
+from interlingua.api.session.saved import HistoryMode
 from interlingua.api.session.session import Session as AsyncSession
 from interlingua.api.session.session import TurnObjectOptions, TurnOptions
-from interlingua.api.session.store import SessionStore
 from interlingua.spec.content import ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Cost, Usage
 from interlingua.sync.blocking import documented_by
-from interlingua.sync.functions import StreamResult
 from interlingua.sync.loop_thread import background
+from interlingua.sync.streams import StreamResult
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from interlingua.api.session.store import SessionStore
 
 T = TypeVar("T")
 

@@ -26,7 +26,6 @@ from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.framing import allow, too_many
 from interlingua.wire.json_text import dump_text, dumps, loads
 
-MEDIA_TYPE = "application/vnd.amazon.eventstream"
 Value: TypeAlias = bool | int | bytes | str
 """The value of a header."""
 

@@ -34,12 +34,8 @@ from interlingua.spec.errors import (
 )
 from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import loads
-from interlingua.wire.ratelimit_headers import (
-    lower_names,
-    parse_rate_limit,
-    parse_retry_after,
-    should_retry,
-)
+from interlingua.wire.ratelimit_headers import lower_names, parse_rate_limit, should_retry
+from interlingua.wire.ratelimit_values import parse_retry_after
 from interlingua.wire.secrets import redact
 
 _BY_STATUS: dict[int, type[ProviderError]] = {

@@ -1,5 +1,7 @@
-"""What the readers of all stream formats share: byte order marks and the messages of limits."""
+"""What the readers of all stream formats share: media types, byte order marks, limits."""
 
+AWS_EVENT_STREAM = "application/vnd.amazon.eventstream"
+"""The media type of AWS's binary messages."""
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +53,8 @@ def dumps(value: object) -> bytes:
         try:
             return _encode(value)
         except UnicodeEncodeError:
+            import json  # lone surrogates are rare
+
             plain = _null_for_nan(msgspec.to_builtins(value, str_keys=True, enc_hook=_plain))
             return json.dumps(plain, separators=(",", ":")).encode()
     except RecursionError as error:
@@ -131,6 +132,8 @@ class _Pieces:
         if not any(sign in text[1:] for sign in (b'"', b"{", b"[")):
             return _read_numbers(text)
         if text.count(b"},") + text.count(b"],") + text.count(b'",') > _MAX_ITEMS:
+            import json
+
             return json.loads(text, object_hook=_same, **CHECKS)
         return [self._read(bytes(raw)) for raw in _split_list(text)]
 

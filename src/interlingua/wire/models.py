@@ -14,7 +14,8 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.wire.files import seconds_of
 from interlingua.wire.json_text import loads
-from interlingua.wire.resources import MakeHeaders, no_headers, quote_model
+from interlingua.wire.model_path import quote_model
+from interlingua.wire.resources import MakeHeaders, no_headers
 
 _MILLION = 1_000_000
 Describe: TypeAlias = Callable[[ServedModel], Mapping[str, Json]]

@@ -19,9 +19,6 @@ Decode: TypeAlias = Callable[[int, Mapping[str, str], bytes], T]
 """As in `Operation`."""
 MakeHeaders: TypeAlias = Callable[[Profile], dict[str, str]]
 """The headers of the calls to an API, such as that with its version."""
-# The characters that HTTP libraries leave as they are in a path. A signature covers the path, so
-# it must be sent as it was signed.
-_SAFE = ":@!$&'()*,;="
 
 
 def no_headers(_profile: Profile) -> dict[str, str]:
@@ -41,13 +38,6 @@ def resource_path(base: str, resource_id: str) -> str:
     except UnicodeEncodeError:
         text = f"The id {resource_id!r:.60} contains a lone surrogate."
         raise ConfigurationError(text) from None
-
-
-def quote_model(model: str) -> str:
-    """The name of a model as one segment of a path; `ConfigurationError` if it cannot be one."""
-    if model.partition(";")[0] in ("", ".", ".."):  # a server may drop `;` and what follows it
-        raise ConfigurationError(f"{model!r} cannot be the name of a model in a URL.")
-    return quote(model, safe=_SAFE, errors="replace")
 
 
 def served_address(headers: Mapping[str, str], default: str = "") -> str:

@@ -14,14 +14,11 @@ from base64 import b64decode, b64encode
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
-from interlingua.spec.content import Json, Part, Record, Thinking
+from interlingua.spec.content import Json, Record
 from interlingua.spec.errors import ConfigurationError
+from interlingua.wire.seal_marks import MAGIC
 
-_MAGIC = b"\xd8\xa2\x9e\xd6\x07\x01"  # the last byte is the version
-MARK: str = b64encode(_MAGIC).decode()
-"""How every seal begins. The text is plain base64: some clients decode the field that holds it."""
 _TAG = 32
 _LEAST_KEY = 16
 _MOST = 4 * 1024 * 1024
@@ -53,43 +50,6 @@ class _Content(msgspec.Struct, frozen=True, array_like=True):
     state: Json
 
 
-def is_seal(text: str | None) -> bool:
-    """Whether a text is a seal of any key."""
-    return text is not None and text.startswith(MARK)
-
-
-def has_seal(part: Part) -> bool:
-    """Whether a part has a seal in a place where dialects have opaque fields."""
-    if isinstance(part, Thinking) and (is_seal(part.signature) or is_seal(part.data)):
-        return True
-    return any(map(_holds_seal, part.extra.values()))
-
-
-def without_seal(part: Part) -> Part | None:
-    """The part without its seals; None for thinking, which is nothing without them."""
-    if isinstance(part, Thinking):
-        return None
-    extra = {
-        name: {key: value for key, value in fields.items() if not _holds_seal({key: value})}
-        for name, fields in part.extra.items()
-    }
-    return replace(part, extra={name: fields for name, fields in extra.items() if fields})
-
-
-def _holds_seal(fields: Json) -> bool:
-    if not isinstance(fields, dict):
-        return False
-    for value in fields.values():
-        if isinstance(value, str):
-            if value.startswith(MARK):
-                return True
-        elif isinstance(value, list):
-            texts = [item.get("data") for item in value if isinstance(item, dict)]
-            if any(isinstance(text, str) and is_seal(text) for text in texts):
-                return True
-    return False
-
-
 def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = None) -> str | None:
     """The seal of a state; None if the state is too large for one."""
     content = _Content(origin.dialect, origin.provider, origin.model, expires_at, state)
@@ -97,7 +57,7 @@ def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = 
     if len(plain) > _MOST:
         return None
     packed = zlib.compress(plain)
-    return b64encode(_MAGIC + _tag(packed, key) + packed).decode()
+    return b64encode(MAGIC + _tag(packed, key) + packed).decode()
 
 
 def unseal(text: str, key: bytes, origin: Origin, *, now: float | None = None) -> Unsealed:
@@ -129,8 +89,8 @@ def _authentic(text: str, key: bytes) -> bytes | None:
         data = b64decode(usual, validate=True)
     except ValueError:
         return None
-    tag, packed = data[len(_MAGIC) : len(_MAGIC) + _TAG], data[len(_MAGIC) + _TAG :]
-    is_exact = data.startswith(_MAGIC) and b64encode(data).decode() == usual
+    tag, packed = data[len(MAGIC) : len(MAGIC) + _TAG], data[len(MAGIC) + _TAG :]
+    is_exact = data.startswith(MAGIC) and b64encode(data).decode() == usual
     is_right = hmac.compare_digest(tag, _tag(packed, key))
     return packed if is_exact and is_right else None
 
@@ -141,7 +101,7 @@ def _tag(packed: bytes, key: bytes) -> bytes:
             f"The key of seals has {len(key)} bytes. It needs at least {_LEAST_KEY}. "
             "secrets.token_bytes(32) makes one."
         )
-    return hmac.new(key, _MAGIC + packed, hashlib.sha256).digest()
+    return hmac.new(key, MAGIC + packed, hashlib.sha256).digest()
 
 
 def _inflate(packed: bytes) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import SplitResult, quote, urlsplit
 
-from interlingua.spec.content import Record
+from interlingua.wire.aws_credentials import AwsCredentials
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _CHANGING = frozenset(
@@ -24,22 +24,6 @@ _CHANGING = frozenset(
 )
 """Headers that are not signed: a proxy on the way may change them."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class AwsCredentials(Record, frozen=True, kw_only=True):
-    """The keys of an AWS identity, with which requests are signed."""
-
-    access_key_id: str
-    """The id of the key."""
-    secret_access_key: str
-    """The secret, with which requests are signed."""
-    session_token: str | None = None
-    """The token of a role."""
-    expires_at: float | None = None
-    """When the keys of a role end, in seconds since 1970; None if that is not known."""
-
-    def __repr__(self) -> str:
-        return f"AwsCredentials(access_key_id={self.access_key_id[:4]!r}…)"
 
 
 def sign_request(

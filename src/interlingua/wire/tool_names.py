@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from typing import TypeGuard
@@ -46,7 +45,9 @@ def flat_name(namespace: str | None, name: str, used: Iterable[str] = ()) -> str
     number = 0
     candidate = clean
     while len(candidate) > _LONGEST or candidate in taken:
-        digest = hashlib.sha256(f"{namespace}\0{name}\0{number}".encode("utf-8", "replace"))
+        from hashlib import sha256  # loads OpenSSL
+
+        digest = sha256(f"{namespace}\0{name}\0{number}".encode("utf-8", "replace"))
         candidate = f"{clean[: _LONGEST - _DIGEST - 1]}_{digest.hexdigest()[:_DIGEST]}"
         number += 1
     return candidate

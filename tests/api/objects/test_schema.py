@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from interlingua.api.objects.schema import ObjectSchema, object_schema
 from interlingua.api.types.schema import Validator
-from interlingua.prepare.schema import drop_added_nulls
+from interlingua.prepare.schema.restore import drop_added_nulls
 from interlingua.spec.errors import ConfigurationError
 
 

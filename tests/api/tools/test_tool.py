@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, check_tools, tool
-from interlingua.prepare.schema import narrow
+from interlingua.prepare.schema.narrow import narrow
 from interlingua.runtime.cancel import AbortController
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition

@@ -12,7 +12,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import per_attempt
-from interlingua.client.middleware.layers import Layer
+from interlingua.client.middleware.layer import Layer
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.spec.events import (

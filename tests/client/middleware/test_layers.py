@@ -10,7 +10,7 @@ from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import per_attempt
-from interlingua.client.middleware.layers import Layer
+from interlingua.client.middleware.layer import Layer
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError, StreamError
 from interlingua.spec.events import (

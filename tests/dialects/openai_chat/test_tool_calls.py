@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from interlingua.dialects.openai_chat.tool_call_stream import ToolCallAssembler
 from interlingua.dialects.openai_chat.tool_calls import (
-    ToolCallAssembler,
     decode_tool_calls,
     encode_tool_call,
     number_tool_call,

@@ -7,7 +7,7 @@ from interlingua.conformance.equality import same
 from interlingua.dialects import openai_responses
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.dialects.openai_responses.facts import FACTS
-from interlingua.dialects.openai_responses.hosted import hosted_use
+from interlingua.dialects.openai_responses.hosted_uses import hosted_use
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import (
     Image,

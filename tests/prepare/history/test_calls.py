@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.history import repair
-from interlingua.prepare.history import RepairPolicy
 from interlingua.prepare.history.calls import NO_RESULT, is_aborted, is_genuine
+from interlingua.prepare.history.edit import RepairPolicy
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
-from interlingua.prepare.history import RepairPolicy, rules_for
-from interlingua.prepare.history.edit import Edits, scan_of
-from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules, triggers_of
+from interlingua.prepare.history.edit import Edits, RepairPolicy, scan_of
+from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
+from interlingua.prepare.history.scan import UNCHANGED, triggers_of
+from interlingua.prepare.history.target import rules_for
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,
@@ -364,6 +365,11 @@ def flat(message):
 
 
 # The laws.
+
+
+def test_no_rule_is_about_plain_texts():
+    """So a history with nothing else needs none of them, and they are not loaded for it."""
+    assert all(UNCHANGED.isdisjoint(about) for _, about in RULES)
 
 
 @given(histories, targets(), policies)

@@ -3,12 +3,8 @@
 import msgspec
 
 from interlingua.dialects.openai_chat.facts import ChatQuirks
-from interlingua.prepare.history import (
-    DEFAULT_POLICY,
-    RepairPolicy,
-    kinds_without_urls,
-    rules_for,
-)
+from interlingua.prepare.history.edit import DEFAULT_POLICY, RepairPolicy
+from interlingua.prepare.history.target import kinds_without_urls, rules_for
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.request import Request

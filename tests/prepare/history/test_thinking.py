@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.dialects.gemini_generate.facts import UNCHECKED_SIGNATURE
 from interlingua.history import repair
-from interlingua.prepare.history import RepairPolicy
+from interlingua.prepare.history.edit import RepairPolicy
 from interlingua.prepare.history.thinking import is_native
 from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules

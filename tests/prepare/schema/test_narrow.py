@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from openai.lib._pydantic import _ensure_strict_json_schema
 
 from interlingua.conformance.strategies import json_values
-from interlingua.prepare.schema import drop_added_nulls, from_openapi, narrow
-from interlingua.prepare.schema.read import VOCABULARY, find_unreadable
+from interlingua.prepare.schema.keywords import VOCABULARY
+from interlingua.prepare.schema.narrow import narrow
+from interlingua.prepare.schema.openapi import from_openapi
+from interlingua.prepare.schema.read import find_unreadable
+from interlingua.prepare.schema.restore import drop_added_nulls
 from support import corpus
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import (

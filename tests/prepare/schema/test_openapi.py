@@ -8,7 +8,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.schema import narrow
+from interlingua.prepare.schema.narrow import narrow
 from interlingua.prepare.schema.openapi import from_openapi
 from interlingua.prepare.schema.read import find_unreadable
 from support import corpus

@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.prepare.schema.read import ANNOTATIONS, STRUCTURE, VOCABULARY
+from interlingua.prepare.schema.keywords import ANNOTATIONS, STRUCTURE, VOCABULARY
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA]

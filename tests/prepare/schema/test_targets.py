@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.prepare.schema import narrow
+from interlingua.prepare.schema.narrow import narrow
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 MAP = "additionalProperties makes it a map of any names"

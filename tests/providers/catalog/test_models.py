@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.providers import profile_for
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog import models as catalog
 from interlingua.providers.catalog.models import find_model, ids_of, providers_of, table
-from interlingua.providers.catalog.profiles import matching
+from interlingua.providers.catalog.profiles import matching, profile_for
 from interlingua.providers.catalog.search import (
     get_latest_model,
     get_model_info,
@@ -24,6 +23,7 @@ from interlingua.providers.catalog.search import (
     list_models,
     writes_text,
 )
+from interlingua.providers.catalog.update import update
 from interlingua.providers.rows import ROWS, find_provider
 from interlingua.spec.errors import ConfigurationError, ContextLengthError, UnsupportedError
 from interlingua.spec.request import Request
@@ -222,7 +222,7 @@ def test_a_row_of_ones_own_is_in_the_profile(tmp_path):
     row = {"id": "house-model", "provider": "groq", "context_window": 9, "supports_tools": False}
     path.write_text(json.dumps({"models": [row]}), "utf-8")
     try:
-        catalog.update(path)
+        update(path)
         after = adapter.profile_for("house-model")
     finally:
         catalog.reset_table()

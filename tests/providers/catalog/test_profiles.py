@@ -15,8 +15,8 @@ from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.prepare.media import drop_media
 from interlingua.prepare.settings import adjust_settings
 from interlingua.prepare.thinking import thinking_mode
-from interlingua.providers import profile_for
 from interlingua.providers.catalog import profiles
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.request import Request
@@ -24,17 +24,24 @@ from interlingua.spec.warnings import WarningList, is_loss
 from support import corpus, hosts
 from support.facts import NAMES
 
+
+def checked(data):
+    """Every row, by name."""
+    rows = {f"models.{prefix}": row for prefix, row in data.models.items()}
+    for kind in ("dialects", "providers"):
+        for owner, section in getattr(data, kind).items():
+            rows[f"{kind}.{owner}"] = section.profile
+            for dialect, row in section.dialects.items():
+                rows[f"{kind}.{owner}.dialects.{dialect}"] = row
+            for prefix, row in section.models.items():
+                rows[f"{kind}.{owner}.models.{prefix}"] = row
+    return {name: profiles.check_row(row, name) for name, row in rows.items()}
+
+
 DATA = profiles._load()
 PROVIDERS = sorted(DATA.providers)
 MODELS = sorted(DATA.models)
-ROWS = {f"models.{prefix}": row for prefix, row in DATA.models.items()}
-for kind in ("dialects", "providers"):
-    for owner, section in getattr(DATA, kind).items():
-        ROWS[f"{kind}.{owner}"] = section.profile
-        for dialect, row in section.dialects.items():
-            ROWS[f"{kind}.{owner}.dialects.{dialect}"] = row
-        for prefix, row in section.models.items():
-            ROWS[f"{kind}.{owner}.models.{prefix}"] = row
+ROWS = checked(DATA)
 
 
 # Laws.
@@ -65,7 +72,7 @@ def test_overrides_win(dialect, model, provider, overrides):
 def test_the_longest_prefix_wins(dialect, model):
     """Every field of a model's own row holds, unless its dialect has a row for it too."""
     found = profile_for(dialect, model)
-    own = DATA.models[model]
+    own = ROWS[f"models.{model}"]
     said = {
         key
         for prefix in DATA.dialects[dialect].models
@@ -170,7 +177,7 @@ def test_wrong_overrides(overrides, message):
 def test_wrong_data(data, message):
     """Wrong data is an error that names row and key."""
     with pytest.raises(ConfigurationError, match=re.escape(message)):
-        profiles._read(json.dumps(data).encode())
+        checked(profiles._read(json.dumps(data).encode()))
 
 
 def test_data_that_is_no_json():
@@ -193,7 +200,7 @@ def test_quirks_are_laid_over_each_other():
 def test_data_is_read_on_first_use():
     """Importing the loader reads nothing, and a profile loads no dialect but its own."""
     code = (
-        "import sys; from interlingua.providers import profile_for;"
+        "import sys; from interlingua.providers.catalog.profiles import profile_for;"
         "from interlingua.providers.catalog import profiles;"
         "print(profiles._load.cache_info().currsize);"
         "profile_for('anthropic_messages', 'claude-opus-5-5', 'anthropic');"

@@ -10,14 +10,14 @@ import msgspec
 
 from interlingua.api.execute.callbacks import SEPARATOR, Callbacks, Notifier
 from interlingua.api.run.clients import BlockingClient
-from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run
+from interlingua.api.run.stream_result import StreamResult
+from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.runtime.cancel import AbortSignal, CancelScope, call_in_loop, start_task
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
@@ -27,8 +27,7 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.events import StepFinish
-from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.messages import AnyMessage, Message
 from interlingua.spec.request import ToolChoice
 from interlingua.spec.response import Cost, Reason, Response, Usage, Warning, summarize
 
@@ -155,7 +154,7 @@ class Execution:
         if signal is not None:
             self._scope.link(signal)
 
-    async def _start_clock(self, options: ExecuteOptions, run: Run) -> None:
+    async def _start_clock(self, options: ExecuteOptions, run: StreamRun) -> None:
         total = timeouts_of(options.get("timeout")).total
         if total is not None:
             await self._scope.wait(run.load())
@@ -177,7 +176,7 @@ class Execution:
             "messages": messages,
             "tool_observer": notifier,
         }
-        record.run = run = Run(model, None, settings, scope=self._scope)
+        record.run = run = StreamRun(model, None, settings, scope=self._scope)
         await self._start_clock(options, run)
         async with StreamResult(run) as events:
             async for event in events:
@@ -214,7 +213,7 @@ class _Record:
     """The state of an execution, to make its result from."""
 
     def __init__(self) -> None:
-        self.run: Run | None = None
+        self.run: StreamRun | None = None
         self.partial: Response | None = None
         """The partial answer of a run that was stopped by a callback."""
 

@@ -26,7 +26,7 @@ from interlingua.api.modalities.perform import MediaCall, MediaOptions
 from interlingua.api.modalities.polling import check_interval, poll
 from interlingua.api.modalities.references import find_stored
 from interlingua.api.run.clients import BlockingClient
-from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.run.closed import ClosedByAsyncWith
 from interlingua.api.run.options import (
     RequestOptions,
     check_options,

@@ -10,8 +10,8 @@ from interlingua.api.run.clients import BlockingClient, find_client, with_access
 from interlingua.api.run.options import Prompt, make_messages
 from interlingua.api.tools.tool import ToolOrFunction, read_tools
 from interlingua.client.client import Client
+from interlingua.spec.messages import AnyMessage
 from interlingua.spec.operations import OperationInput, ServedModel
-from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_request
 

@@ -15,12 +15,12 @@ from interlingua.api.run.clients import (
     find_client,
 )
 from interlingua.api.run.options import check_options, policy_of
-from interlingua.client.attempts import OperationAttempts
 from interlingua.client.client import Client
 from interlingua.client.middleware.usage_reports import UsageCallback
+from interlingua.client.operation_attempts import OperationAttempts
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.catalog.search import short_name_notice
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal, CancelScope
 from interlingua.runtime.ulid import new_ulid

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Generic, Self, TypeVar
 
-from interlingua.api.run.generate import ClosedByAsyncWith
-from interlingua.api.run.run import NOT_ENDED
+from interlingua.api.run.closed import NOT_ENDED, ClosedByAsyncWith
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.operations import OperationResult
 

@@ -21,13 +21,13 @@ from typing import (
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.api.objects.options import ObjectOptions
 from interlingua.api.objects.schema import VALUE, ObjectSchema, Reading, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.clients import ACCESS, find_client, with_access
-from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.run.closed import ClosedByAsyncWith
 from interlingua.api.run.help import list_options
 from interlingua.api.run.options import (
-    GenerateOptions,
     Prompt,
     check_options,
     make_messages,
@@ -35,6 +35,7 @@ from interlingua.api.run.options import (
 )
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
+from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.run.validation import Goal
 from interlingua.api.tools.tool import read_tools
 from interlingua.runtime.cancel import CANCELLED
@@ -76,11 +77,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 T = TypeVar("T")
+RunT = TypeVar("RunT", bound=Run)
 JsonSchema: TypeAlias = Mapping[str, Any]
-
-
-class ObjectOptions(GenerateOptions, total=False):
-    """The options of `generate`, except `response_format`."""
 
 
 @overload
@@ -113,7 +111,7 @@ async def generate_object(
     or a list, a union, a number. Raises `NoObjectGeneratedError` if the answer is not valid.
     Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
-    return await finish_object(*start_object(model, prompt, schema, options))
+    return await finish_object(*start_object(model, prompt, schema, options, Run))
 
 
 async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
@@ -158,7 +156,7 @@ def stream_object(
             print(f"{len(partial)} so far")
         recipes = stream.object()
     """
-    return ObjectStream(*start_object(model, prompt, schema, options))
+    return ObjectStream(*start_object(model, prompt, schema, options, StreamRun))
 
 
 def start_object(
@@ -166,8 +164,8 @@ def start_object(
     prompt: Prompt,
     schema: object,
     options: Mapping[str, Any],
-    make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], Run] = Run,
-) -> tuple[Run, ObjectGoal]:
+    make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], RunT],
+) -> tuple[RunT, ObjectGoal]:
     """A run that must produce an object, and its goal."""
     settings = dict(options)
     check_options(settings, ObjectOptions.__annotations__)
@@ -305,7 +303,7 @@ class ObjectStream(ClosedByAsyncWith, Generic[T]):
     `NoObjectGeneratedError` is raised after it.
     """
 
-    def __init__(self, run: Run, goal: ObjectGoal) -> None:
+    def __init__(self, run: StreamRun, goal: ObjectGoal) -> None:
         self._run = run
         self._goal = goal
         self._growing = GrowingObject(goal.schema, None if goal.tool is None else goal.tool.name)

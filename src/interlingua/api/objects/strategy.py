@@ -13,7 +13,7 @@ from interlingua.api.objects.schema import ObjectSchema, Reading, read_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
+from interlingua.prepare.instructions import SCHEMA_INSTRUCTION
 from interlingua.prepare.settings import (
     adjust_settings,
     structured_output_modes,

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from interlingua.client.client import Client
 from interlingua.client.configured import find_adapter
-from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.routing import Routing
 from interlingua.providers.rows import row_name
 from interlingua.spec.errors import ConfigurationError
@@ -58,6 +57,8 @@ def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -
 
 def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
     """The client with a layer that calls `on_usage`."""
+    from interlingua.client.middleware.usage_reports import BATCH, UsageReports
+
     batch, caller_id = options.get("usage_batch_size"), options.get("caller_id")
     layer = UsageReports(
         options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id

@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -29,8 +29,6 @@ from interlingua.api.run.results import (
     failed_usage_of,
     sum_usage,
 )
-from interlingua.api.tools.tool import Tool
-from interlingua.prepare.history import droppable_units
 from interlingua.spec.content import Part, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -46,8 +44,10 @@ from interlingua.spec.response import (
     with_usage,
 )
 from interlingua.spec.warnings import make_warning
-from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import extra_of, merge
+
+if TYPE_CHECKING:
+    from interlingua.api.tools.tool import Tool
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool | Awaitable[bool]]
 """Says, after the tools of a step have run, whether the run ends there; sync or async."""
@@ -242,6 +242,8 @@ class ToolLoop:
         """Return the positions of the messages that `shorten` would leave out."""
         if self.request is None:
             return ()
+        from interlingua.prepare.history.messages import droppable_units
+
         sent = [at for at in range(len(self.messages)) if at not in self.dropped]
         units = droppable_units(tuple(self.messages[at] for at in sent))
         count = half_of(units)
@@ -425,6 +427,8 @@ def half_of(units: Sequence[range]) -> int:
 
 def count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
     """How many of the units to leave out so that the request fits; at least one."""
+    from interlingua.tokens.estimate import estimate_request
+
     tokens = estimate_request(request)
     # The provider's own count shows how far off the estimate is.
     excess = tokens - limit * MARGIN * (1 if used is None else tokens / max(used, 1))

@@ -19,7 +19,8 @@ import msgspec
 
 from interlingua.api.objects.functions import JsonSchema, generate_object
 from interlingua.api.run.clients import OF_A_PROVIDER, BlockingClient, drop_foreign, find_client
-from interlingua.api.run.generate import ClosedByAsyncWith, generate
+from interlingua.api.run.closed import ClosedByAsyncWith
+from interlingua.api.run.generate import generate
 from interlingua.api.run.options import GenerateOptions, check_options, reusable
 from interlingua.api.run.results import GenerateResult, Output
 from interlingua.client.client import Client

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
-from typing import Annotated, Any, Literal, NoReturn, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
 from interlingua.api.run.clients import BlockingClient
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import StopCondition
-from interlingua.api.run.messages import read_messages
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.validation import OutputValidator
-from interlingua.api.tools.check import RepairToolCall
-from interlingua.api.tools.context import ToolContext
-from interlingua.api.tools.runner import ToolErrorText, ToolObserver
-from interlingua.api.tools.tool import ToolOrFunction
 from interlingua.client.client import Client
-from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
-from interlingua.prepare.history import PROMPTS
-from interlingua.providers.credentials import Key
+from interlingua.lazy import names_of
+from interlingua.prepare.history.scan import PROMPTS
+from interlingua.providers.keys import Key
 from interlingua.providers.tariffs import Prices
 from interlingua.runtime.cancel import AbortSignal
 from interlingua.runtime.ulid import new_ulid
@@ -37,17 +31,38 @@ from interlingua.spec.check import (
     check_fields,
     plain_strings,
     refuse,
-    rows_of_options,
+    row_of_option,
 )
 from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import AnyMessage, SdkObject, is_sdk_object
+from interlingua.spec.messages import AnyMessage, Message, SdkObject, is_sdk_object
 from interlingua.spec.request import AnyTool, Request, to_response_format, to_tool_choice
 from interlingua.spec.request_check import check_request
 from interlingua.spec.response import Warning
 from interlingua.spec.settings import RequestSettings
 from interlingua.spec.warnings import make_warning
+
+if TYPE_CHECKING:
+    from interlingua.api.run.validation import OutputValidator
+    from interlingua.api.tools.check import RepairToolCall
+    from interlingua.api.tools.context import ToolContext
+    from interlingua.api.tools.runner import ToolErrorText, ToolObserver
+    from interlingua.api.tools.tool import ToolOrFunction
+    from interlingua.client.middleware.usage_reports import UsageCallback
+
+    SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
+    """Returns the system prompt of a run, from its context."""
+else:  # the names in the annotations of options, which are loaded when such an option is checked
+    SystemFunction = Callable[..., Any]
+    __getattr__ = names_of(
+        __name__,
+        {
+            "interlingua.api.run.validation": ("OutputValidator",),
+            "interlingua.api.tools.check": ("RepairToolCall",),
+            "interlingua.api.tools.runner": ("ToolErrorText",),
+            "interlingua.client.middleware.usage_reports": ("UsageCallback",),
+        },
+    )
 
 
 class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,11 +94,9 @@ Continued: TypeAlias = Annotated[
     Rule(lambda value: hasattr(value, "messages"), "the result or the error of a run"),
 ]
 Observer: TypeAlias = Annotated[
-    ToolObserver,
+    "ToolObserver",
     Rule(lambda value: callable(getattr(value, "on_tool_start", None)), "a ToolObserver"),
 ]
-SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
-"""Returns the system prompt of a run, from its context."""
 
 
 class ConversationOptions(TypedDict, total=False):
@@ -199,8 +212,23 @@ _WORDS = {
     "prices": "a mapping of models to rates",
 }
 """What is expected, where the type alone says too little."""
-_ROWS: dict[str, Row | None] = {}
-"""What each option must be; made on first use, because reading annotations takes time."""
+_CHECKED = _FIRST | (GenerateOptions.__annotations__.keys() - RequestOptions.__annotations__.keys())
+"""The options that are checked here; other settings are checked with the request."""
+
+
+class _Rows(dict[str, "Row | None"]):
+    """What each option must be; made when one is first given: reading annotations takes time."""
+
+    def __missing__(self, name: str) -> Row | None:
+        row = row_of_option(name, GenerateOptions)
+        self[name] = row and row._replace(
+            is_optional=row.is_optional or name in _FIRST,
+            expected=_WORDS.get(name, row.expected),
+        )
+        return self[name]
+
+
+_ROWS = _Rows()
 
 
 def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> None:
@@ -210,9 +238,8 @@ def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> No
     The fields of the request are checked with it. `known` are the options of the function, if it
     has others than `generate`.
     """
-    rows = _ROWS or _make_rows()
     for name, value in options.items():
-        row = rows.get(name)
+        row = _ROWS[name] if name in _CHECKED else None
         if row is not None:
             _, is_optional, types, rule, _ = row
             if not (isinstance(value, types) and (rule is None or rule(value))):
@@ -220,22 +247,11 @@ def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> No
                     _refuse_option(row, value)
             elif name in _RECORDS and isinstance(value, msgspec.Struct):
                 check_fields(value, name)
-        elif name not in rows and name not in _SETTINGS and name not in _CONVERSATION:
+        elif name not in _CHECKED and name not in _SETTINGS and name not in _CONVERSATION:
             names = known or GenerateOptions.__annotations__
             raise ConfigurationError(f"Unknown option {name!r}. {advice(name, names)}")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
-
-
-def _make_rows() -> dict[str, Row | None]:
-    """Read the annotations; the settings of requests are checked with the request."""
-    for name, row in rows_of_options(GenerateOptions).items():
-        if name in _FIRST or name not in RequestOptions.__annotations__:
-            _ROWS[name] = row and row._replace(
-                is_optional=row.is_optional or name in _FIRST,
-                expected=_WORDS.get(name, row.expected),
-            )
-    return _ROWS
 
 
 def _refuse_option(row: Row, value: object) -> NoReturn:
@@ -305,8 +321,12 @@ def make_messages(
         conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
     elif resume is not None:
         conversation = _resumed_messages(resume)
+    elif prompt is not None:
+        conversation = _from_prompt(prompt)
     else:
-        conversation = read_messages(messages) if prompt is None else _from_prompt(prompt)
+        from interlingua.api.run.messages import read_messages
+
+        conversation = read_messages(messages)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else with_system(system, conversation)
@@ -358,6 +378,8 @@ def _is_prompt(message: Message) -> bool:
 
 
 def _from_prompt(prompt: Any) -> tuple[Message, ...]:
+    from interlingua.api.run.messages import read_messages
+
     if _is_message(prompt):
         return read_messages(prompt)
     if isinstance(prompt, Iterable) and not isinstance(prompt, bytes):

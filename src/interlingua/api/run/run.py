@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -25,25 +25,12 @@ from interlingua.api.run.options import (
     with_system,
 )
 from interlingua.api.run.results import GenerateResult, StepResult
-from interlingua.api.run.step_events import (
-    Beginning,
-    answer_of,
-    count_parts,
-    opening_events,
-)
-from interlingua.api.run.validation import Goal, ValidatedGoal
-from interlingua.api.tools.check import ReadyCall, decide, prepare
-from interlingua.api.tools.context import ToolContext
-from interlingua.api.tools.runner import ToolRound, ToolRunner
-from interlingua.api.tools.tool import check_tools, read_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.calls import CallIds
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY
-from interlingua.providers.uploads import Uploads
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.cancel import ABORTED, AbortSignal, CancelScope
-from interlingua.runtime.fold import as_sdk_error
 from interlingua.runtime.log import log_warnings
 from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall, ToolResult
@@ -54,28 +41,22 @@ from interlingua.spec.errors import (
     RunLimitError,
     SDKError,
 )
-from interlingua.spec.events import (
-    ErrorEvent,
-    Finish,
-    ProviderEvent,
-    StepFinish,
-    StreamEvent,
-    StreamStart,
-    ToolResultEvent,
-)
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage, Warning
-from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import SEGMENT_EVENTS
-from interlingua.wire.classify import overflow_figures
+from interlingua.spec.request import AnyTool, Request
+from interlingua.spec.response import Response, Warning
 
-NOT_ENDED = "The stream has not ended. Read it to its end first."
+if TYPE_CHECKING:
+    from interlingua.api.run.validation import Goal
+    from interlingua.api.tools.check import ReadyCall
+    from interlingua.api.tools.context import ToolContext
+    from interlingua.api.tools.runner import ToolRound, ToolRunner
+    from interlingua.providers.uploads import Uploads
+    from interlingua.streams.accumulate import StreamAccumulator
 
 
 class Run:
     """
-    The steps of `generate` and `stream`.
+    The steps of `generate`; those of `stream` are in `stream_run.py`.
 
     A run has one request id and one scope: `client.cancel(id)` ends it during a model call, a wait
     between attempts, or a tool.
@@ -103,10 +84,13 @@ class Run:
         scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
-        tools = read_tools(options["tools"]) if "tools" in options else ()
-        resumed = options.get("resume")
-        if resumed is not None:
-            resumed = resumed_run(resumed)
+        tools: tuple[AnyTool, ...] = ()
+        if "tools" in options:
+            from interlingua.api.tools.tool import check_tools, read_tools
+
+            tools = read_tools(options["tools"])
+        resume = options.get("resume")
+        resumed = None if resume is None else resumed_run(resume)
         system = options.get("system")
         self._make_system = system if callable(system) else None
         text = system if self._places_system and not callable(system) else None
@@ -130,36 +114,34 @@ class Run:
         ends_with_answer = request.messages[-1].role == "assistant"
         timeout = options.get("timeout")
         self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
-        self._has_beginning: bool = (
-            self._is_resumed or callable(system) or ends_with_answer or timeout is not None
-        )
+        is_begun = ends_with_answer or self._is_resumed
+        self._has_beginning: bool = is_begun or callable(system) or timeout is not None
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        layers = self.client.tool_layers
-        self._runner = ToolRunner.of(options, layers, request) if has_tools else _NO_TOOLS
+        self._runner = _make_runner(options, self.client, request) if has_tools else None
         self._deps: Any = options.get("deps")
         self._limits: RunLimits | None = options.get("limits")
         self._requests = len(self.loop.steps)  # of a run that is resumed, and of this one
-        validator = options.get("output_validator")
-        if validator is not None:
-            retries = options.get("max_validation_retries")
-            goal = ValidatedGoal(goal, validator, self._context, 1 if retries is None else retries)
+        self._is_validated: bool = options.get("output_validator") is not None
+        if self._is_validated:
+            goal = self._validated(goal, options)
         self._goal = goal
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
         has_policy = "retry_policy" in options or "max_retries" in options
         self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
-        self._uploads = None if request.upload is None else Uploads()
+        self._uploads: Uploads | None = None if request.upload is None else _make_uploads()
         self._on_overflow: OnOverflow = options.get("on_overflow", "raise")
 
     def result(self, output: object = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
         loop, cut = self.loop, self._cut
-        if type(self._goal) is ValidatedGoal and loop.steps and not loop.pending_approvals:
-            output = self._goal.output(loop.steps[-1].response)
+        goal = self._goal if self._is_validated else None
+        if goal is not None and loop.steps and not loop.pending_approvals:
+            output = goal.output(loop.steps[-1].response)
         steps, messages = tuple(loop.steps), loop.messages
         if cut is not None:
             if steps and steps[-1].response.message is cut.message:  # its tools were running
@@ -191,22 +173,6 @@ class Run:
             return messages
         return (*messages, answer)
 
-    def partial(self) -> Response | None:
-        """The answer of a stream so far; None before it has begun."""
-        if isinstance(self._error, SDKError):
-            return self._error.partial
-        if self._cut is not None:
-            return self._partial
-        if self._accumulator is not None and self._accumulator.has_begun:
-            return self.label(self._accumulator.partial())
-        return self.loop.last_response
-
-    def label(self, partial: Response) -> Response:
-        """An answer that is not complete, whose message says who made it and that it was cut."""
-        if self._attempts is None or "finish_reason" in partial.message.metadata:
-            return partial
-        return self._attempts.label_partial(partial)
-
     def add_warning(self, warning: Warning) -> None:
         """Add a warning to the last answer, and log it."""
         response = self.loop.add_warning(warning)
@@ -214,14 +180,6 @@ class Run:
             self._response = response
         if self._sent is not None:
             log_warnings((warning,), self._sent, response.provider, self._logged)
-
-    def response(self) -> Response:
-        """The last answer of a finished stream; raises the error of one that failed."""
-        if self._error is not None:
-            raise self._error
-        if self._response is None:
-            raise ConfigurationError(NOT_ENDED)
-        return self._response
 
     async def generate(self) -> GenerateResult[Any]:
         """Run all steps; each answer is read whole."""
@@ -259,67 +217,6 @@ class Run:
             if self._uploads is not None:
                 await self._uploads.close()
         return self.result()
-
-    async def stream(  # noqa: C901, PLR0912, PLR0915 -- one function: another would cost each delta
-        self,
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Run all steps as one stream: one start, `StepStart` before each step, one `Finish`."""
-        scope, step, parts, is_open = self._open_scope(), 0, 0, False
-        finish: Finish | None = None
-        try:
-            results: tuple[ToolResult, ...] = ()  # of calls that the resumed run left open
-            if self._has_beginning:
-                results = await self._begin(scope)
-            while (request := self.loop.request) is not None:
-                finish = None
-                is_fixed = self._on_overflow == "raise"
-                open_step = self._open_step if is_fixed else self._shorten_until_it_fits
-                events = open_step(request, scope, step)
-                try:
-                    async for event in events:
-                        if type(event) is Finish:  # withheld: the run may go on
-                            finish = event
-                            scope.end_step()
-                            continue
-                        if type(event) is StreamStart:
-                            is_open = True
-                            if scope.clocks:
-                                scope.pause()
-                            for opening in opening_events(event, step, results):
-                                yield opening
-                            if scope.clocks:
-                                scope.resume()
-                            continue
-                        if step:  # no id and no index is used twice in a run
-                            if type(event) in SEGMENT_EVENTS:
-                                id_ = f"step{step}_{event.id}"  # type: ignore[union-attr]
-                                index = event.index + parts  # type: ignore[union-attr, operator]
-                                event = replace(event, id=id_, index=index)  # noqa: PLW2901
-                            elif type(event) is ProviderEvent and event.index is not None:
-                                event = replace(event, index=event.index + parts)  # noqa: PLW2901
-                        if scope.clocks:
-                            scope.pause()
-                        yield event
-                        if scope.clocks:
-                            scope.resume()
-                finally:
-                    await events.aclose()
-                finish, parts = count_parts(finish, parts, self._accumulator)
-                async with aclosing(self._finish_step(finish, step, scope)) as ending:
-                    async for event in ending:
-                        scope.pause()
-                        yield event
-                        scope.resume()
-                step += 1
-        except Exception as error:
-            for event in self._fail(error, finish, is_open=is_open):
-                yield event
-            if self._error is not None:
-                raise
-        finally:
-            self._close_scope(scope)
-            if self._uploads is not None:
-                await self._uploads.close()
 
     @property
     def is_aborted(self) -> bool:
@@ -401,7 +298,17 @@ class Run:
         self._sent = request
         return request
 
+    def _validated(self, goal: Goal | None, options: Mapping[str, Any]) -> Goal:
+        """The goal with the validator of the caller."""
+        from interlingua.api.run.validation import ValidatedGoal
+
+        retries = options.get("max_validation_retries")
+        times = 1 if retries is None else retries
+        return ValidatedGoal(goal, options["output_validator"], self._context, times)
+
     def _context(self) -> ToolContext[Any]:
+        from interlingua.api.tools.context import ToolContext
+
         signal = (self._opened or CancelScope()).signal
         return ToolContext(messages=self.loop.messages, abort_signal=signal, deps=self._deps)
 
@@ -447,59 +354,13 @@ class Run:
             loop.interrupt()  # the answer becomes the last step
             raise
 
-    def _open_step(
-        self, request: Request, scope: CancelScope, step: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        request = self._start_step(request, scope)
-        self._accumulator = StreamAccumulator()
-        self._attempts = Attempts(
-            self.client.calls,
-            request,
-            self._policy,
-            step,
-            self._logged,
-            self._uploads,
-            self._call_ids,
-        )
-        return self._attempts.fold(scope, self._accumulator)
-
-    async def _shorten_until_it_fits(
-        self, request: Request, scope: CancelScope, step: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of a step, whose history is shortened until it fits.
-
-        A provider may tell only in its stream that a request was too long. The beginning of a
-        stream is withheld until its first content, so that the reader sees only one.
-        """
-        while True:
-            beginning, error = Beginning(), None
-            events = self._open_step(request, scope, step)
-            try:
-                async for event in events:
-                    for each in beginning.take(event):
-                        yield each
-            except Exception as raised:  # noqa: BLE001 -- raised again after what was withheld
-                error = raised
-                if isinstance(raised, ContextLengthError) and not beginning.is_shown:
-                    has_room = await self._make_room(raised, scope)
-                    request = self.loop.request or request
-                    if has_room:
-                        scope.end_step()
-                        continue
-            finally:
-                await events.aclose()
-            for each in beginning.release():
-                yield each
-            if error is not None:
-                raise error
-            return
-
     async def _make_room(self, error: ContextLengthError, scope: CancelScope) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
         policy = self._on_overflow
         if policy == "raise" or self._sent is None:
             return False
+        from interlingua.wire.classify import overflow_figures
+
         used, limit = overflow_figures(error.message)
         if limit is None:
             limit = self.client.profile_for(self._sent).context_window
@@ -533,6 +394,8 @@ class Run:
         if any(waits):
             self.loop.pause([item.call for item in ready], waits)
             return None
+        from interlingua.api.tools.runner import ToolRound
+
         return ToolRound(ready, self.loop.messages)
 
     def _finish_tools(self, tools: ToolRound) -> StepResult:
@@ -548,56 +411,6 @@ class Run:
             reply = await scope.wait(settle(goal.review(loop.steps[-1].response)))
             if reply:
                 loop.ask_again(reply)
-
-    def _end_step(
-        self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
-    ) -> StreamEvent:
-        """The event that ends a step: `StepFinish`, or `Finish` after the last one."""
-        if self.loop.request is not None or finish is None:
-            return StepFinish(step=step, response=result.response)
-        if self._scope is None and not scope.finish():
-            raise scope.error()
-        self.client.calls.scopes.remove(self._request_id, scope)
-        self._response = result.response
-        usage, cost = self.loop.total_usage() or finish.usage, self.loop.total_cost()
-        return replace(finish, response=result.response, usage=usage, cost=cost)
-
-    def _fail(self, error: Exception, finish: Finish | None, *, is_open: bool) -> list[StreamEvent]:
-        """
-        The closing events of a stream that failed, as in the stream of one call.
-
-        There are none if nothing was delivered before, unless the run was cancelled by its id.
-        """
-        known = as_sdk_error(error)
-        self.account(known)
-        is_cancelled = self._opened is not None and self._opened.is_cancelled
-        reason = FinishReason(reason="cancelled" if is_cancelled else "error")
-        partial = known.partial
-        events: list[StreamEvent] = []
-        if self.is_cancelled and isinstance(error, AbortError):
-            partial = self._cut_off(partial, reason)
-            if not is_open:
-                request_id, model = partial.request_id, partial.model
-                events.append(StreamStart(request_id=request_id, model=model))
-        else:
-            self._error = error
-            if not is_open:
-                return []
-        is_reported = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
-        if not is_cancelled and not is_reported:  # else the call has delivered it
-            events.append(ErrorEvent(error=known, response=partial))
-        usage, cost = known.total_usage or Usage(), known.total_cost
-        return [*events, Finish(finish_reason=reason, usage=usage, cost=cost, response=partial)]
-
-    def _cut_off(self, partial: Response | None, reason: FinishReason) -> Response:
-        """The last answer of a run that was cancelled by its id."""
-        request = self.loop.request
-        if partial is None:
-            model = "" if request is None else request.model
-            partial = Response(request_id=self._request_id, model=model)
-        self._partial = partial
-        self._response = self._cut = replace(partial, finish_reason=reason)
-        return self._cut
 
     async def _resume(self, scope: CancelScope) -> tuple[ToolResult, ...]:
         """
@@ -616,6 +429,9 @@ class Run:
             return ()
         if not calls:
             return ()
+        from interlingua.api.tools.check import decide
+        from interlingua.api.tools.runner import ToolRound
+
         ready = decide(await self._ready(calls, scope), self._approvals or {})
         if self._approvals is None and not self._is_resumed:
             return ()
@@ -652,33 +468,17 @@ class Run:
             left_out = attempts.left_out
         if left_out:  # the model does not know these
             tools = {name: tool for name, tool in tools.items() if name not in left_out}
+        from interlingua.api.tools.check import prepare
+
         return await scope.wait(prepare(calls, tools, self._repair))
 
     async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:
+        from interlingua.api.tools.runner import ToolRunner
+
         self._tools = tools
-        async for _ in self._runner.run(tools, scope.signal):
+        runner = self._runner or ToolRunner()  # a model may also call tools without having any
+        async for _ in runner.run(tools, scope.signal):
             pass
-
-    async def _finish_step(
-        self, finish: Finish | None, step: int, scope: CancelScope
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Run the tools of a streamed answer; an event as each one ends, then the step's end."""
-        tools = await self._take_answer(answer_of(finish, scope), scope)
-        if tools is None:
-            result = self.loop.finish_step()
-        else:
-            self._tools = tools
-            async with aclosing(self._runner.run(tools, scope.signal)) as results:
-                while (ended := await scope.wait(_next(results))) is not None:
-                    yield ToolResultEvent(result=ended)
-            result = self._finish_tools(tools)
-        if self.loop.verdict is not None or self._goal is not None:
-            await self._review(scope)
-        yield self._end_step(finish, step, result, scope)
-
-
-async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
-    return await anext(results, None)
 
 
 def _is_same(left: Message, right: Message) -> bool:
@@ -686,8 +486,19 @@ def _is_same(left: Message, right: Message) -> bool:
     return left is right or (left.id is not None and left.id == right.id)
 
 
+def _make_runner(options: Mapping[str, Any], client: Client, request: Request) -> ToolRunner:
+    from interlingua.api.tools.runner import ToolRunner
+
+    return ToolRunner.of(options, client.tool_layers, request)
+
+
+def _make_uploads() -> Uploads:
+    from interlingua.providers.uploads import Uploads
+
+    return Uploads()
+
+
 _NO_TIMEOUT = TimeoutConfig()
-_NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
 )

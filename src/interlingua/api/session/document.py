@@ -7,27 +7,24 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.options import TimeoutConfig
+from interlingua.api.session.saved import SAVED, SavedSession
 from interlingua.api.session.turns import Turn
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.check import plain_fields
-from interlingua.spec.content import Record, parse_json
+from interlingua.spec.content import parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.json_form import from_document, to_document
 from interlingua.spec.messages import Message
 from interlingua.spec.request import ResponseFormat, ToolChoice
-from interlingua.spec.response import Cost, Usage
-from interlingua.spec.settings import RequestSettings
 from interlingua.transport.downloads import as_path, copy_mode
 from interlingua.wire.json_text import dumps
 
-HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
-"""What of the history a turn sends: all of it, what fits into the context window, or nothing."""
 SESSION_VERSION = 2
 """Incremented when an older reader could misread a newer session. 2: options that are records."""
 _VERSION_KEY = "interlingua_session"
@@ -39,48 +36,6 @@ _RECORDS: Mapping[str, Any] = {
     "tool_choice": ToolChoice | str,
 }
 """The types of the saved options that are more than plain values."""
-_OF_A_CALL = frozenset(("request_id", "session_id"))
-_OF_RUNS = frozenset(
-    (
-        *("limits", "max_tool_rounds", "max_validation_retries", "tool_timeout", "max_tool_output"),
-        *("max_concurrent_tools", "max_retries", "retry_policy", "timeout", "on_overflow"),
-        *("usage_batch_size", "caller_id"),
-    )
-)
-_SAVED = (frozenset(RequestSettings.__annotations__) - _OF_A_CALL) | _OF_RUNS
-"""
-The options that are saved: settings of requests, and those of runs that are plain values.
-
-No other option is read from a file: one with a `base_url` would send the caller's key there.
-"""
-
-
-class SavedSession(Record, frozen=True, kw_only=True):
-    """Everything that a session keeps."""
-
-    session_id: str
-    model: str | None = None
-    reason: str = ""
-    title: str | None = None
-    parent: str | None = None
-    system: str | None = None
-    history: HistoryMode = "full"
-    options: Mapping[str, Any] = {}
-    not_saved: tuple[str, ...] = ()
-    """The names of options that it has and that cannot be saved."""
-    turns: tuple[Turn, ...] = ()
-    tool_ids: Mapping[str, Mapping[str, str]] = {}
-    usage: Usage = Usage()
-    cost: Cost | None = None
-    has_unknown_cost: bool = False
-    data: Mapping[str, Any] = {}
-    omitted: int = 0
-    summary: str | None = None
-
-
-def is_saved(name: str, value: object) -> bool:
-    """Whether an option with this value is saved."""
-    return name in _SAVED and not callable(value) and getattr(value, "on_retry", None) is None
 
 
 def session_to_document(session: SavedSession) -> dict[str, Any]:
@@ -125,7 +80,7 @@ def session_from_document(document: Any) -> SavedSession:
 
 
 def _read_option(name: str, value: Any) -> Any:
-    if name not in _SAVED:
+    if name not in SAVED:
         raise DecodeError(f"A session has no option {name!r}.", path="options")
     kind = _RECORDS.get(name)
     return value if kind is None or value is None else msgspec.convert(value, kind)

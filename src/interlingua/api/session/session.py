@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args, overload
 
 from msgspec.structs import replace
 
-from interlingua.api.objects import functions as objects
-from interlingua.api.objects.functions import ObjectOptions
+from interlingua.api.objects.options import ObjectOptions
 from interlingua.api.run.clients import (
     OF_A_PROVIDER,
     BlockingClient,
@@ -19,8 +18,6 @@ from interlingua.api.run.clients import (
     find_client,
     is_at_home,
 )
-from interlingua.api.run.generate import StreamResult
-from interlingua.api.run.messages import read_messages
 from interlingua.api.run.options import (
     GenerateOptions,
     Prompt,
@@ -30,16 +27,8 @@ from interlingua.api.run.options import (
     reusable,
 )
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.validation import Goal
-from interlingua.api.session.document import (
-    HistoryMode,
-    SavedSession,
-    is_saved,
-    read_session,
-    write_session,
-)
-from interlingua.api.session.store import SessionStore
-from interlingua.api.session.stored import StoredSession
+from interlingua.api.run.stream_result import StreamResult
+from interlingua.api.session.saved import HistoryMode, SavedSession, is_saved
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
 from interlingua.api.session.turns import (
@@ -50,7 +39,6 @@ from interlingua.api.session.turns import (
     split_turns,
     with_ids,
 )
-from interlingua.api.tools.tool import read_tools
 from interlingua.client.client import Client
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.check import refuse
@@ -62,6 +50,10 @@ from interlingua.spec.response import Cost, Usage
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from interlingua.api.run.validation import Goal
+    from interlingua.api.session.store import SessionStore
+    from interlingua.api.session.stored import StoredSession
 
 T = TypeVar("T")
 MAX_TOOL_ROUNDS = 20
@@ -112,7 +104,8 @@ class Session:
         self.model: str | None = model
         """The model of the next turn; None for the default model of the client's registry file."""
         self.system: str | SystemFunction | None = settings.pop("system", None)
-        self.tools: tuple[AnyTool, ...] = read_tools(settings.pop("tools", ()))
+        tools = settings.pop("tools", ())
+        self.tools: tuple[AnyTool, ...] = () if tools == () else _read_tools(tools)
         self.history: HistoryMode = history
         client: Client | BlockingClient | None = settings.pop("client", None)
         self.client: Client | None = None if client is None else find_client(client)
@@ -130,7 +123,9 @@ class Session:
         _check_id(self._session_id)
         self.tool_ids: ToolIds = ToolIds()
         """The ids of its tool calls at each provider."""
-        given = read_messages(settings.pop("messages", None) or ())
+        given = settings.pop("messages", None) or ()
+        if given:
+            given = _read_messages(given)
         self._turns = split_turns(adopt_messages(with_ids(given), self.tool_ids))
         self._options = settings
         self._home: Place = (settings.get("provider"), model)
@@ -143,7 +138,7 @@ class Session:
         self._active: TurnRun | None = None
         self.logged: set[str] = set()
         """The warnings that were logged for its messages."""
-        self._stored = None if store is None else StoredSession(store, self._session_id)
+        self._stored = None if store is None else _store_in(store, self._session_id)
 
     def __repr__(self) -> str:
         return f"Session({self._session_id}, {self.model!r}, {len(self.messages)} messages)"
@@ -219,6 +214,8 @@ class Session:
         self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnObjectOptions]
     ) -> GenerateResult[Any]:
         """Send a prompt and return an object of a schema or type, as `generate_object` does."""
+        from interlingua.api.objects.functions import finish_object, start_object
+
         settings = {**self._settings(options), "response_format": options.get("response_format")}
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
@@ -229,9 +226,7 @@ class Session:
             return TurnRun(self, own, continues, model, settings, goal)
 
         model = settings.pop("model")
-        return await objects.finish_object(
-            *objects.start_object(model, None, schema, settings, make_run)
-        )
+        return await finish_object(*start_object(model, None, schema, settings, make_run))
 
     def interrupt(self) -> bool:
         """
@@ -276,7 +271,7 @@ class Session:
         fork.data = deepcopy(self.data)
         fork.not_restored, fork._home = self.not_restored, self._home  # noqa: SLF001 -- its own class
         if self._stored is not None:
-            fork._stored = StoredSession(self._stored.store, fork._session_id)  # noqa: SLF001
+            fork._stored = _store_in(self._stored.store, fork._session_id)  # noqa: SLF001
         fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
         fork._has_unknown_cost = False  # noqa: SLF001
         return fork
@@ -291,6 +286,8 @@ class Session:
         objects, such as a validator: pass them to `load` again. A file at this path that is not a
         session, or one of a newer library, is not replaced.
         """
+        from interlingua.api.session.document import write_session
+
         write_session(path, self.saved())
 
     @classmethod
@@ -302,6 +299,8 @@ class Session:
         saved are replaced by those that are given. `DecodeError` if the file is damaged, or was
         written by a newer library.
         """
+        from interlingua.api.session.document import read_session
+
         return cls._from_saved(read_session(path), options)
 
     @classmethod
@@ -315,6 +314,8 @@ class Session:
             raise ConfigurationError(
                 "`session_id` is not an option of resume: fork gives a new one."
             )
+        from interlingua.api.session.stored import StoredSession
+
         stored, saved = await StoredSession.load(store, session_id)
         session = cls._from_saved(saved, options)
         session._stored = stored  # noqa: SLF001 -- its own class
@@ -506,7 +507,27 @@ def _check_id(session_id: Any) -> None:
         raise ConfigurationError(text) from None
 
 
+def _read_messages(messages: Any) -> tuple[Message, ...]:
+    from interlingua.api.run.messages import read_messages
+
+    return read_messages(messages)
+
+
+def _read_tools(tools: Any) -> tuple[AnyTool, ...]:
+    from interlingua.api.tools.tool import read_tools
+
+    return read_tools(tools)
+
+
+def _store_in(store: SessionStore, session_id: str) -> StoredSession:
+    from interlingua.api.session.stored import StoredSession
+
+    return StoredSession(store, session_id)
+
+
 def _check_store(store: Any) -> None:
+    from interlingua.api.session.store import SessionStore
+
     if not isinstance(store, SessionStore):
         refuse("store", "a SessionStore", store)
 

@@ -12,12 +12,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.api.session.document import (
-    SavedSession,
-    header_document,
-    session_from_document,
-    turn_document,
-)
+from interlingua.api.session.document import header_document, session_from_document, turn_document
+from interlingua.api.session.saved import SavedSession
 from interlingua.api.session.store import SessionStore
 from interlingua.api.session.turns import Turn
 from interlingua.spec.errors import ConfigurationError, DecodeError, StoreError

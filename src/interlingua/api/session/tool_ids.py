@@ -15,8 +15,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.adapter_members import profile_of
-from interlingua.prepare.history.calls import map_call_id
 from interlingua.providers.provider import find_dialect
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.ulid import new_ulid
@@ -128,6 +126,9 @@ class _IdPattern:
         self._model = model
 
     def fit(self, call_id: str) -> str:
+        from interlingua.client.adapter_members import profile_of
+        from interlingua.prepare.history.calls import map_call_id
+
         profile = profile_of(self._adapter, self._model)
         pattern = profile.tool_call_id_pattern
         if pattern is None and profile.dialect:

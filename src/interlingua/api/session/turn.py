@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import MARGIN
 from interlingua.api.run.options import with_system
 from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run
-from interlingua.api.run.validation import Goal
+from interlingua.api.run.stream_run import StreamRun
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
-from interlingua.api.tools.runner import ToolRound
+from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import ToolNext
-from interlingua.prepare.history.messages import end_of_prompts
 from interlingua.runtime.cancel import CANCELLED, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
@@ -28,15 +25,10 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.spec.warnings import make_warning
-from interlingua.tokens.estimate import estimate_request
-from interlingua.transport.media import (
-    load_media,
-    names_files,
-    paths_from_urls,
-    refuse_files,
-)
 
 if TYPE_CHECKING:
+    from interlingua.api.objects.strategy import ObjectGoal
+    from interlingua.api.run.validation import Goal
     from interlingua.api.session.session import Session
 
 
@@ -55,7 +47,7 @@ class Continued(NamedTuple):
     messages: tuple[Message, ...]
 
 
-class TurnRun(Run):
+class TurnRun(StreamRun):
     """A run that is a turn of a session."""
 
     _places_system = False  # it is placed in front of the history, when the turn begins
@@ -71,12 +63,15 @@ class TurnRun(Run):
     ) -> None:
         super().__init__(model, None, options, goal)
         self._files = _Files(self.client, self.loop.request or Request())
-        self._runner = replace(self._runner, layers=(self._files, *self._runner.layers))
+        if self._runner is None:
+            self._runner = ToolRunner(layers=(self._files,))
+        else:
+            self._runner = replace(self._runner, layers=(self._files, *self._runner.layers))
         self.continues = continues
         """The open turn that this run goes on with."""
         self.session_model = session.model
         """The model of the session when the turn was made."""
-        self._object_goal = goal if isinstance(goal, ObjectGoal) else None
+        self._object_goal = None if goal is None else _as_object_goal(goal)
         self._session = session
         self._call_ids = session.tool_ids
         self._own = own
@@ -156,6 +151,8 @@ class TurnRun(Run):
 
     def _leave_out(self) -> None:
         """Leave the messages out that the history mode or an earlier summary leaves out."""
+        from interlingua.prepare.history.messages import end_of_prompts
+
         session, end = self._session, self._begins_at
         begin = min(end_of_prompts(self.loop.messages), end)
         if session.history == "stateless":
@@ -175,6 +172,8 @@ class TurnRun(Run):
         if request is None or window is None:
             return
         limit = window - (self._max_tokens or 0)
+        from interlingua.tokens.estimate import estimate_request
+
         if estimate_request(request) > limit * MARGIN:
             self.loop.shorten(limit=limit)
 
@@ -224,7 +223,7 @@ class TurnRun(Run):
             if not self._is_settled:
                 outcome = self.outcome(AbortError(CANCELLED))
                 found = self._files.find(outcome.messages)
-                loaded = outcome.messages if found is None else load_media(found).messages
+                loaded = outcome.messages if found is None else _load_media(found)
                 self.settle(outcome._replace(messages=loaded))
         finally:
             self._session.leave(self)
@@ -267,6 +266,18 @@ class TurnRun(Run):
         return self.loop.total_usage(partial), self.loop.total_cost(partial, attempts)
 
 
+def _as_object_goal(goal: Goal) -> ObjectGoal | None:
+    from interlingua.api.objects.strategy import ObjectGoal
+
+    return goal if isinstance(goal, ObjectGoal) else None
+
+
+def _load_media(request: Request) -> tuple[Message, ...]:
+    from interlingua.transport.media import load_media
+
+    return load_media(request).messages
+
+
 class _Files:
     """
     The files of a turn, whose bytes the session stores.
@@ -284,10 +295,12 @@ class _Files:
         found = self.find(messages)
         if found is None:
             return messages
-        return (await asyncio.to_thread(load_media, found)).messages
+        return await asyncio.to_thread(_load_media, found)
 
     def find(self, messages: tuple[Message, ...]) -> Request | None:
         """A request with the messages, if they name files; an error if the adapter reads none."""
+        from interlingua.transport.media import names_files, paths_from_urls, refuse_files
+
         calls = self._client.calls
         if calls.routing.reads_path_urls:
             messages = paths_from_urls(Request(messages=messages)).messages

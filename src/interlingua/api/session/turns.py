@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.api.run.loop import in_call_order, with_results
-from interlingua.prepare.history import apply_rules
-from interlingua.prepare.history.messages import is_blank
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Record, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
@@ -106,6 +104,9 @@ def close_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _without_loose_ends(message: Message) -> tuple[Message, ...]:
     """What remains of an answer that was cut; nothing if that is nothing."""
+    from interlingua.prepare.history.messages import is_blank
+    from interlingua.prepare.history.rules import apply_rules
+
     content = tuple(part for part in message.content if not is_blank(part))
     return apply_rules((replace(message, content=content),), _rules_for_cut(message))
 

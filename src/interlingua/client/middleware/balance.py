@@ -31,7 +31,7 @@ from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passag
 from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.credentials import Key
+from interlingua.providers.keys import Key
 from interlingua.providers.operations import model_of, name_models
 from interlingua.providers.tariffs import Tariffs
 from interlingua.runtime.callbacks import settle

@@ -22,7 +22,7 @@ from interlingua.client.middleware.contract import (
     PerformNext,
     StreamNext,
 )
-from interlingua.prepare.history import HistoryScan
+from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.log import logger

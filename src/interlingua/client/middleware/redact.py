@@ -29,7 +29,7 @@ from interlingua.client.middleware.redact_text import (
     own_marks,
     put_back,
 )
-from interlingua.prepare.history import HistoryScan
+from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import (

@@ -1,14 +1,22 @@
 """Anthropic Messages: `POST /v1/messages`."""
 
-from interlingua.dialects.anthropic_messages import serve
-from interlingua.dialects.anthropic_messages.decoder import stream_decoder
-from interlingua.dialects.anthropic_messages.encoder import stream_encoder
-from interlingua.dialects.anthropic_messages.errors import decode_error, encode_error
+from typing import TYPE_CHECKING
+
 from interlingua.dialects.anthropic_messages.facts import FACTS, NAME
-from interlingua.dialects.anthropic_messages.operations import OPERATIONS
-from interlingua.dialects.anthropic_messages.request import decode_request, encode_request
-from interlingua.dialects.anthropic_messages.response import decode_response, encode_response
-from interlingua.dialects.anthropic_messages.sdk_messages import decode_sdk_messages, is_sdk_message
+from interlingua.lazy import names_of
+
+if TYPE_CHECKING:
+    from interlingua.dialects.anthropic_messages import serve
+    from interlingua.dialects.anthropic_messages.decoder import stream_decoder
+    from interlingua.dialects.anthropic_messages.encoder import stream_encoder
+    from interlingua.dialects.anthropic_messages.errors import decode_error, encode_error
+    from interlingua.dialects.anthropic_messages.operations import OPERATIONS
+    from interlingua.dialects.anthropic_messages.request import decode_request, encode_request
+    from interlingua.dialects.anthropic_messages.response import decode_response, encode_response
+    from interlingua.dialects.anthropic_messages.sdk_messages import (
+        decode_sdk_messages,
+        is_sdk_message,
+    )
 
 __all__ = [
     "FACTS",
@@ -26,3 +34,18 @@ __all__ = [
     "stream_decoder",
     "stream_encoder",
 ]
+
+if not TYPE_CHECKING:  # a client loads nothing of the server side, and no operations
+    __getattr__ = names_of(
+        __name__,
+        {
+            ".decoder": ("stream_decoder",),
+            ".encoder": ("stream_encoder",),
+            ".errors": ("decode_error", "encode_error"),
+            ".operations": ("OPERATIONS",),
+            ".request": ("decode_request", "encode_request"),
+            ".response": ("decode_response", "encode_response"),
+            ".sdk_messages": ("decode_sdk_messages", "is_sdk_message"),
+        },
+        modules=("serve",),
+    )

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.dialects.anthropic_messages.tools import hosted_use
 from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
     Audio,
@@ -67,6 +66,8 @@ def decode_part(block: UncheckedJson, path: str = "") -> Part:
     kind = block.get("type")
     decode = _DECODERS.get(kind) if isinstance(kind, str) else None
     if decode is None:
+        from interlingua.dialects.anthropic_messages.tools import hosted_use
+
         return replace(hosted_use(block), loaded_tools=_loaded_tools(block))
     fields = Fields(block, path)
     del fields.left["type"]

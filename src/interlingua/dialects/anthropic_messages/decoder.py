@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from interlingua.dialects.anthropic_messages.content import decode_citations, read_part
-from interlingua.dialects.anthropic_messages.errors import read_error
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.dialects.anthropic_messages.response import (
     decode_stop_reason,
@@ -240,6 +239,8 @@ class Decoder:
         return []
 
     def _error(self, data: dict[str, Json]) -> list[StreamEvent]:
+        from interlingua.dialects.anthropic_messages.errors import read_error
+
         # The status was 200: only the type of the error, such as overloaded_error, tells its class.
         raise read_error(None, {}, data)
 

@@ -9,7 +9,7 @@ specification of the API.
 from __future__ import annotations
 
 from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
-from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
+from interlingua.prepare.schema.keywords import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Extra, Json, Part, Thinking
 from interlingua.spec.facts import (
     CacheRules,

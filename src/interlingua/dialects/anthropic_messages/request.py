@@ -21,11 +21,9 @@ from interlingua.dialects.anthropic_messages.facts import (
     VERSION_HEADER,
     extra_for,
 )
-from interlingua.dialects.anthropic_messages.tools import betas_of, decode_tools, encode_tools
 from interlingua.prepare.cache import add_marks, is_cacheable
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
-from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
@@ -61,7 +59,12 @@ def encode_request(
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
-    headers = _headers(options, profile, betas_of(request) if request.tools else [])
+    betas: list[str] = []
+    if request.tools:
+        from interlingua.dialects.anthropic_messages.tools import betas_of
+
+        betas = betas_of(request)
+    headers = _headers(options, profile, betas)
     body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
@@ -75,6 +78,8 @@ def encode_request(
         body["max_tokens"] = profile.max_output_tokens or default
     encode_messages(request, body, warnings)
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
+        from interlingua.dialects.anthropic_messages.tools import encode_tools
+
         encode_tools(request, body, warnings)
     if options or _thinking.values_in(request):
         _encode_thinking(request, profile, body, options, warnings)
@@ -108,6 +113,8 @@ def _headers(options: dict[str, Json], profile: Profile, betas: list[str]) -> di
 
 def decode_request(call: WireCall) -> Request:
     """Return the request that a server received."""
+    from interlingua.dialects.anthropic_messages.tools import decode_tools
+
     with request_errors():
         fields = Fields(call.body)
         fields.take("stream")
@@ -220,6 +227,8 @@ def _encode_display(
 def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
     if form.type != "json_schema":
         return  # `prepare` has asked for JSON in words
+    from interlingua.prepare.schema.narrow import encode_schema
+
     schema, is_strict = encode_schema(
         form.json_schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=True
     )

@@ -21,7 +21,6 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, UsagePass, Warning
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -108,6 +107,8 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    from interlingua.streams.declared_calls import declared_response  # of the server side
+
     response = declared_response(response, request)
     native = NAME in response.extra
     content = (encode_answer_part(part, native=native) for part in response.message.content)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, extra_for
-from interlingua.prepare.schema import encode_parameters
+from interlingua.prepare.schema.narrow import encode_parameters
 from interlingua.prepare.tool_forms import (
     HostedForm,
     encode_hosted,

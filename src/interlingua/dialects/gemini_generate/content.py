@@ -24,7 +24,6 @@ from interlingua.dialects.gemini_generate.facts import (
     take_text,
 )
 from interlingua.dialects.gemini_generate.tool_calls import Links
-from interlingua.dialects.gemini_generate.tools import hosted_use
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
@@ -68,6 +67,8 @@ def decode_part(part: UncheckedJson, links: Links, path: str = "") -> Part:
             return decode_result(part, links, path)
         case "inlineData" | "fileData":
             return decode_media(part, path)
+    from interlingua.dialects.gemini_generate.tools import hosted_use
+
     return hosted_use(part)
 
 

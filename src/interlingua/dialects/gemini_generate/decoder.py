@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from interlingua.dialects.gemini_generate.annotations import LOGPROBS, read_citations, read_logprobs
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
-from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
 from interlingua.dialects.gemini_generate.response import (
     Frames,
@@ -179,6 +178,8 @@ class Decoder:
     def _feed_rare(self, data: dict[str, Json]) -> bool:
         """The first frame, or one without candidates; returns whether it is an answer."""
         if data.get("error") and "candidates" not in data:
+            from interlingua.dialects.gemini_generate.errors import read_error
+
             raise read_error(None, {}, data)
         if is_answer(data) or data.keys() == {_USAGE}:
             if not self._started:

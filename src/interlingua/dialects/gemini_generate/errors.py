@@ -14,7 +14,7 @@ from interlingua.spec import errors
 from interlingua.spec.content import Json, UncheckedJson
 from interlingua.wire import classify
 from interlingua.wire.integers import read_integer
-from interlingua.wire.ratelimit_headers import parse_duration
+from interlingua.wire.ratelimit_values import parse_duration
 from interlingua.wire.rpc_codes import STATUSES, WORDS, word_for
 
 # Classes that other hosts send with a different status, such as a missing model with 400.

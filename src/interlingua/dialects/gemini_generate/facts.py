@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.prepare.schema.read import SILENT, words
+from interlingua.prepare.schema.keywords import SILENT, words
 from interlingua.spec.content import Extra, Json, Part, Thinking, UncheckedJson
 from interlingua.spec.facts import (
     CacheRules,

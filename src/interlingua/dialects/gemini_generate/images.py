@@ -13,8 +13,7 @@ from typing import get_args
 from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.request import encode_media_call
-from interlingua.dialects.gemini_generate.response import decode_reply
+from interlingua.dialects.gemini_generate.media_calls import decode_reply, encode_media_call
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio, sent_value
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Image, Json, Part, Text

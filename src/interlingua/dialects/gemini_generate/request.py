@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
-
-from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.dialects.gemini_generate.content import decode_part, encode_part
@@ -25,16 +22,12 @@ from interlingua.dialects.gemini_generate.facts import (
     to_camel,
 )
 from interlingua.dialects.gemini_generate.tool_calls import Links, request_links
-from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
-from interlingua.prepare.schema import encode_schema, from_openapi
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.messages import Message, Role
-from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, request_errors
 
@@ -75,7 +68,10 @@ def encode_request(
     options.pop(AUTO_CACHE, None)  # the vendor caches prompts by default
     body: dict[str, Json] = {}
     encode_messages(request, body, warnings)
-    encode_tools(request, body, warnings)
+    if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
+        from interlingua.dialects.gemini_generate.tools import encode_tools
+
+        encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
     return WireCall(
         path=path,
@@ -87,6 +83,8 @@ def encode_request(
 
 def decode_request(call: WireCall) -> Request:
     """Return the request that a server received."""
+    from interlingua.dialects.gemini_generate.tools import decode_tools
+
     with request_errors():
         fields = Fields(to_camel(call.body, REQUEST))
         model, options = _decode_path(call.path)
@@ -195,6 +193,9 @@ def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: Warn
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
+    from interlingua.prepare.schema.narrow import encode_schema
+    from interlingua.prepare.schema.openapi import from_openapi
+
     config["responseMimeType"] = _JSON
     openapi = extra_of(form, NAME).get(SCHEMA)
     if openapi is not None and from_openapi(openapi) == form.json_schema:
@@ -212,6 +213,8 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
         if isinstance(config.left.get(_JSON_SCHEMA), dict):
             return ResponseFormat(type="json_schema", json_schema=config.take(_JSON_SCHEMA))
         if isinstance(config.left.get(_OPENAPI), dict):
+            from interlingua.prepare.schema.openapi import from_openapi
+
             openapi = config.take(_OPENAPI)
             extra = {NAME: {SCHEMA: openapi}}
             schema = from_openapi(openapi)
@@ -382,28 +385,3 @@ def _is_stray(part: Json, links: Links) -> bool:
         case {"functionResponse": {"name": name}}:
             return not links.waits_for(name)
     return False
-
-
-# Operations that are calls of `generateContent`: images and speech.
-
-
-def encode_media_call(
-    value: OperationInput,
-    parts: tuple[Part, ...],
-    config: Mapping[str, Json],
-    profile: Profile,
-    *,
-    stream: bool = False,
-    warnings: tuple[Warning, ...] = (),
-) -> WireCall:
-    """The call with one user message; `config` is its `generationConfig`."""
-    own = value.provider_options.get(NAME, {})
-    options = merge_options({"generationConfig": config} if config else {}, own)
-    request = Request(
-        model=value.model,
-        messages=(Message.user(parts),),
-        provider_options={NAME: options},
-        on_loss=value.on_loss,
-    )
-    call = encode_request(request, profile, stream=stream)
-    return replace(call, warnings=(*call.warnings, *warnings)) if warnings else call

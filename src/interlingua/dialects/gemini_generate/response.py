@@ -30,11 +30,9 @@ from interlingua.dialects.gemini_generate.tool_calls import response_links
 from interlingua.spec.content import Json, Text, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.operations import OperationReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -44,7 +42,6 @@ from interlingua.wire.fields import (
     known_int,
     whole_object,
 )
-from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.usage import make_usage, served_tier
 
@@ -124,11 +121,6 @@ def decode_response(
     )
 
 
-def decode_reply(reply: OperationReply) -> Response:
-    """The answer in the reply to an operation that is a call of `generateContent`."""
-    return decode_response(loads(reply.body), headers=reply.headers)
-
-
 def encode_response(response: Response, request: Request | None = None) -> Json:
     """
     Return the body that a server sends.
@@ -138,6 +130,8 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    from interlingua.streams.declared_calls import declared_response  # of the server side
+
     response = declared_response(response, request)
     parts: list[Json] = []
     cited: list[tuple[int, Text]] = []

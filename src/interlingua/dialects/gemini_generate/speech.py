@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate.decoder import stream_decoder
 from interlingua.dialects.gemini_generate.errors import read_error
 from interlingua.dialects.gemini_generate.facts import NAME
-from interlingua.dialects.gemini_generate.request import encode_media_call
-from interlingua.dialects.gemini_generate.response import decode_reply, decode_response
+from interlingua.dialects.gemini_generate.media_calls import decode_reply, encode_media_call
+from interlingua.dialects.gemini_generate.response import decode_response
 from interlingua.spec.content import Audio, Json, Text, UncheckedJson
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import ContentFilterError, DecodeError, StreamError, UnsupportedError

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, SCHEMA, TOOL, extra_for
-from interlingua.prepare.schema import encode_parameters, from_openapi
-from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take, warn_not_strict
+from interlingua.prepare.schema.narrow import encode_parameters
+from interlingua.prepare.schema.openapi import from_openapi
+from interlingua.prepare.settings import warn_not_strict
+from interlingua.prepare.tool_forms import HostedForm, encode_hosted, rename, take
 from interlingua.spec.content import Json, Opaque, UncheckedJson
 from interlingua.spec.request import (
     BuiltinTool,
@@ -121,7 +123,8 @@ def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dic
         group.append(_encode_declaration(tool, warnings, path))
     # Only the mode VALIDATED enforces schemas, for all tools together.
     strict = [i for i, tool in enumerate(tools) if isinstance(tool, ToolDefinition) and tool.strict]
-    warn_not_strict(tools, strict, 0, warnings)
+    if strict:
+        warn_not_strict(tools, strict, 0, warnings)
     return wire
 
 

@@ -1,14 +1,22 @@
 """Chat Completions, of OpenAI and of the many servers that speak it: `POST /chat/completions`."""
 
-from interlingua.dialects.openai_chat import serve
-from interlingua.dialects.openai_chat.decoder import stream_decoder
-from interlingua.dialects.openai_chat.encoder import stream_encoder
-from interlingua.dialects.openai_chat.errors import decode_error, encode_error
+from typing import TYPE_CHECKING
+
 from interlingua.dialects.openai_chat.facts import FACTS, NAME
-from interlingua.dialects.openai_chat.operations import OPERATIONS
-from interlingua.dialects.openai_chat.request import decode_request, encode_request
-from interlingua.dialects.openai_chat.response import decode_response, encode_response
-from interlingua.dialects.openai_chat.sdk_messages import decode_sdk_messages, is_sdk_message
+from interlingua.lazy import names_of
+
+if TYPE_CHECKING:
+    from interlingua.dialects.openai_chat import serve
+    from interlingua.dialects.openai_chat.decoder import stream_decoder
+    from interlingua.dialects.openai_chat.encoder import stream_encoder
+    from interlingua.dialects.openai_chat.errors import decode_error, encode_error
+    from interlingua.dialects.openai_chat.operations import OPERATIONS
+    from interlingua.dialects.openai_chat.request import decode_request, encode_request
+    from interlingua.dialects.openai_chat.response import decode_response, encode_response
+    from interlingua.dialects.openai_chat.sdk_messages import (
+        decode_sdk_messages,
+        is_sdk_message,
+    )
 
 __all__ = [
     "FACTS",
@@ -26,3 +34,18 @@ __all__ = [
     "stream_decoder",
     "stream_encoder",
 ]
+
+if not TYPE_CHECKING:  # a client loads nothing of the server side, and no operations
+    __getattr__ = names_of(
+        __name__,
+        {
+            ".decoder": ("stream_decoder",),
+            ".encoder": ("stream_encoder",),
+            ".errors": ("decode_error", "encode_error"),
+            ".operations": ("OPERATIONS",),
+            ".request": ("decode_request", "encode_request"),
+            ".response": ("decode_response", "encode_response"),
+            ".sdk_messages": ("decode_sdk_messages", "is_sdk_message"),
+        },
+        modules=("serve",),
+    )

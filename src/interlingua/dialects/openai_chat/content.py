@@ -26,7 +26,7 @@ from interlingua.dialects.openai_chat.facts import (
     extra_for,
     mark_of,
 )
-from interlingua.dialects.openai_shared import without_none
+from interlingua.dialects.openai_shared.rules import without_none
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,

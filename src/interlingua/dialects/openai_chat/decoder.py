@@ -22,7 +22,6 @@ from interlingua.dialects.openai_chat.content import (
     split_tags,
     thinking_text,
 )
-from interlingua.dialects.openai_chat.errors import read_error
 from interlingua.dialects.openai_chat.facts import (
     CHOICE,
     DETAILS,
@@ -38,13 +37,8 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
 )
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.dialects.openai_chat.tool_calls import (
-    MakeId,
-    ToolCallAssembler,
-    is_tool_call,
-    opaque_tool_call,
-    unnumber_tool_call,
-)
+from interlingua.dialects.openai_chat.tool_call_stream import ToolCallAssembler, is_tool_call
+from interlingua.dialects.openai_chat.tool_calls import MakeId, opaque_tool_call, unnumber_tool_call
 from interlingua.spec.content import (
     Citation,
     Json,
@@ -155,6 +149,8 @@ class Decoder:
         """A chunk whose envelope or choice is not equal to the last one."""
         # OpenAI's SDK raises for `error`; the errors of Mistral and vLLM are objects «error».
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
+            from interlingua.dialects.openai_chat.errors import read_error
+
             raise read_error(None, {}, data)
         if frame.event and choices is None and frame.event != "message":
             self._early.append(ProviderEvent(dialect=NAME, name=frame.event, data=data))

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
+from interlingua.dialects.openai_shared.rules import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import ALL, MODEL, TOOLS
-from interlingua.prepare.schema.read import words
+from interlingua.prepare.schema.keywords import words
 from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
 from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField

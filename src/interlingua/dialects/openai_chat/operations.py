@@ -11,9 +11,7 @@ from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_chat.mistral_batches import mistral_batch_operations
 from interlingua.dialects.openai_shared import (
     batches,
-    decode_models,
     files,
-    model_operation,
     speech,
     transcription,
     video,
@@ -22,6 +20,7 @@ from interlingua.dialects.openai_shared import (
 from interlingua.dialects.openai_shared.cohere_embeddings import cohere_embed
 from interlingua.dialects.openai_shared.embeddings import embed_operations
 from interlingua.dialects.openai_shared.images import image_operations
+from interlingua.dialects.openai_shared.models import decode_models, model_operation
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.dialects.openai_shared.xai_batches import xai_batch_operations

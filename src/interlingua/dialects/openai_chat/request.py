@@ -22,12 +22,10 @@ from interlingua.dialects.openai_chat.facts import (
     quirks_of,
 )
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_shared import STRICT_SCHEMA, without_none
+from interlingua.dialects.openai_shared.rules import STRICT_SCHEMA, without_none
 from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
-from interlingua.prepare.schema import encode_schema
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
@@ -65,7 +63,10 @@ def encode_request(
     elif request.model:
         body["model"] = request.model
     body["messages"] = encode_messages(request.messages, quirks, warnings)
-    encode_tools(request, body, quirks, warnings)
+    if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
+        from interlingua.dialects.openai_chat.tools import encode_tools
+
+        encode_tools(request, body, quirks, warnings)
     _encode_renamed(request, body, quirks, field_names, warnings)
     _encode_settings(request, body, quirks, warnings)
     if request.include_thinking is not None:
@@ -90,6 +91,8 @@ def encode_request(
 
 def decode_request(call: WireCall) -> Request:
     """The request that a server received."""
+    from interlingua.dialects.openai_chat.tools import decode_tools
+
     with request_errors():
         fields = Fields(call.body)
         fields.flag("stream")
@@ -183,6 +186,8 @@ def _encode_format(
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
     if schema is not None:
+        from interlingua.prepare.schema.narrow import encode_schema
+
         checked = None if quirks.any_schema else strict
         schema, sent = encode_schema(
             schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=checked

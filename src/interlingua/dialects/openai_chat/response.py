@@ -33,14 +33,13 @@ from interlingua.dialects.openai_chat.facts import (
     take_usual,
 )
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
-from interlingua.dialects.openai_shared import without_none
+from interlingua.dialects.openai_shared.rules import without_none
 from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -173,6 +172,8 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+    from interlingua.streams.declared_calls import declared_response  # of the server side
+
     response = declared_response(response, request)
     extra = dict(extra_of(response, NAME))
     native = NAME in response.extra

@@ -8,24 +8,25 @@ from interlingua.dialects.openai_chat import mistral_batches
 from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_chat.images import wanted_image
 from interlingua.dialects.openai_shared import (
-    KEY_HEADERS,
-    LIMIT_HEADERS,
-    MODEL_ROUTES,
     batch_serve,
     cohere_embeddings,
-    describe_model,
     embeddings,
-    error_body,
     files,
-    list_models,
     moderation,
     ranking,
     speech,
     transcription,
     video,
-    wrong_key,
 )
 from interlingua.dialects.openai_shared.image_serve import image_served
+from interlingua.dialects.openai_shared.models import describe_model, list_models
+from interlingua.dialects.openai_shared.serving import (
+    KEY_HEADERS,
+    LIMIT_HEADERS,
+    MODEL_ROUTES,
+    error_body,
+    wrong_key,
+)
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import UnsupportedError

@@ -17,8 +17,8 @@ from interlingua.dialects.openai_chat.facts import (
     mark_of,
     take_usual,
 )
-from interlingua.dialects.openai_shared import STRICT_SCHEMA, without_none
-from interlingua.prepare.schema import encode_parameters
+from interlingua.dialects.openai_shared.rules import STRICT_SCHEMA, without_none
+from interlingua.prepare.schema.narrow import encode_parameters
 from interlingua.prepare.tool_forms import encode_hosted
 from interlingua.spec.content import Json, ToolType, UncheckedJson
 from interlingua.spec.request import (

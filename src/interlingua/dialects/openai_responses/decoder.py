@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
-from interlingua.dialects.openai_responses.errors import read_error
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     ITEM,
@@ -23,7 +22,7 @@ from interlingua.dialects.openai_responses.facts import (
     SECTIONS,
     TOOL_TYPES,
 )
-from interlingua.dialects.openai_responses.hosted import OwnCalls
+from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
 from interlingua.dialects.openai_responses.tool_calls import tool_call_id_of
@@ -222,9 +221,11 @@ class Decoder:
         # An `error` event usually comes first and was raised already; not all servers send one.
         response = data.get("response")
         error = response.get("error") if isinstance(response, dict) else None
-        raise read_error(None, {}, {"error": error} if isinstance(error, dict) else data)
+        return self._error({"error": error} if isinstance(error, dict) else data)
 
     def _error(self, data: Data) -> list[StreamEvent]:
+        from interlingua.dialects.openai_responses.errors import read_error
+
         raise read_error(None, {}, data)
 
     def _ignore(self, _: Data) -> list[StreamEvent]:

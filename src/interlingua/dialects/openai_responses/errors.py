@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.dialects.openai_shared import openai_error_text
+from interlingua.dialects.openai_shared.error_text import openai_error_text
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,

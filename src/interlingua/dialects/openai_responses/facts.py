@@ -6,9 +6,9 @@ API reference: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
-from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
+from interlingua.dialects.openai_shared.rules import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.prepare.schema.read import words
+from interlingua.prepare.schema.keywords import words
 from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
 

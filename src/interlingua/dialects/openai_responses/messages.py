@@ -38,7 +38,7 @@ from interlingua.dialects.openai_responses.facts import (
     TOOL_TYPES,
     extra_for,
 )
-from interlingua.dialects.openai_responses.hosted import OwnCalls, hosted_use
+from interlingua.dialects.openai_responses.hosted_uses import OwnCalls, hosted_use
 from interlingua.dialects.openai_responses.tool_calls import (
     decode_result,
     decode_tool_call,

@@ -7,15 +7,10 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses import images
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import (
-    decode_models,
-    files,
-    model_operation,
-    video,
-    xai_video,
-)
+from interlingua.dialects.openai_shared import files, video, xai_video
 from interlingua.dialects.openai_shared.batches import batch_operations
 from interlingua.dialects.openai_shared.embeddings import embed_operations
+from interlingua.dialects.openai_shared.models import decode_models, model_operation
 from interlingua.dialects.openai_shared.moderation import moderate_operations
 from interlingua.dialects.openai_shared.ranking import rerank_operations
 from interlingua.dialects.openai_shared.speech import speech_operations

@@ -8,12 +8,10 @@ from typing import Any
 from interlingua import dialects
 from interlingua.dialects.openai_responses.facts import CACHE, FACTS, NAME, PATH, extra_for
 from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools, found_tools
-from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.dialects.openai_shared.rules import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
-from interlingua.prepare.schema import encode_schema
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
@@ -53,7 +51,10 @@ def encode_request(
     encode_messages(request, body, warnings)
     if not body["input"] and "prompt" in options:
         del body["input"]  # the stored prompt is the whole input
-    encode_tools(request, body, warnings)
+    if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
+        from interlingua.dialects.openai_responses.tools import encode_tools
+
+        encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
     if request.logprobs is not None:
         _ask_for_logprobs(request.logprobs, body, options)
@@ -111,6 +112,8 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
 
 def decode_request(call: WireCall) -> Request:
     """The request that a server received."""
+    from interlingua.dialects.openai_responses.tools import decode_tools, found_tools
+
     with request_errors():
         fields = Fields(call.body)
         fields.take("stream")
@@ -163,6 +166,8 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
 def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
     wire: dict[str, Json] = {"type": "json_object" if form.type == "json" else form.type}
     if form.type == "json_schema":
+        from interlingua.prepare.schema.narrow import encode_schema
+
         # Required in the SDK's `ResponseFormatTextJSONSchemaConfigParam`.
         wire["name"] = form.name or "response"
         schema = {} if form.json_schema is None else form.json_schema

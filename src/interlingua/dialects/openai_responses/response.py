@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME
-from interlingua.dialects.openai_responses.hosted import OwnCalls
+from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
@@ -14,7 +14,6 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -117,6 +116,8 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
     carried = carried_body(response, NAME)
     if isinstance(carried, dict):
         return carried
+    from interlingua.streams.declared_calls import declared_response  # of the server side
+
     response = declared_response(response, request)
     native = NAME in response.extra
     message = response.message if native else plain_calls(response.message)

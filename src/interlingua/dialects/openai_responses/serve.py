@@ -6,15 +6,14 @@ import re
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.hosted import hosted_parts
+from interlingua.dialects.openai_responses.hosted_uses import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
-from interlingua.dialects.openai_shared import (
+from interlingua.dialects.openai_shared.models import describe_model, list_models
+from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
-    describe_model,
     error_body,
-    list_models,
     wrong_key,
 )
 from interlingua.spec.content import Json, Thinking

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.facts import GROUP, LOADED, NAME, SEARCH, extra_for
 from interlingua.dialects.openai_responses.hosted import HOSTED, decode_hosted
-from interlingua.dialects.openai_shared import STRICT_SCHEMA
-from interlingua.prepare.schema import encode_parameters
+from interlingua.dialects.openai_shared.rules import STRICT_SCHEMA
+from interlingua.prepare.schema.narrow import encode_parameters
 from interlingua.prepare.tool_forms import encode_hosted
 from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message

@@ -12,9 +12,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_shared import list_body
 from interlingua.dialects.openai_shared.files import PATH as FILES
 from interlingua.dialects.openai_shared.files import read_file
+from interlingua.dialects.openai_shared.models import list_body
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import FormPart, Profile, WireCall

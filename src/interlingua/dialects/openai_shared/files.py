@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_shared import list_body
+from interlingua.dialects.openai_shared.models import list_body
 from interlingua.prepare.options import form_with_options
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import FormPart, Profile, WireCall

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_shared import list_body, xai_video
+from interlingua.dialects.openai_shared import xai_video
+from interlingua.dialects.openai_shared.models import list_body
 from interlingua.prepare.options import body_with_options, form_with_options
 from interlingua.prepare.video import VideoRules, find_rules, shape_video
 from interlingua.spec.content import Image, Json

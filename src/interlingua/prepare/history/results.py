@@ -35,7 +35,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import MEDIA_DROPPED
+from interlingua.spec.warning_table import MEDIA_DROPPED
 
 _KINDS = (ToolCall, ToolResult, Opaque)
 _RESULTS = frozenset((ToolResult,))

@@ -20,7 +20,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
-from interlingua.wire.seal import has_seal
+from interlingua.wire.seal_marks import has_seal
 
 Condition: TypeAlias = Literal[
     "adjacent_roles",  # two consecutive messages may have one role for the target
@@ -46,6 +46,8 @@ Trigger: TypeAlias = type | Condition
 
 PROMPTS = ("system", "developer")
 """The roles of instructions."""
+UNCHANGED: frozenset[Trigger] = frozenset({Text})
+"""What no rule is about: a history with nothing else is right for every target."""
 _SPEAKERS = {"system": "s", "developer": "s", "user": "u", "tool": "u", "assistant": "a"}
 """A letter for each role; a target may treat the roles that share a letter as one."""
 HOLDERS = ("user", "tool")
@@ -149,6 +151,18 @@ class HistoryScan:
 def scan_history(messages: Messages, scan: HistoryScan | None) -> HistoryScan:
     """The scan of a history: the given one, if it is of this very history, else a new one."""
     return scan if scan is not None and scan.messages is messages else HistoryScan(messages)
+
+
+def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+    """The triggers of a history, with the triggers that depend on the target."""
+    if target.system and target.prefill:
+        return scan.triggers
+    triggers = set(scan.triggers)
+    if not target.system and messages and messages[0].role in PROMPTS:
+        triggers.add("late_system")
+    if not target.prefill and messages and messages[-1].role == "assistant":
+        triggers.add("model_last")
+    return frozenset(triggers)
 
 
 def is_plain_conversation(

@@ -30,7 +30,7 @@ from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
-from interlingua.wire.seal import has_seal, without_seal
+from interlingua.wire.seal_marks import has_seal, without_seal
 
 _THINKING = frozenset((Thinking,))
 

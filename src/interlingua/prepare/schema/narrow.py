@@ -16,12 +16,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.prepare.schema.keywords import ANNOTATIONS, FOREIGN, STRUCTURE
 from interlingua.prepare.schema.read import (
-    ANNOTATIONS,
-    FOREIGN,
     MAX_DEPTH,
     MISSING,
-    STRUCTURE,
     Reader,
     Schema,
     find_unreadable,

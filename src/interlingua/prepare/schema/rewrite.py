@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from interlingua.prepare.schema.read import (
-    ANNOTATIONS,
-    MISSING,
-    STRUCTURE,
-    VOCABULARY,
-    Reader,
-    Schema,
-    is_foreign,
-    type_of,
-    types_of,
-)
+from interlingua.prepare.schema.keywords import ANNOTATIONS, STRUCTURE, VOCABULARY, is_foreign
+from interlingua.prepare.schema.read import MISSING, Reader, Schema, type_of, types_of
 from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
+from interlingua import lazy
 from interlingua.prepare.options import AUTO_CACHE, TOOLS
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -18,26 +19,28 @@ from interlingua.providers.adapter_options import (
     find_base_url,
     find_endpoint,
     find_headers,
-    find_server,
     find_timeouts,
     find_transport,
+    get_transport_ready,
     join_options,
     split_endpoint,
+    starts_server,
     with_base_path,
 )
 from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.credentials import (
-    Credentials,
-    Key,
-    SignedTransport,
-    credentials_of,
-    get_transport_ready,
-    sign_with,
-)
 from interlingua.providers.environment import add_environment
 from interlingua.providers.http_requests import join_headers
-from interlingua.providers.provider import Endpoint, Provider, check_base_url, find_dialect, sign
+from interlingua.providers.keys import Key, KeySource
+from interlingua.providers.provider import (
+    Endpoint,
+    Provider,
+    Signing,
+    check_base_url,
+    check_dialect,
+    find_dialect,
+    sign,
+)
 from interlingua.providers.rows import find_provider
 from interlingua.providers.tariffs import Seller
 from interlingua.runtime.callbacks import signature_of
@@ -49,10 +52,14 @@ from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedErr
 from interlingua.spec.messages import Message
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Warning
-from interlingua.wire.secrets import Redactor
+from interlingua.wire.aws_credentials import AwsCredentials
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.local import LocalServer
+    from interlingua.providers.credentials import Credentials
+    from interlingua.wire.secrets import Redactor
 
 _MAX_PROFILES = 512  # cached per adapter
 
@@ -93,7 +100,9 @@ class Configuration:
         is_strict = checked.get("strict", False)
         self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
         self.reads_files: bool = checked.get("read_files", True)
-        self.server: LocalServer | None = find_server(row, checked)
+        self.starts_server: bool = starts_server(row, checked)
+        self._server: LocalServer | None = checked.get("server")
+        self._gguf: str | Path | None = checked.get("gguf")
         self.has_own_server: bool = "server" in checked
         self.has_own_dialect: bool = "dialect" in checked
         named = None
@@ -109,7 +118,7 @@ class Configuration:
         self.timeouts: Timeouts | None = find_timeouts(checked)
         self.limits: Limits | None = checked.get("limits")
         self.shared_transport: Transport = find_transport(checked)
-        base_url = find_base_url(row, checked, self.server)
+        base_url = find_base_url(row, checked, has_server=self.starts_server)
         self._bind(check_key(api_key), base_url, find_headers(row, checked))
 
     def rebound(
@@ -129,9 +138,9 @@ class Configuration:
             twin.behaviour, twin.profiles = behaviour, Profiles()
         address = self.base_url
         if base_url is not None:
-            twin.server = None
+            twin.starts_server = False
             base_url, named = split_endpoint(self.provider, base_url)
-            address = find_base_url(self.provider, {"base_url": base_url}, None)
+            address = find_base_url(self.provider, {"base_url": base_url}, has_server=False)
             if named not in (None, self.dialect_name) and not self.has_own_dialect:
                 twin._speak(named)  # noqa: SLF001
                 twin.profiles = Profiles()
@@ -142,10 +151,25 @@ class Configuration:
 
     def _speak(self, dialect: str) -> None:
         settings = {"api_version": self.api_version} if self.api_version else {}
+        check_dialect(dialect)
         self.dialect_name: str = dialect
-        self.dialect: Dialect = find_dialect(dialect)
-        self.gives_request: bool = _takes_request(self.dialect)
+        lazy.forget(self, "dialect", "answers_take_request", "streams_take_request")
         self.endpoint: Endpoint | None = find_endpoint(self.provider, settings, dialect)
+
+    @lazy.attribute
+    def dialect(self) -> Dialect:
+        """The dialect; a client loads those of the adapters that it uses."""
+        return find_dialect(self.dialect_name)
+
+    @lazy.attribute
+    def answers_take_request(self) -> bool:
+        """Whether the decoder of whole answers takes `request`: those of third parties need not."""
+        return "request" in signature_of(self.dialect.decode_response).parameters
+
+    @lazy.attribute
+    def streams_take_request(self) -> bool:
+        """The same of the decoder of streams."""
+        return "request" in signature_of(self.dialect.stream_decoder).parameters
 
     def _bind(
         self, key: Key | Credentials | None, base_url: str, headers: Mapping[str, str]
@@ -158,20 +182,25 @@ class Configuration:
         own = None if self.endpoint is None else self.endpoint.signing
         signing = own or self.provider.signing
         if key is not None and not isinstance(key, str):
-            self.credentials = key if isinstance(key, Credentials) else credentials_of(key)
-            self.transport = sign_with(
-                self.shared_transport,
-                self.credentials,
-                self.provider,
-                self.base_url,
-                self.places,
-                signing,
-            )
+            self._sign_later(key, signing)
         self.headers: Mapping[str, str] = headers
         self.signature: Mapping[str, str] = sign(signing, self.key)
         self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
-        self._redactor = Redactor((self.key or "",))
-        self._redactor.learn_headers(headers)
+        self._redactor: Redactor | None = None  # made for the first error
+
+    def _sign_later(self, key: KeySource | AwsCredentials | Credentials, signing: Signing) -> None:
+        """Sign each request with a key that is made while it is sent."""
+        from interlingua.providers.credentials import Credentials, credentials_of, sign_with
+
+        self.credentials = key if isinstance(key, Credentials) else credentials_of(key)
+        self.transport = sign_with(
+            self.shared_transport,
+            self.credentials,
+            self.provider,
+            self.base_url,
+            self.places,
+            signing,
+        )
 
     # The key.
 
@@ -195,9 +224,8 @@ class Configuration:
 
     async def load(self) -> None:
         """See `HttpAdapter.load`."""
-        transport = self.transport
-        if isinstance(transport, SignedTransport):  # to make a key may need a request
-            transport = transport.inner
+        # Not the transport that signs: to make a key may need a request.
+        transport = getattr(self.transport, "inner", self.transport)
         await get_transport_ready(transport, self.base_url)
 
     async def get_ready(self) -> None:
@@ -211,12 +239,27 @@ class Configuration:
     def label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
         """Add the provider, the model and the request id; redact the adapter's secrets."""
         error.add_facts(provider=self.name, model=model or None, request_id=request_id)
+        redactor = self._redactor
+        if redactor is None:
+            from interlingua.wire.secrets import Redactor
+
+            redactor = self._redactor = Redactor((self.key or "",))
+            redactor.learn_headers(self.headers)
         if self.credentials is not None:
             for text in self.credentials.texts:
-                self._redactor.add(text)
-        self._redactor.redact_error(error)
+                redactor.add(text)
+        redactor.redact_error(error)
 
     # The address.
+
+    @property
+    def server(self) -> LocalServer | None:
+        """The local server of the adapter, if it starts one."""
+        if self.starts_server and self._server is None:
+            from interlingua.local import local_server
+
+            self._server = local_server(self._gguf)
+        return self._server if self.starts_server else None
 
     async def start_server(self, model: str, *, embeddings: bool = False) -> str:
         """The address of the local server for this model, which is started if needed."""
@@ -311,14 +354,6 @@ def _supports(profile: Profile, mode: ToolChoiceMode) -> bool | None:
 
 
 _PROMPTS = ("system", "developer")
-
-
-def _takes_request(dialect: Dialect) -> bool:
-    """Whether the decoders of a dialect take `request`: those of third parties need not."""
-    return all(
-        "request" in signature_of(decode).parameters
-        for decode in (dialect.decode_response, dialect.stream_decoder)
-    )
 
 
 def under_request(

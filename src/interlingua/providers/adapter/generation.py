@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
 from time import perf_counter, time
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.prepare.behaviour import Behaved, behave
+from interlingua import lazy
 from interlingua.prepare.history.scan import HistoryScan, scan_history
 from interlingua.prepare.prepare import prepare
-from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter_options import unknown_owners
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.search import lifecycle_notices, short_name_notice
 from interlingua.providers.cost import price_usage
-from interlingua.providers.http_requests import (
-    DryRun,
-    Encoded,
-    Ready,
-    add_attempt_id,
-    headers_for,
-)
-from interlingua.providers.media import gather_media, mark_lost_files
+from interlingua.providers.http_requests import DryRun, Encoded, Ready, add_attempt_id, headers_for
 from interlingua.providers.profile_check import (
     can_stream,
     check_maker,
@@ -37,47 +29,29 @@ from interlingua.providers.profile_check import (
 )
 from interlingua.providers.provider import join_url
 from interlingua.providers.replies import (
-    HELD,
     LARGE,
     STEP,
     UNCLEAR,
-    UNREADABLE,
-    FrameBatches,
-    WholeBody,
-    WholeDecoder,
     check_answer,
-    check_body,
-    collect,
     dated,
-    feed_rest,
-    in_steps,
     read_error,
     read_json,
     unreadable,
 )
-from interlingua.providers.tariffs import Tariffs, price_finish, unknown_price
-from interlingua.providers.uploads import check_request_size
-from interlingua.providers.usage import estimate_finish, estimate_response
-from interlingua.runtime.cancel import CancelScope
-from interlingua.runtime.fold import ClosedStream
+from interlingua.providers.tariffs import Tariffs, unknown_price
 from interlingua.runtime.log import log_warnings
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
-from interlingua.spec.contracts import HttpReply, HttpRequest, Profile, StreamDecoder, WireCall
+from interlingua.spec.contracts import HttpReply, HttpRequest, Profile, WireCall
 from interlingua.spec.errors import DecodeError, SDKError
-from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import current_turn_first
-from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import DELTAS
-from interlingua.streams.reader import FrameDecoder, StreamReader
-from interlingua.tokens.estimate import estimate_request
-from interlingua.wire import aws_event_stream
-from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
-from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.sse import SSEDecoder
+
+if TYPE_CHECKING:
+    from interlingua.prepare.behaviour import Behaved
+    from interlingua.providers.adapter.streaming import Streaming
 
 OnResend: TypeAlias = Callable[[], object]
 OnConnect: TypeAlias = Callable[[bool], object]
@@ -87,7 +61,7 @@ _CATALOG = Tariffs()
 
 class Generation:
     """
-    The stations of a call of a model: `encode`, `address`, then `answer` or `events`.
+    The stations of a call of a model: `encode`, `address`, then `answer` or `streaming.events`.
 
     A client calls them with its own scope and its own fold; `HttpAdapter.complete` and `stream` do
     without one.
@@ -95,6 +69,18 @@ class Generation:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
+
+    @lazy.attribute
+    def streaming(self) -> Streaming:
+        """The stations of a stream; a program without streams does not load them."""
+        from interlingua.providers.adapter.streaming import Streaming
+
+        return Streaming(self._configuration, self.decode)
+
+    def load(self) -> None:
+        """Load what any call needs, before the first one."""
+        dialect = self._configuration.dialect
+        _ = self.streaming, dialect.encode_request, dialect.decode_response, dialect.stream_decoder
 
     # Before the request is sent.
 
@@ -123,7 +109,7 @@ class Generation:
             profile = own.profiles.get(request.model) or own.profile_for(request.model)
             given, behaved = request, None
             if own.behaviour is not None:
-                behaved = behave(request, own.behaviour, profile)
+                behaved = self._behave(request, profile)
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
             if (stream or request.tools or request.max_tokens is not None) and not in_batch:
                 stream = can_stream(request, profile, asked=stream)
@@ -170,7 +156,7 @@ class Generation:
         """
         own, request = self._configuration, encoded.request
         base_url = own.base_url
-        if own.server is not None:
+        if own.starts_server:
             try:
                 base_url = await own.start_server(request.model)
             except SDKError as error:
@@ -204,10 +190,9 @@ class Generation:
 
     def dry_run(self, request: Request, *, stream: bool) -> DryRun:
         """What would be sent, without the API key; files are not read."""
-        own, behaved = self._configuration, Behaved(request=request)
+        own = self._configuration
         profile = own.profile_for(request.model)
-        if own.behaviour is not None:
-            behaved = behave(request, own.behaviour, profile)
+        behaved = self._behave(request, profile)
         request = behaved.request
         stream = can_stream(request, profile, asked=stream)
         wire = self._encode(request, profile, stream=stream)
@@ -224,13 +209,26 @@ class Generation:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
+        from interlingua.tokens.estimate import estimate_request
+
         own = self._configuration
         if own.behaviour is not None:
-            request = behave(request, own.behaviour, own.profile_for(request.model)).request
+            request = self._behave(request, own.profile_for(request.model)).request
         return estimate_request(request, own.dialect.FACTS.token_family)
+
+    def _behave(self, request: Request, profile: Profile) -> Behaved:
+        """The request as the behaviour of the provider changes it, if it has one."""
+        from interlingua.prepare.behaviour import Behaved, behave
+
+        behaviour = self._configuration.behaviour
+        if behaviour is None:
+            return Behaved(request=request)
+        return behave(request, behaviour, profile)
 
     async def gather(self, request: Request) -> Request:
         """The request with its files read, some URLs fetched, and lost files marked."""
+        from interlingua.providers.media import gather_media, mark_lost_files
+
         own = self._configuration
         profile = own.profile_for(request.model)
         request = await gather_media(request, profile, reads_files=own.reads_files)
@@ -279,6 +277,8 @@ class Generation:
         """Raise an error if the body is longer than the provider or the model accepts."""
         if self._is_lenient(request):
             return
+        from interlingua.providers.uploads import check_request_size
+
         check_request_size(size, self._configuration.provider, request)
         if profile.context_window is not None and size > profile.context_window:
             family = self._configuration.dialect.FACTS.token_family
@@ -292,7 +292,7 @@ class Generation:
     async def answer(self, ready: Ready) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
         if ready.stream:
-            return await self._joined(ready)
+            return await self.streaming.joined(ready)
         own, began, request = self._configuration, perf_counter(), ready.request
         try:
             async with own.transport.send(ready.http) as reply:
@@ -325,86 +325,6 @@ class Generation:
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
-    async def _joined(self, ready: Ready) -> Response:
-        """
-        The response of a stream, for an answer that was asked for as a whole.
-
-        The timeouts are those of a stream. `raw` is the body that a whole answer would have had.
-        """
-
-        async def make_ready() -> Ready:
-            return ready
-
-        accumulator = StreamAccumulator()
-        async with ClosedStream(self.events(make_ready, CancelScope())) as events:
-            try:
-                async for event in events:
-                    accumulator.feed(event)
-                response = accumulator.response()
-            except SDKError as error:
-                error.add_facts(partial=accumulator.partial())
-                raise
-        body = self._configuration.dialect.encode_response(response, ready.request)
-        return replace(response, raw=body)
-
-    async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
-        self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Send, read and decode: one attempt at a stream. A failure is raised, without events."""
-        own, ready, began = self._configuration, await make_ready(), perf_counter()
-        reader: StreamReader | None = None
-        try:
-            async with own.transport.send(ready.http) as reply:
-                if reply.status >= 300:
-                    raise await read_error(reply, own.dialect)
-                scope.replies = (*scope.replies, reply)
-                try:
-                    reader = self._reader(ready, reply, began)
-                    feed = reader.decoder.feed
-                    batches = FrameBatches(reply, reader.frames, own.stream_content)
-                    next_check, in_thread = STEP, False
-                    async for frames in batches:
-                        has_content = False
-                        if batches.size > next_check:  # not for each frame, which would cost
-                            next_check = batches.size + STEP
-                            in_thread = getattr(reader.decoder, "held", 0) > HELD
-                        for frame in frames:
-                            if in_thread or len(frame.data) > STEP:
-                                decoded = await asyncio.to_thread(feed_rest, feed, frames, frame)
-                                async for event in in_steps(*decoded):
-                                    has_content = has_content or type(event) in DELTAS
-                                    yield await _label(reader, event, batches.size)
-                                if reader.is_finished:
-                                    return
-                                next_check = 0
-                                break
-                            for event in feed(frame):
-                                if type(event) in DELTAS:
-                                    has_content = True
-                                    yield event
-                                elif type(event) is Finish:
-                                    yield await _label(reader, event, batches.size)
-                                else:
-                                    yield reader.label(event)
-                            if reader.is_finished:
-                                return
-                        if has_content:
-                            batches.content_at = perf_counter()
-                    end = partial(collect, reader.finish())
-                    decoded = await asyncio.to_thread(end) if batches.size > STEP else end()
-                    async for event in in_steps(*decoded):
-                        yield event
-                finally:
-                    scope.replies = tuple(other for other in scope.replies if other is not reply)
-        except SDKError as failure:
-            is_unread = reader is not None and not reader.is_started
-            is_unread = is_unread and isinstance(failure, UNREADABLE)
-            error = unreadable(failure, reply.headers) if is_unread else failure
-            own.label_error(error, ready.request.request_id, ready.request.model)
-            if error is failure:
-                raise
-            raise error from None
-
     def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply) -> Response:
         value = read_json(body, reply.headers)
         return self.decode(value, ready.request, ready.profile, reply.headers)
@@ -416,7 +336,7 @@ class Generation:
         own = self._configuration
         if "date" not in headers:
             headers = dated(headers)
-        dialect, given = own.dialect, {"request": request} if own.gives_request else {}
+        dialect, given = own.dialect, {"request": request} if own.answers_take_request else {}
         response = dialect.decode_response(
             body, headers=headers, new_id=new_ulid, profile=profile, **given
         )
@@ -424,53 +344,11 @@ class Generation:
             check_answer(response, body, headers, request, dialect)
         usage = response.usage
         if not (usage.input_tokens or usage.output_tokens or usage.is_known):
+            from interlingua.providers.usage import estimate_response
+
             response = estimate_response(response, request, dialect.FACTS.token_family)
-        return restore_arguments(response, request) if request.tools else response
+        if not request.tools:
+            return response
+        from interlingua.prepare.schema.restore import restore_arguments
 
-    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
-        """The reader for a reply, chosen by its content type."""
-        own, request, profile = self._configuration, ready.request, ready.profile
-        dialect, limits = own.dialect, own.reply_limits
-        headers = reply.headers if "date" in reply.headers else dated(reply.headers)
-        known = Response(
-            provider=own.name,
-            request_id=request.request_id,
-            model=request.model,
-            warnings=ready.warnings,
-            rate_limit=parse_rate_limit(headers),
-        )
-        frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
-        decoder: StreamDecoder
-        content_type = reply.headers.get("content-type", "")
-        is_json = not ready.stream or "json" in content_type
-        given = {"request": request} if own.gives_request else {}
-        if not is_json:
-            if content_type.startswith(aws_event_stream.MEDIA_TYPE):
-                frames = aws_event_stream.ChunkDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
-        elif ready.stream and "json-array" in dialect.FACTS.framings:
-            frames = JSONArrayDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
-        else:  # the server does not stream: one JSON body
-            frames = WholeBody()
-            decoder = WholeDecoder(
-                partial(self.decode, request=request, profile=profile, headers=reply.headers)
-            )
-        return StreamReader(
-            decoder,
-            known,
-            lambda: round((perf_counter() - began) * 1000),
-            frames=frames,
-            edit=partial(restore_event, request=request) if request.tools else None,
-            check=lambda response: check_body(response, request, dialect.NAME),
-            estimate=partial(estimate_finish, request=request, family=dialect.FACTS.token_family),
-            price=partial(price_finish, ready.tariffs, own.seller, request),
-            keep_raw=request.keep_raw,
-        )
-
-
-async def _label(reader: StreamReader, event: StreamEvent, size: int) -> StreamEvent:
-    """As `StreamReader.label`; the end of a large stream is read in a thread."""
-    if type(event) is Finish and size > STEP:
-        return await asyncio.to_thread(reader.label, event)
-    return event if type(event) in DELTAS else reader.label(event)
+        return restore_arguments(response, request)

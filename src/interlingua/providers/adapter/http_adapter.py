@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from msgspec.structs import replace
 
+from interlingua import lazy
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter.generation import Generation
-from interlingua.providers.adapter.operations import Operations
 from interlingua.providers.adapter_options import AdapterSettings, RowSettings
-from interlingua.providers.credentials import Key
 from interlingua.providers.http_requests import DryRun, Ready, with_defaults
-from interlingua.providers.operations import name_models
+from interlingua.providers.keys import Key
 from interlingua.providers.provider import Provider
 from interlingua.providers.tariffs import Seller, Tariffs
-from interlingua.providers.uploads import Uploads, closed, closing
 from interlingua.runtime.cancel import Scopes
-from interlingua.runtime.fold import fold_stream
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import AdapterCapabilities, Profile, Transport
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, label_message
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.local import LocalServer
+    from interlingua.providers.adapter.operations import Operations
+    from interlingua.providers.uploads import Uploads
+    from interlingua.spec.operations import Operation, ServedModel
 
 
 class HttpAdapter:
@@ -72,7 +72,14 @@ class HttpAdapter:
     def _assemble(self, configuration: Configuration) -> None:
         self.configuration: Configuration = configuration
         self.generation: Generation = Generation(configuration)
-        self.operations: Operations = Operations(configuration, self.generation, self._scopes)
+        lazy.forget(self, "operations")
+
+    @lazy.attribute
+    def operations(self) -> Operations:
+        """Its calls of operations; a program without operations does not load them."""
+        from interlingua.providers.adapter.operations import Operations
+
+        return Operations(self.configuration, self.generation, self._scopes)
 
     def _with_configuration(self, configuration: Configuration) -> Self:
         twin = object.__new__(type(self))
@@ -110,6 +117,8 @@ class HttpAdapter:
         request_id = request.request_id or ""
         if request.upload is None:
             return await self._scopes.wait(request_id, self._complete(request))
+        from interlingua.providers.uploads import Uploads, closed
+
         async with closed(Uploads()) as uploads:
             return await self._scopes.wait(request_id, self._complete(request, uploads))
 
@@ -129,11 +138,21 @@ class HttpAdapter:
         `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
         request = with_defaults(request, strict=strict)
-        uploads = None if request.upload is None else Uploads()
+        if request.upload is None:
+            return self._stream(request)
+        from interlingua.providers.uploads import Uploads, closing
+
+        uploads = Uploads()
+        return closing(self._stream(request, uploads), uploads)
+
+    def _stream(
+        self, request: Request, uploads: Uploads | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        from interlingua.runtime.fold import fold_stream
+
         make_ready = partial(self._make_ready, request, uploads, stream=True)
-        named = replace(request, provider=self.name)
-        events = fold_stream(partial(self.generation.events, make_ready), named, self._scopes)
-        return events if uploads is None else closing(events, uploads)
+        open_events = partial(self.generation.streaming.events, make_ready)
+        return fold_stream(open_events, replace(request, provider=self.name), self._scopes)
 
     async def _make_ready(
         self, request: Request, uploads: Uploads | None, *, stream: bool
@@ -168,10 +187,14 @@ class HttpAdapter:
 
     async def list_models(self) -> list[ServedModel]:
         """List the models that the provider serves now (a request is sent)."""
+        from interlingua.providers.operations import name_models
+
         return name_models(await self.perform("list_models"), self.name)
 
     async def retrieve_model(self, model: str) -> ServedModel:
         """Return what the provider says about one of its models (a request is sent)."""
+        from interlingua.spec.operations import OperationInput
+
         found: ServedModel = await self.perform("retrieve_model", OperationInput(model=model))
         return found
 
@@ -209,6 +232,7 @@ class HttpAdapter:
         A client with limits calls it before each attempt, so that a place in a limit is taken when
         the request can leave. Nothing is sent.
         """
+        self.generation.load()
         await self.configuration.get_ready()
 
     async def cancel(self, request_id: str) -> bool:

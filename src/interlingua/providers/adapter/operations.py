@@ -12,13 +12,14 @@ from urllib.parse import urljoin
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import behave
-from interlingua.prepare.history import HistoryScan
+from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.adapter.configuration import Configuration
 from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.batches import TURN, BatchRequests
-from interlingua.providers.http_requests import operation_request
 from interlingua.providers.media import gather_parts
+from interlingua.providers.operation_check import check_operation
+from interlingua.providers.operation_requests import operation_request
 from interlingua.providers.operations import (
     ResultFacts,
     check_operation_losses,
@@ -34,7 +35,6 @@ from interlingua.providers.operations import (
     rough_json_size,
     stream_items,
 )
-from interlingua.providers.profile_check import check_operation
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
 from interlingua.providers.replies import LARGE, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
@@ -158,7 +158,7 @@ class Operations:
             profile = own.profiles.get(model) or own.profile_for(model)
             check_operation(operation, value, profile, own.provider.name, own.on_loss)
             base_url = own.base_url
-            if own.server is not None:
+            if own.starts_server:
                 base_url = await own.start_server(model, embeddings=operation.name == EMBED)
             exchanges = _Exchanges(own, operation, value, model, base_url, headers, losses)
             if operation.script is not None:

@@ -15,7 +15,6 @@ not support is enforced; what it supports is used where the rows before say noth
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -24,6 +23,7 @@ from typing import Any, TypeAlias, get_type_hints
 import msgspec
 
 from interlingua import dialects
+from interlingua.providers.catalog import read_data
 from interlingua.providers.catalog.models import ModelInfo, find_model, table
 from interlingua.providers.provider import check_dialect, find_dialect
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, ToolCallCapabilities
@@ -169,12 +169,14 @@ def _rows(dialect: str, model: str, provider: str | None) -> dict[str, Row]:
         spoken: data.dialects.get(dialect, _Section()),
         served: data.providers.get(provider or "", _Section()),
     }
-    rows = {name: section.profile for name, section in sections.items()}
-    rows[f"{served}.dialects.{dialect}"] = sections[served].dialects.get(dialect, {})
+    rows = {name: check_row(section.profile, name) for name, section in sections.items()}
+    both = f"{served}.dialects.{dialect}"
+    rows[both] = check_row(sections[served].dialects.get(dialect, {}), both)
     models = {_MODELS: data.models}
     models |= {f"{name}.{_MODELS}": section.models for name, section in sections.items()}
     for name, prefixes in models.items():
-        rows |= {f"{name}.{prefix}": prefixes[prefix] for prefix in matching(prefixes, model)}
+        for prefix in matching(prefixes, model):
+            rows[f"{name}.{prefix}"] = check_row(prefixes[prefix], f"{name}.{prefix}")
         if name == _MODELS and provider is not None:
             rows[_CATALOG] = _catalog_row(model, provider, rows)
     return rows
@@ -245,31 +247,15 @@ def _starts(name: str, prefix: str) -> bool:
 
 @cache
 def _load() -> _Tables:
-    return _read(pkgutil.get_data("interlingua.providers.catalog", "profiles.json") or b"")
+    return _read(read_data("profiles.json"))
 
 
 def _read(text: bytes) -> _Tables:
+    """The rows as they are written; each is checked when it is used."""
     try:
-        data = msgspec.json.decode(text, type=_Tables)
+        return msgspec.json.decode(text, type=_Tables)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"The profile data cannot be read: {error}.") from error
-    return _Tables(
-        dialects={name: _section(f"dialects.{name}", s) for name, s in data.dialects.items()},
-        providers={name: _section(f"providers.{name}", s) for name, s in data.providers.items()},
-        models=_checked(_MODELS, data.models),
-    )
-
-
-def _section(name: str, section: _Section) -> _Section:
-    return _Section(
-        profile=check_row(section.profile, name),
-        dialects=_checked(f"{name}.dialects", section.dialects),
-        models=_checked(f"{name}.{_MODELS}", section.models),
-    )
-
-
-def _checked(name: str, rows: Mapping[str, Row]) -> dict[str, Row]:
-    return {prefix: check_row(row, f"{name}.{prefix}") for prefix, row in rows.items()}
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from interlingua.spec.content import Audio, Document, Extra, Image
+from interlingua.spec.content import STORED, Audio, Document, Extra, Image
 from interlingua.spec.contracts import Content
 from interlingua.spec.operations import OperationInput, OperationResult
 
@@ -14,10 +14,6 @@ ByteProgress: TypeAlias = Callable[[int, int | None], Any]
 Called with the bytes so far, and with their number in all (None if it is unknown); may be async.
 """
 FileState: TypeAlias = Literal["processing", "ready", "failed"]
-STORED = "stored_file"
-"""The key in `extra` of a part under which it is known who stores the file, and until when."""
-LOST = "lost"
-"""The key under that one for the reason why a provider cannot use the file, while it is sent."""
 
 
 class UploadInput(OperationInput, frozen=True, kw_only=True):

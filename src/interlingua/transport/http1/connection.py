@@ -136,9 +136,9 @@ class Connection(asyncio.Protocol):
     """One connection; `send` begins an exchange."""
 
     __slots__ = (
-        "_drained", "_headers", "_is_lost", "_is_until_close", "_loop", "_parser", "_probe",
-        "_reply", "_without_body", "has_reply", "idle_since", "is_reusable", "is_reused", "key",
-        "owner", "transport", "writer",
+        "_drained", "_headers", "_is_cut", "_is_lost", "_is_until_close", "_loop", "_parser",
+        "_probe", "_reply", "_without_body", "has_reply", "idle_since", "is_reusable",
+        "is_reused", "key", "owner", "transport", "writer",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         self.has_reply = False
         """Whether a byte of the current reply has arrived."""
         self._reply: Reply | None = None
-        self._is_lost = False
+        self._is_lost = self._is_cut = False
         self._drained: asyncio.Future[None] | None = None  # while the peer does not read
         self._restart()
 
@@ -212,7 +212,8 @@ class Connection(asyncio.Protocol):
 
     def cut(self) -> None:
         """Close the connection at once, also in the middle of an exchange."""
-        if not self._is_lost:
+        if not (self._is_lost or self._is_cut):
+            self._is_cut = True
             self.is_reusable = False
             cut(self.transport)
             self._end()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from interlingua.spec.check import refuse
@@ -54,7 +54,7 @@ class HttpTransport:
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
         if not self._is_loaded:
-            return self._send_first(request)
+            return _FirstExchange(self, request)
         from interlingua.transport.http1.exchange import Exchange
 
         loop = asyncio.get_running_loop()
@@ -65,12 +65,6 @@ class HttpTransport:
             request.timeouts or self.timeouts,
             request.limits or self.limits,
         )
-
-    @asynccontextmanager
-    async def _send_first(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
-        await self.get_ready(request.url)
-        async with self.send(request) as reply:
-            yield reply
 
     async def get_ready(self, url: str) -> None:
         """Import the parser and load the certificates, in a thread; later calls do nothing."""
@@ -88,6 +82,28 @@ class HttpTransport:
         from interlingua.transport.http1.pool import Pool
 
         return Pool(trust_env=self._trust_env, tls=self._tls, max_connections=self._max_connections)
+
+
+class _FirstExchange:
+    """An exchange that loads what it needs before it begins."""
+
+    def __init__(self, transport: HttpTransport, request: HttpRequest) -> None:
+        self._transport = transport
+        self._request = request
+        self._exchange: AbstractAsyncContextManager[HttpReply]
+
+    async def __aenter__(self) -> HttpReply:
+        await self._transport.get_ready(self._request.url)
+        self._exchange = self._transport.send(self._request)
+        return await self._exchange.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._exchange.__aexit__(kind, error, trace)
 
 
 def default_transport() -> Transport:
