@@ -120,6 +120,15 @@ def test_blanks_around_a_value_are_not_part_of_it():
     assert reply.headers == {"a": "1", "b": "", "c": "", "d": "e f", "content-length": "0"}
 
 
+@pytest.mark.parametrize("chunk", [b"1 ;a=b\r\nx\r\n", b"1\t\r\nx\r\n"])
+def test_blanks_before_an_extension(chunk):
+    """Old servers write them; they do not change where a chunk ends."""
+    talk, reply = hear(CHUNKED + chunk + b"0\r\n\r\n")
+
+    assert drain(reply) == b"x"
+    assert talk.can_serve
+
+
 def test_trailers_are_not_headers_of_the_next_reply():
     """They are skipped, also one without a value."""
     talk, first = hear(CHUNKED + b"1\r\na\r\n0\r\nx-last: 1\r\nx-empty:\r\n\r\n")

@@ -190,9 +190,17 @@ class Connection(asyncio.Protocol):
             self.transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the peer has read most of what was sent."""
+        """
+        Wait until the peer has read most of what was sent, and what it has sent is being read.
+
+        A server may answer before it has read the request, and close. If the next write then fails,
+        asyncio closes the connection without reading the answer.
+        """
         if self._drained is not None:
             await self._drained
+        if not self._is_lost and self._probe.has_input():
+            for _ in range(2):  # the event loop looks at its sockets after the first
+                await asyncio.sleep(0)
 
     def can_serve(self) -> bool:
         """Whether another request may be sent: nothing has arrived since the last reply."""

@@ -436,8 +436,8 @@ async def _write_body(
     try:
         async with aclosing(pieces):
             async for piece in pieces:
-                connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
                 await connection.drain()
+                connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
         if is_chunked:
             connection.write(b"0\r\n\r\n")
     except Exception as error:  # noqa: BLE001 -- the reader of the reply raises it
