@@ -12,6 +12,7 @@ import pytest
 from interlingua import dialects
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.operations import OperationResult
+from interlingua.transport.http1.connection import Connection
 from support.run_profile import examples
 
 FUZZ = Path(__file__).parents[1] / "scripts" / "fuzz"
@@ -75,6 +76,7 @@ def test_every_decoder_is_a_target(fuzz, found):
     results = {kind.__name__ for kind in fuzz.subclasses(OperationResult)}
     documents = {"Message", "Request", "Response", "messages", "event", "session", "cassette"}
     assert {f"document.{name}" for name in documents | results} <= set(found)
+    assert "connection" in found
 
 
 def _is_of(operation, target):
@@ -108,6 +110,41 @@ def test_every_target_holds(fuzz, found):
         except Exception as error:
             error.add_note(name)
             raise
+
+
+class Hoarding(Connection):
+    """Keeps what nobody asked for, and takes it for the next reply."""
+
+    kept = b""
+
+    def send(self, *args, **options):
+        super().send(*args, **options)
+        kept, self.kept = self.kept, b""
+        if kept:
+            self.data_received(kept)
+
+    def data_received(self, data):
+        if self._reply is None:
+            self.kept += data
+        else:
+            super().data_received(data)
+
+
+class Waiting(Connection):
+    """Does not notice that the server has closed."""
+
+    def eof_received(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("defect", "text"), [(Hoarding, "another reply"), (Waiting, "neither complete nor failed")]
+)
+def test_a_defect_of_the_connection_is_found(fuzz, found, monkeypatch, defect, text):
+    """A reply to another request, and one that never ends."""
+    monkeypatch.setattr("fuzzing.connection.Connection", defect)
+    with pytest.raises(AssertionError, match=text):
+        fuzz.try_target(found["connection"], 1, 2000)
 
 
 def test_a_defect_is_found(fuzz, capsys):

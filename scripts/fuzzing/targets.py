@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from fuzzing.connection import SEEDS, read_replies
 from fuzzing.recorded import (
     ADDRESS,
     Exchange,
@@ -135,6 +136,7 @@ def _formats() -> dict[str, Target]:
         "inflate": Target(inflate, [gzip.compress(json)]),
         "headers": Target(read_headers, [b"12", b"6m0s", b"Wed, 21 Oct 2026 07:28:00 GMT"]),
         "redact": Target(remove_keys, [b"api_key=sk-12345678901234567890 &x=1"]),
+        "connection": Target(read_replies, SEEDS),
         "media": Target(read_media, [b"image/png;base64,iVBORw0KGgo="]),
     }
 

@@ -13,6 +13,7 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.transport.http1.transport import HttpTransport
+from support.loops import run_on
 from support.servers import Server
 from support.simulated import settled
 
@@ -38,7 +39,7 @@ async def collect(transport, request, into=None):
     return b"".join(chunks)
 
 
-def run(work, **settings):
+def run(work, *, loop="asyncio", **settings):
     """Run `work(transport)` in a loop of its own, and show that no task outlives it."""
 
     async def main():
@@ -51,7 +52,7 @@ def run(work, **settings):
                 task for task in asyncio.all_tasks() if task is not asyncio.current_task()
             ] == []
 
-    return asyncio.run(main())
+    return run_on(loop, main())
 
 
 def fails(script, action=read, *, tls=None, has_ended=False, **settings):

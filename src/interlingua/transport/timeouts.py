@@ -46,11 +46,11 @@ def address_of(url: str) -> str:
 
 
 def timeout_error(
-    phase: TimeoutPhase, request: HttpRequest, timeouts: Timeouts
+    phase: TimeoutPhase, request: HttpRequest, timeouts: Timeouts, *, host: str | None = None
 ) -> RequestTimeoutError:
     """The error for a timeout. Only a connect timeout is retryable by default."""
     seconds = getattr(timeouts, phase) or 0
-    text = _MESSAGES[phase].format(host=host_of(request), seconds=seconds)
+    text = _MESSAGES[phase].format(host=host or host_of(request), seconds=seconds)
     # After the request was sent the provider may have worked on it, and a retry may cost twice.
     return RequestTimeoutError(text, phase=phase, retryable=phase == "connect")
 

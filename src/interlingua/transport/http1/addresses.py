@@ -330,8 +330,7 @@ def _connect_errors(name: str) -> Iterator[None]:
         text, retryable = f"Cannot find the address of {name}: {why}", True
         cause = system_error(failure)
     except ssl.SSLError as failure:
-        why = getattr(failure, "verify_message", None) or failure.reason or type(failure).__name__
-        text, retryable = f"The TLS handshake with {name} failed: {why}", False
+        text, retryable = f"The TLS handshake with {name} failed: {why_tls_failed(failure)}", False
         cause = None
     except OSError as failure:
         number = failure.errno
@@ -341,3 +340,8 @@ def _connect_errors(name: str) -> Iterator[None]:
     else:
         return
     raise NetworkError(text, phase="connect", retryable=retryable, cause=cause)
+
+
+def why_tls_failed(error: ssl.SSLError) -> str:
+    """The reason, in the words of OpenSSL."""
+    return getattr(error, "verify_message", None) or error.reason or type(error).__name__

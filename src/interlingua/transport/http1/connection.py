@@ -28,9 +28,15 @@ HIGH_WATER = 256 * 1024
 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
 
+_BODILESS = frozenset({100, 102, 103})  # of the statuses before the reply, those the parser knows
+
 
 class InvalidReplyError(Exception):
-    """What arrived is no HTTP response, or its head is too large."""
+    """What arrived is no HTTP response that we can read, or its head is too large."""
+
+
+class ClosedError(Exception):
+    """The connection was closed on this side before the reply was complete."""
 
 
 class Owner(Protocol):
@@ -128,7 +134,6 @@ class Reply:
     def drop(self) -> None:
         """Close the connection if the body is incomplete; a task that is reading gets an error."""
         if self.connection is not None:
-            self.fail(ConnectionAbortedError())
             self.connection.cut()
 
 
@@ -161,7 +166,7 @@ class Connection(asyncio.Protocol):
         self._restart()
 
     def _restart(self) -> None:
-        self._headers: dict[str, str] = {}
+        self._headers: list[tuple[bytes, bytes]] = []
         self._is_until_close = False  # whether the body ends with the connection
         self._without_body = 0
         self._parser = HttpResponseParser(self)
@@ -185,9 +190,17 @@ class Connection(asyncio.Protocol):
             self.transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the peer has read most of what was sent."""
+        """
+        Wait until the peer has read most of what was sent, and what it has sent is being read.
+
+        A server may answer before it has read the request, and close. If the next write then fails,
+        asyncio closes the connection without reading the answer.
+        """
         if self._drained is not None:
             await self._drained
+        if not self._is_lost and self._probe.has_input():
+            for _ in range(2):  # the event loop looks at its sockets after the first
+                await asyncio.sleep(0)
 
     def can_serve(self) -> bool:
         """Whether another request may be sent: nothing has arrived since the last reply."""
@@ -207,14 +220,20 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close a connection that is not in use."""
-        if not self._is_lost:
+        if self._is_lost:
+            return
+        if self.transport.get_write_buffer_size():
+            self.cut()  # a server that answered early and reads no more would keep it open
+        else:
             self.transport.close()
 
     def cut(self) -> None:
-        """Close the connection at once, also in the middle of an exchange."""
+        """Close the connection at once; an exchange in the middle of its reply gets an error."""
         if not (self._is_lost or self._is_cut):
             self._is_cut = True
             self.is_reusable = False
+            if self._reply is not None:
+                self._reply.fail(ClosedError())
             cut(self.transport)
             self._end()
 
@@ -262,14 +281,15 @@ class Connection(asyncio.Protocol):
         """Parse the bytes; whatever comes without a request is a reason to close."""
         reply = self._reply
         if reply is None:
-            self.is_reusable = False
             self.cut()
             return
         self.has_reply = True
-        self._without_body += len(data)
         try:
+            if not reply.status and self._without_body + len(data) > MAX_HEAD:
+                data = self._parse_head(reply, data)
+            self._without_body += len(data)
             self._parser.feed_data(data)
-        except HttpParserError:  # also for a 101, which nobody asked for
+        except HttpParserError:  # also for what a callback raises
             if not reply.is_complete:
                 reply.fail(InvalidReplyError())
             self.is_reusable = False
@@ -284,12 +304,26 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
             reply.wake()
 
+    def _parse_head(self, reply: Reply, data: bytes) -> bytes:
+        """Parse as many bytes as a head may have, so that it matters not how they are cut."""
+        room = MAX_HEAD - self._without_body
+        self._parser.feed_data(data[:room])
+        if not reply.status:
+            raise HttpParserError("The head is too large.")
+        return data[room:]
+
     def eof_received(self) -> None:
         """End a body that ends with its connection; asyncio closes the connection."""
-        if self._reply is not None and self._is_until_close and self._reply.error is None:
-            self._reply.is_complete = True
+        reply = self._reply
+        if reply is None:
+            return
+        if self._is_until_close and reply.error is None:
+            reply.is_complete = True
             self.is_reusable = False
             self._end()
+        else:  # now: asyncio first sends the rest of the request, which nobody may be reading
+            reply.fail(EOFError("The server closed the connection."))
+            self.cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail what is waiting."""
@@ -317,37 +351,35 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Note a second response, which nobody asked for."""
-        self._headers = {}
         if self._reply is not None and self._reply.is_complete:
             self.is_reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; those after the body are trailers, which nobody reads."""
-        key = name.decode("latin-1").lower()
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            text = value.decode("latin-1")
-        before = self._headers.get(key)
-        self._headers[key] = text if before is None else f"{before}, {text}"
+        """Keep a header, or a trailer, which nobody reads."""
+        self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Tell the reader the status and the headers."""
-        reply, status, headers = self._reply, self._parser.get_status_code(), self._headers
-        self._headers = {}
-        if reply is None or reply.status:
+        reply, status, lines = self._reply, self._parser.get_status_code(), self._headers
+        self._headers = []
+        if reply is None or reply.status or status in _BODILESS:
             return
-        if 100 <= status < 200 and status != 101:
-            return  # the reply itself follows
-        if status < 100:
-            reply.fail(InvalidReplyError())
+        headers = _read_headers(lines)
+        coding = headers.get("transfer-encoding")
+        is_unframed = coding is None and "content-length" not in headers
+        if status < 200:
+            # The reply itself follows, unless it is a change of protocol, which nobody asked for.
+            if status < 100 or status == 101 or not is_unframed:
+                raise InvalidReplyError
             return
+        # No other coding was accepted, and the parser would decode none.
+        if coding is not None and coding.lower() != "chunked":
+            raise InvalidReplyError
         reply.status, reply.headers = status, headers
         self._without_body = 0
+        self._is_until_close = is_unframed
         if not self._parser.should_keep_alive():
             self.is_reusable = False
-        coding = headers.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
-        self._is_until_close = "content-length" not in headers and coding != "chunked"
         if not reply.has_body:
             # The parser expects a body of this length all the same, so it can read no other reply.
             reply.is_complete, self.is_reusable = True, False
@@ -361,8 +393,28 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """End the body, unless the response was one of those before the reply."""
+        self._headers.clear()
         if self._reply is not None and self._reply.status:
             self._reply.is_complete = True
+
+
+def _read_headers(lines: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by their names in lower case; the values of a repeated one in a list."""
+    headers: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {}
+    for name, value in lines:
+        key, raw = name.decode("latin-1").lower(), value.rstrip(b" \t")
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            text = raw.decode("latin-1")
+        if key in headers:
+            repeated.setdefault(key, [headers[key]]).append(text)
+        else:
+            headers[key] = text
+    for key, texts in repeated.items():
+        headers[key] = ", ".join(texts)
+    return headers
 
 
 def cut(transport: asyncio.Transport) -> None:

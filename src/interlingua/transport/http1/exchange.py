@@ -8,6 +8,7 @@ contain an API key.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
@@ -30,8 +31,13 @@ from interlingua.transport.bodies import (
     inflater_for,
     sent_headers,
 )
-from interlingua.transport.http1.addresses import Target
-from interlingua.transport.http1.connection import Connection, InvalidReplyError, Reply
+from interlingua.transport.http1.addresses import Target, why_tls_failed
+from interlingua.transport.http1.connection import (
+    ClosedError,
+    Connection,
+    InvalidReplyError,
+    Reply,
+)
 from interlingua.transport.http1.pool import Pool
 from interlingua.transport.timeouts import (
     Bounded,
@@ -190,7 +196,7 @@ class Exchange:
                 await self._pool.wait_for_turn(target)
         except TimeoutError:
             error = RequestTimeoutError(
-                f"Timed out while waiting for a free connection to {host_of(self._request)}: all "
+                f"Timed out while waiting for a free connection to {self._host()}: all "
                 "that `max_connections` allows are in use. Nothing was sent.",
                 phase=phase,
                 retryable=True,
@@ -217,7 +223,7 @@ class Exchange:
         except TimeoutError:
             if not clock.expired():
                 raise
-            error = timeout_error(phase, self._request, timeouts)
+            error = timeout_error(phase, self._request, timeouts, host=self._host())
         else:
             if on_connect is not None:
                 on_connect(False)
@@ -243,15 +249,29 @@ class Exchange:
         """The error for a request that failed before the headers of the response arrived."""
         if outgoing is not None and outgoing.error is not None:
             return outgoing.error
+        host = self._host()
         if self._expired is not None:
-            return timeout_error(self._expired, self._request, self._timeouts)
-        host = host_of(self._request)
+            return timeout_error(self._expired, self._request, self._timeouts, host=host)
         if isinstance(failure, InvalidReplyError):
             return NetworkError(f"The response from {host} is not valid HTTP.")
+        if isinstance(failure, ClosedError):
+            return NetworkError(
+                f"The transport was closed before a response from {host} came.", retryable=False
+            )
+        if isinstance(failure, ssl.SSLError):  # such as a certificate that the server wants
+            why = why_tls_failed(failure)
+            return NetworkError(
+                f"The TLS connection to {host} failed: {why}", retryable="ALERT" not in why
+            )
         text = f"The connection to {host} was lost before a response came."
         if isinstance(failure, EOFError):
             text = f"{host} closed the connection before it sent a response."
         return NetworkError(text, cause=connection_error(failure))
+
+    def _host(self) -> str:
+        """The host for messages, with its proxy, which may be what failed."""
+        proxy, host = self._pool.target(self._request.url).proxy, host_of(self._request)
+        return host if proxy is None else f"{host} (through the proxy {proxy.address})"
 
     # Reading.
 
@@ -297,10 +317,15 @@ class Exchange:
 
     def read_error(self, failure: Exception, *, in_stream: bool) -> SDKError:
         """The error for an incomplete body: `StreamError` for a stream, else `NetworkError`."""
+        if isinstance(failure, SDKError):  # of the body of the request, which is still being sent
+            return failure
+        host = self._host()
         if self._expired is not None:
-            return timeout_error(self._expired, self._request, self._timeouts)
-        host = host_of(self._request)
-        cause = connection_error(failure)
+            return timeout_error(self._expired, self._request, self._timeouts, host=host)
+        kind = StreamError if in_stream else NetworkError
+        if isinstance(failure, ClosedError):
+            text = f"The response from {host} was closed before it was complete."
+            return kind(text, retryable=False)
         if isinstance(failure, InvalidReplyError):
             text = f"The response from {host} is incomplete: what followed is not valid HTTP."
         elif isinstance(failure, EOFError):
@@ -309,7 +334,7 @@ class Exchange:
             text = f"The connection to {host} was lost during the response."
         else:
             text = f"Cannot read the response from {host}: {type(failure).__name__}."
-        return StreamError(text, cause=cause) if in_stream else NetworkError(text, cause=cause)
+        return kind(text, cause=connection_error(failure))
 
     # Timeouts.
 
@@ -411,8 +436,8 @@ async def _write_body(
     try:
         async with aclosing(pieces):
             async for piece in pieces:
-                connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
                 await connection.drain()
+                connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
         if is_chunked:
             connection.write(b"0\r\n\r\n")
     except Exception as error:  # noqa: BLE001 -- the reader of the reply raises it
