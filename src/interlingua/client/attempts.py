@@ -40,7 +40,7 @@ from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_input
 from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
-from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.accumulate import MANY_PARTS, StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 _NO_REASONS: dict[int, str | None] = {}
@@ -263,7 +263,7 @@ class Attempts:
                     call, send = self._call(running), partial(self._send, running)
                     response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
-                self._fail(running, request, error)
+                await self._fail(running, request, error)
                 delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
@@ -326,7 +326,7 @@ class Attempts:
                 raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
             except BaseException as error:
                 if not is_over:  # an attempt is reported once, whatever happens after its end
-                    self._fail(running, request, error, usage)
+                    await self._fail(running, request, error, usage)
                 delay = await log.delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
@@ -336,7 +336,7 @@ class Attempts:
                 await close_stream(events)
             await asyncio.sleep(delay)
 
-    def _fail(
+    async def _fail(
         self,
         running: Running,
         request: Request,
@@ -351,11 +351,18 @@ class Attempts:
         provider = running.target.provider
         adapter = self._adapters.get(provider) or self._calls.adapters[provider]
         tariffs, failure = self._calls.tariffs, find_failure(error, self._scope)
-        if progress.usage is None:
-            usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
-        else:
-            usage, cost = progress.usage, progress.cost
-        log.fail(running, failure, usage, cost)
+        accumulator, cost = self._accumulator, progress.cost
+        try:
+            if progress.usage is not None:
+                usage = progress.usage
+            elif accumulator is not None and accumulator.is_large:
+                usage, cost = await asyncio.to_thread(
+                    meter_failure, usage, request, accumulator, tariffs, adapter
+                )
+            else:
+                usage, cost = meter_failure(usage, request, accumulator, tariffs, adapter)
+        finally:  # also if the task is cancelled meanwhile
+            log.fail(running, failure, usage, cost)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -398,7 +405,11 @@ class Attempts:
             response = await adapter.generation.answer(ready)
         if not calls.inner.is_empty:
             progress.answer(response.usage, response.cost)
-        return response if ids is None else ids.read(response, key)
+        if ids is None:
+            return response
+        read = partial(ids.read, response, key)
+        is_large = len(response.message.content) > MANY_PARTS
+        return await asyncio.to_thread(read) if is_large else read()
 
     def _open(self, request: Request, running: Running) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from email.utils import formatdate
 from functools import partial
 from itertools import dropwhile
@@ -194,7 +194,7 @@ A server may send thousands of tool calls or items in them, and each takes some 
 """
 HELD = 256
 """Parts that a decoder may hold back for its last frame; with more it is read in a thread."""
-_BATCH = 256  # frames, or events, that are passed on in one step
+_BATCH = 256  # frames that are passed on in one step
 
 
 class FrameBatches:
@@ -272,18 +272,6 @@ def collect(source: Iterable[StreamEvent]) -> tuple[list[StreamEvent], SDKError 
     except SDKError as error:
         return events, error
     return events, None
-
-
-async def in_steps(
-    events: list[StreamEvent], error: SDKError | None = None
-) -> AsyncIterator[StreamEvent]:
-    """The events, then the error, if there is one; after every 256 events other tasks run."""
-    for number, event in enumerate(events, 1):
-        yield event
-        if number % _BATCH == 0:
-            await asyncio.sleep(0)
-    if error is not None:
-        raise error
 
 
 def _no_content(seconds: float) -> RequestTimeoutError:

@@ -15,7 +15,7 @@ from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.accumulate import MANY_PARTS, StreamAccumulator, events_from_response
 from interlingua.streams.grammar import is_content
 
 
@@ -113,6 +113,11 @@ class Handover:
             yield event
             if not self._taken.done():  # the layer may have cancelled itself, by a timeout
                 self._taken.set_result(None)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether `end` is too much for one step of the event loop."""
+        return self._shown.is_large or len(self._withheld) > MANY_PARTS
 
     def end(self) -> list[StreamEvent]:
         """

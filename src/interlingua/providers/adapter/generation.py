@@ -50,7 +50,6 @@ from interlingua.providers.replies import (
     collect,
     dated,
     feed_rest,
-    in_steps,
     read_error,
     read_json,
     unreadable,
@@ -59,7 +58,7 @@ from interlingua.providers.tariffs import Tariffs, price_finish, unknown_price
 from interlingua.providers.uploads import check_request_size
 from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.runtime.cancel import CancelScope
-from interlingua.runtime.fold import ClosedStream
+from interlingua.runtime.fold import ClosedStream, in_steps
 from interlingua.runtime.log import log_warnings
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
@@ -69,7 +68,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import current_turn_first
-from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.accumulate import MANY_PARTS, StreamAccumulator
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
@@ -127,7 +126,7 @@ class Generation:
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
             if (stream or request.tools or request.max_tokens is not None) and not in_batch:
                 stream = can_stream(request, profile, asked=stream)
-            if scan.rough_size > LARGE:
+            if scan.rough_size > LARGE or len(scan.parts) > MANY_PARTS:
                 wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)
             else:
                 wire = self._encode(request, profile, scan, stream=stream)
@@ -340,11 +339,17 @@ class Generation:
             try:
                 async for event in events:
                     accumulator.feed(event)
-                response = accumulator.response()
+                join = partial(self._join, accumulator, ready.request)
+                return await asyncio.to_thread(join) if accumulator.is_large else join()
             except SDKError as error:
-                error.add_facts(partial=accumulator.partial())
+                cut = accumulator.partial
+                partial_answer = await asyncio.to_thread(cut) if accumulator.is_large else cut()
+                error.add_facts(partial=partial_answer)
                 raise
-        body = self._configuration.dialect.encode_response(response, ready.request)
+
+    def _join(self, accumulator: StreamAccumulator, request: Request) -> Response:
+        response = accumulator.response()
+        body = self._configuration.dialect.encode_response(response, request)
         return replace(response, raw=body)
 
     async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
