@@ -21,7 +21,7 @@ from interlingua.spec.check import Amount, Count, Positive, ThinkingBudget, advi
 from interlingua.spec.content import Extra, Hinted, Record, ToolType, UncheckedJson
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import AnyMessage, to_messages
+from interlingua.spec.plain_dicts import AnyMessage, to_request_messages
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -350,7 +350,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         set_field = msgspec.structs.force_setattr
         messages: object = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
-            set_field(self, "messages", to_messages(messages))
+            set_field(self, "messages", to_request_messages(messages))
         tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))

@@ -306,7 +306,7 @@ def make_messages(
     elif resume is not None:
         conversation = _resumed_messages(resume)
     else:
-        conversation = read_messages(messages) if prompt is None else _from_prompt(prompt)
+        conversation = _from_prompt(prompt) if messages is None else read_messages(messages)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else with_system(system, conversation)
