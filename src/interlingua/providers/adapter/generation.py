@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from math import inf
 from time import perf_counter, time
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ from interlingua.providers.profile_check import (
     can_stream,
     check_maker,
     check_window,
+    must_stream,
     refuse_losses,
     wrong_kind,
 )
@@ -71,7 +72,7 @@ from interlingua.spec.warnings import current_turn_first
 from interlingua.streams.accumulate import MANY_PARTS, StreamAccumulator
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
-from interlingua.tokens.estimate import estimate_request
+from interlingua.tokens.estimate import estimate_request, estimate_usage
 from interlingua.wire import aws_event_stream
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
@@ -80,6 +81,7 @@ from interlingua.wire.sse import SSEDecoder
 
 OnResend: TypeAlias = Callable[[], object]
 OnConnect: TypeAlias = Callable[[bool], object]
+Mode: TypeAlias = Literal["whole", "stream", "batch"]
 _CATALOG = Tariffs()
 """The prices of adapters that are used without a client."""
 
@@ -124,12 +126,11 @@ class Generation:
             if own.behaviour is not None:
                 behaved = behave(request, own.behaviour, profile)
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
-            if (stream or request.tools or request.max_tokens is not None) and not in_batch:
-                stream = can_stream(request, profile, asked=stream)
+            mode: Mode = "batch" if in_batch else "stream" if stream else "whole"
             if scan.rough_size > LARGE or len(scan.parts) > MANY_PARTS:
-                wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)
+                wire, body = await self._encode_in_thread(request, profile, scan, mode)
             else:
-                wire = self._encode(request, profile, scan, stream=stream)
+                wire = self._encode(request, profile, scan, mode)
                 body = dumps(wire.body)
             # A token is at least one byte, so most requests need no estimate.
             if len(body) > min(own.provider.sizes.request or inf, profile.context_window or inf):
@@ -147,7 +148,7 @@ class Generation:
             headers=wire.headers,
             body=body,
             warnings=warnings,
-            stream=stream,
+            stream=wire.stream,
             left_out=() if behaved is None else behaved.left_out,
         )
 
@@ -208,13 +209,12 @@ class Generation:
         if own.behaviour is not None:
             behaved = behave(request, own.behaviour, profile)
         request = behaved.request
-        stream = can_stream(request, profile, asked=stream)
-        wire = self._encode(request, profile, stream=stream)
+        wire = self._encode(request, profile, None, "stream" if stream else "whole")
         self._check_length(request, profile, len(dumps(wire.body)))
         return DryRun(
             profile=profile,
             url=join_url(own.base_url, wire.path),
-            headers=headers_for(wire.headers, own.headers, stream=stream),
+            headers=headers_for(wire.headers, own.headers, stream=wire.stream),
             body=wire.body,
             warnings=behaved.add_warnings(wire.warnings),
             addendum=behaved.addendum,
@@ -236,14 +236,13 @@ class Generation:
         return mark_lost_files(request, (own.name, own.provider.name), time())
 
     async def _encode_in_thread(
-        self, request: Request, profile: Profile, scan: HistoryScan, *, stream: bool
+        self, request: Request, profile: Profile, scan: HistoryScan, mode: Mode
     ) -> tuple[WireCall, bytes]:
-        encode = partial(self._encode, request, profile, scan, stream=stream)
-        wire = await asyncio.to_thread(encode)
+        wire = await asyncio.to_thread(self._encode, request, profile, scan, mode)
         return wire, await asyncio.to_thread(dumps, wire.body)
 
     def _encode(
-        self, request: Request, profile: Profile, scan: HistoryScan | None = None, *, stream: bool
+        self, request: Request, profile: Profile, scan: HistoryScan | None, mode: Mode
     ) -> WireCall:
         own = self._configuration
         row, dialect = own.provider, own.dialect
@@ -258,6 +257,12 @@ class Generation:
             request, headers, lost = own.with_options(request, profile)
             unknown += lost
         prepared = prepare(request, profile, dialect.FACTS, scan)
+        if mode == "stream":
+            stream = can_stream(request, profile)
+        else:  # most providers give every answer as a whole
+            is_usual = not request.tools and profile.max_whole_tokens is None
+            may_stream = mode == "whole" and not is_usual
+            stream = may_stream and must_stream(prepared, profile, dialect.FACTS)
         wire = dialect.encode_request(prepared, profile, stream=stream)
         if own.endpoint is not None:
             wire = own.endpoint.address(wire, request.model, own.api_version)
@@ -342,10 +347,16 @@ class Generation:
                 join = partial(self._join, accumulator, ready.request)
                 return await asyncio.to_thread(join) if accumulator.is_large else join()
             except SDKError as error:
-                cut = accumulator.partial
-                partial_answer = await asyncio.to_thread(cut) if accumulator.is_large else cut()
-                error.add_facts(partial=partial_answer)
+                if accumulator.has_begun:
+                    cut = partial(self._cut, accumulator, ready.request)
+                    so_far = await asyncio.to_thread(cut) if accumulator.is_large else cut()
+                    error.add_facts(partial=so_far)
                 raise
+
+    def _cut(self, accumulator: StreamAccumulator, request: Request) -> Response:
+        """What has arrived; the provider bills it, and has not said how much it is."""
+        so_far, family = accumulator.partial(), self._configuration.dialect.FACTS.token_family
+        return replace(so_far, usage=estimate_usage(so_far.usage, request, so_far.message, family))
 
     def _join(self, accumulator: StreamAccumulator, request: Request) -> Response:
         response = accumulator.response()
