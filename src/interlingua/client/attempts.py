@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from interlingua.client.custom_adapter import CustomCall, as_member_adapter, per
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
-from interlingua.client.middleware.meter import hedged_usage, is_unanswered
+from interlingua.client.middleware.meter import hedged_usage, is_unanswered, with_output_of
 from interlingua.client.middleware.operation_meter import metered
 from interlingua.client.middleware.shown import Shown, refuse_hidden_calls
 from interlingua.client.retry_policy import RetryPolicy
@@ -39,9 +39,28 @@ from interlingua.spec.messages import Message
 from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.request_check import check_input
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import (
+    Attempt,
+    Cost,
+    FinishReason,
+    Response,
+    Usage,
+    label_message,
+)
 from interlingua.streams.accumulate import MANY_PARTS, StreamAccumulator
 from interlingua.streams.grammar import is_content
+
+
+class _Loser(NamedTuple):
+    """An attempt at a stream that a hedge has cancelled, while the winner is under way."""
+
+    running: Running
+    request: Request
+    failure: BaseException
+    usage: Usage
+    latency: int
+    """In milliseconds."""
+
 
 _NO_REASONS: dict[int, str | None] = {}
 _CANCELLED = FinishReason(reason="cancelled")
@@ -63,6 +82,7 @@ class Attempts:
         "_calls",
         "_log",
         "_logged",
+        "_losers",
         "_ready",
         "_reasons",
         "_retry",
@@ -102,6 +122,7 @@ class Attempts:
         self._logged: set[str] = set() if logged is None else logged
         self._log = AttemptLog(calls, self.request.request_id or "", request.session_id, step)
         self._ready: tuple[Request, Adapter, Ready] | None = None
+        self._losers: tuple[_Loser, ...] = ()
         self._shown: Shown | None = None  # only set if middleware sees the events
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
@@ -309,6 +330,8 @@ class Attempts:
                         usage = event.usage  # type: ignore[union-attr]
                     elif type(event) is Finish and not is_over:
                         is_over = True
+                        if self._losers:
+                            self._record_losers(event.usage)
                         reason = event.finish_reason.reason
                         log.complete(running, event.usage, event.cost, reason)
                         if log.outcomes:
@@ -344,25 +367,45 @@ class Attempts:
         usage: Usage | None = None,
     ) -> None:
         log, progress = self._log, running.progress
+        failure = find_failure(error, self._scope)
+        others = log.started - len(log.records) - len(self._losers) - 1  # that are under way
         if isinstance(error, SDKError) and error.partial is not None:
             usage = error.partial.usage
-        elif is_cancelled(error) and progress.usage is None and usage is None:
-            usage = hedged_usage(request, progress, log.records, log.started)
-        provider = running.target.provider
-        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
-        tariffs, failure = self._calls.tariffs, find_failure(error, self._scope)
+        elif is_cancelled(error) and progress.usage is None:
+            is_beaten = progress.is_stream and others > 0
+            if usage is None:
+                usage = hedged_usage(request, progress, log.records, is_beaten=is_beaten)
+            if is_beaten and usage is not None:
+                loser = _Loser(running, request, failure, usage, running.latency())
+                self._losers = (*self._losers, loser)
+                return
         accumulator, cost = self._accumulator, progress.cost
         try:
             if progress.usage is not None:
                 usage = progress.usage
             elif accumulator is not None and accumulator.is_large:
-                usage, cost = await asyncio.to_thread(
-                    meter_failure, usage, request, accumulator, tariffs, adapter
-                )
+                usage, cost = await asyncio.to_thread(self._meter, usage, request, accumulator)
             else:
-                usage, cost = meter_failure(usage, request, accumulator, tariffs, adapter)
+                usage, cost = self._meter(usage, request, accumulator)
         finally:  # also if the task is cancelled meanwhile
+            if self._losers and not others:
+                self._record_losers(usage)
             log.fail(running, failure, usage, cost)
+
+    def _meter(
+        self, usage: Usage | None, request: Request, accumulator: StreamAccumulator | None = None
+    ) -> tuple[Usage | None, Cost | None]:
+        """The usage and the cost of an attempt that failed."""
+        key = request.provider or ""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        return meter_failure(usage, request, accumulator, self._calls.tariffs, adapter)
+
+    def _record_losers(self, winner: Usage | None) -> None:
+        """Record the losers of a hedged stream, now that it is known how long its answer is."""
+        losers, self._losers = self._losers, ()
+        for running, request, failure, usage, latency in losers:
+            metered = self._meter(with_output_of(usage, winner), request)
+            self._log.fail(running, failure, *metered, latency=latency)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
