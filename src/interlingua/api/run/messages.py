@@ -25,6 +25,7 @@ from interlingua.spec.plain_dicts import (
 )
 
 _COMMON_ROLES = ("user", "assistant")
+_OURS = frozenset((Message,))
 
 
 class _Reader(Protocol):
@@ -49,6 +50,8 @@ def read_messages(messages: AnyMessage | Iterable[AnyMessage]) -> tuple[Message,
         item = {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
         request = Request(model="openai:gpt-5.2", messages=read_messages([item]))
     """
+    if type(messages) is tuple and _OURS.issuperset(map(type, messages)):
+        return messages  # fast path: those of a session, or of a result
     items = list_messages(messages)
     try:
         return to_messages(items)
