@@ -59,8 +59,8 @@ def test_a_call_is_resolved_once_and_has_one_id(figures):
     ("name", "calls", "depth"),
     [
         ("embed", 101, 13),
-        ("batch.submit", 300, 16),
-        ("Session.send", 186, 13),
+        ("batch.submit", 284, 16),
+        ("Session.send", 180, 13),
         ("a streamed tool round", 675, 14),
     ],
 )

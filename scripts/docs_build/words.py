@@ -170,6 +170,7 @@ MEANINGS = {
     "save_image.path": "The file to write.",
     "update.path": "A JSON or YAML file of models and prices.",
     "repair.messages": "The history.",
+    "read_messages.messages": "One message, or several.",
     "repair.policy": "What to do where there is more than one way.",
     "RefusedError.failure": "The error to send.",
     "check_key.key": "The key that is required.",

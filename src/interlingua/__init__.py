@@ -203,7 +203,7 @@ _ELSEWHERE = {
         *("StreamStart", "TextDelta", "TextEnd", "TextStart", "ToolCallDelta", "ToolCallEnd"),
         *("ToolCallStart", "ToolResultEvent", "UsageReport"),
     ),
-    "history": ("cache_prefix_diff", "repair"),
+    "history": ("cache_prefix_diff", "read_messages", "repair"),
     "middleware": ("Budget", "Cache", "CircuitBreaker", "Fallback", "RateLimit", "Redact"),
     "tools": ("ToolAnnotations", "ToolContext", "ToolLoop", "schema_of"),
 }

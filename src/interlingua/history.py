@@ -1,5 +1,5 @@
 """
-Repairs conversations so that another model accepts them.
+Reads conversations of other libraries, and repairs them so that another model accepts them.
 
 A client repairs the history of every request. Use this module to do it without a client, to see
 what would change, or to check that a request extends a cached prefix.
@@ -20,7 +20,14 @@ from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import AnyMessage
 from interlingua.spec.warnings import WarningList
 
-__all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
+__all__ = [
+    "HistoryRepair",
+    "HistoryRules",
+    "RepairPolicy",
+    "cache_prefix_diff",
+    "read_messages",
+    "repair",
+]
 
 
 def repair(
@@ -32,7 +39,7 @@ def repair(
     Return a history as a target accepts it, and the changes that were made.
 
     `target` is the name of a dialect, or rules of your own. Nothing is sent. A history that the
-    target accepts is returned unchanged. Messages may also be plain dicts or strings.
+    target accepts is returned unchanged. Messages have the forms that `read_messages` takes.
     """
     given: tuple[Any, Any] = (target, policy)  # a caller without a type checker may pass anything
     if not isinstance(given[0], (str, HistoryRules)):

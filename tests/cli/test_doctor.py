@@ -42,6 +42,20 @@ def test_reachability(program):
     assert KEY not in failed.stdout + failed.stderr
 
 
+def test_a_history_of_another_api(bare):
+    """Messages are read in every form that functions take."""
+    used = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}
+    messages = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": [used]},
+        {"role": "user", "content": [result]},
+    ]
+    done = bare.run("doctor", "-", "--to", "openai_chat", stdin=json.dumps(messages))
+
+    assert (done.returncode, "accepts" in done.stdout) == (0, True)
+
+
 def test_a_history(bare, tmp_path):
     """What a target would refuse is a diff; what it accepts is said to be accepted."""
     file = tmp_path / "history.json"

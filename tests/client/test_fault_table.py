@@ -48,6 +48,7 @@ from support.servers import Server, answering, free_port, reply
 from support.simulated import DIALECTS, complete, simulated, stream
 
 WORDS = "one two three four five six seven eight nine ten " * 12
+SHORT = 1_000  # tokens: a longer answer may be streamed underneath
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 
 
@@ -212,7 +213,7 @@ def test_gone_before_the_head(transport, provider, fault):
 def test_gone_in_the_middle(transport, provider, make):
     """Of a whole body and of a stream, however it ends: never a short success."""
     with simulated(text(WORDS) + make(40), transport=transport()) as peer:
-        whole = failure_of(peer, peer.ask(provider))
+        whole = failure_of(peer, peer.ask(provider, max_tokens=SHORT))
     with simulated(text(WORDS) + make(5_000), transport=transport()) as peer:
         events, streamed = stream(peer, peer.ask(provider))
 
@@ -280,7 +281,7 @@ def test_a_slow_head_and_body(transport):
     """A server that feeds a whole answer byte by byte runs into the clock of the exchange."""
     loris = text(WORDS) + latency(between=0.05, write_bytes=1)
     with simulated(loris, timeout=0.3, transport=transport()) as peer:
-        failure = failure_of(peer, peer.ask("anthropic"))
+        failure = failure_of(peer, peer.ask("anthropic", max_tokens=SHORT))
 
     assert isinstance(failure, RequestTimeoutError)
     assert failure.phase == "request"
@@ -369,7 +370,7 @@ def test_a_redirect(transport):
 def test_nonsense(transport, provider):
     """A body that is not JSON, and an event that is not."""
     with simulated(text(WORDS) + malformed(), transport=transport()) as peer:
-        whole = failure_of(peer, peer.ask(provider))
+        whole = failure_of(peer, peer.ask(provider, max_tokens=SHORT))
     with simulated(text(WORDS) + malformed(3), transport=transport()) as peer:
         _, streamed = stream(peer, peer.ask(provider))
 

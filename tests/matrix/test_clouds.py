@@ -157,6 +157,7 @@ def run(name, way, transport="http1"):
         async with Client({case.row: adapter}) as client:
             options = {"client": client, "tools": [get_weather], "provider": case.row}
             if way == "whole":
+                options["max_tokens"] = 1_000  # a long answer would be streamed underneath
                 return await generate(case.model, "Weather?", **options)
             result = stream(case.model, "Weather?", **options)
             async for _ in result:

@@ -21,12 +21,11 @@ from interlingua import (
     sync,
 )
 from interlingua.api.modalities.models import count_tokens
-from interlingua.api.run.messages import read_messages
 from interlingua.api.tools.tool import tool
-from interlingua.history import repair
+from interlingua.history import read_messages, repair
 from interlingua.simulator import text, tool_call
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ResponseFormat
 from support.requests import every_provider, given, named
 from support.simulated import adapters, run, simulated
 
@@ -119,6 +118,26 @@ async def _continue(model, messages, options):
     return await session.send(messages[-1])
 
 
+async def _read_turn(model, messages, options):
+    return [event async for event in Session(model, **options).stream(messages)]
+
+
+async def _send_object(model, messages, options):
+    return await Session(model, **options).send_object(messages, schema=dict[str, str])
+
+
+def _request(model, messages):
+    return Request(model=model, messages=read_messages(messages))
+
+
+async def _complete(model, messages, options):
+    return await options["client"].complete(_request(model, messages))
+
+
+async def _stream_request(model, messages, options):
+    return [event async for event in options["client"].stream(_request(model, messages))]
+
+
 FUNCTIONS = {
     "generate": lambda model, messages, options: generate(model, messages=messages, **options),
     "prompt": lambda model, messages, options: generate(model, messages, **options),
@@ -131,6 +150,13 @@ FUNCTIONS = {
         [{"messages": messages}, messages], model, **options
     ),
     "session": _continue,
+    "turn as a stream": _read_turn,
+    "turn with an object": _send_object,
+    "request": _complete,
+    "request as a stream": _stream_request,
+    "count of a request": lambda model, messages, options: options["client"].count_tokens(
+        _request(model, messages)
+    ),
     "execute": lambda model, messages, options: execute(model, messages, **options),
     "count": lambda model, messages, options: count_tokens(model, messages=messages, **options),
 }
@@ -149,7 +175,7 @@ def bodies(work):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_messages_of_sdks_are_sent_as_ours_are(provider, form, name):
     """By every function; what was given is not changed."""
-    if name == "count" and provider == "openai_compatible":
+    if name.startswith("count") and provider == "openai_compatible":
         pytest.skip("Chat Completions cannot count")
     messages = FORMS[form]
     before = copy.deepcopy(messages)
@@ -158,7 +184,7 @@ def test_messages_of_sdks_are_sent_as_ours_are(provider, form, name):
         bodies(lambda client, m=m: FUNCTIONS[name](named(provider), m, {"client": client}))
         for m in (ours, messages)
     ]
-    assert sent[0] == sent[1]
+    assert sent[0] == sent[1] != []
     assert messages == before
 
 
@@ -172,20 +198,53 @@ def test_batches_and_repairs_take_them(form):
             lambda client: batch.submit([given], "anthropic:claude-haiku-4-5", client=client)
         )
 
-    assert submitted(messages) == submitted({"messages": ours})
+    expected = submitted({"messages": ours})
+    assert submitted(messages) == submitted({"messages": messages}) == expected
+    assert submitted(Request(messages=read_messages(messages))) == expected
     assert repair(messages, "gemini_generate") == repair(ours, "gemini_generate")
 
 
-def test_the_blocking_functions_take_them():
-    """`sync.generate` is the same function."""
-    with simulated(play) as peer:
-        client = sync.Client(adapters(peer.server.url))
-        results = [
-            sync.generate(named("anthropic"), messages=messages, client=client, tools=[look])
-            for messages in FORMS.values()
-        ]
-        client.close()
-    assert [result.text for result in results] == ["Rain."] * 3
+BLOCKING = {
+    "generate": lambda model, given, options: sync.generate(model, messages=given, **options).text,
+    "prompt": lambda model, given, options: sync.generate(model, given, **options).text,
+    "stream": lambda model, given, options: "".join(
+        sync.stream(model, messages=given, **options).text_stream
+    ),
+    "many": lambda model, given, options: (
+        next(sync.generate_many([given], model, **options)).result.text
+    ),
+    "session": lambda model, given, options: sync.Session(model, **options).send(given).text,
+    "execute": lambda model, given, options: sync.execute(model, given, **options).text,
+}
+
+
+@every_form
+@pytest.mark.parametrize("name", BLOCKING)
+def test_the_blocking_functions_take_them(form, name):
+    """They are the same functions."""
+    with simulated(play) as peer, sync.Client(adapters(peer.server.url)) as client:
+        options = {"client": client, "tools": [look]}
+
+        assert BLOCKING[name](named("anthropic"), FORMS[form], options) == "Rain."
+
+
+@pytest.mark.parametrize("form", ["anthropic", "responses"])
+def test_a_request_says_what_reads_them(form):
+    """It knows only the form of OpenAI's chat API: the error names the function for the others."""
+    for message in FORMS[form][1:]:
+        with pytest.raises(ConfigurationError, match=r"pass interlingua\.history\.read_messages\("):
+            Request(messages=[ASKED, message])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"role": "user", "content": 5}, {"role": "usr", "content": "Hi"}, 5]
+)
+def test_other_mistakes_in_a_request_are_told_as_such(wrong):
+    """The function would not read them either."""
+    with pytest.raises(ConfigurationError) as raised:
+        Request(messages=[ASKED, wrong])
+
+    assert "read_messages" not in raised.value.message
 
 
 @every_provider
@@ -252,7 +311,7 @@ def test_a_choice_of_a_tool_may_be_a_dict(provider):
 
 
 @every_provider
-@pytest.mark.parametrize("name", ["generate", "stream", "object", "session", "execute", "count"])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "request" not in name])
 def test_plain_functions_are_tools(provider, name):
     """As `@tool` would make them, and the library runs them."""
     if name == "count" and provider == "openai_compatible":
@@ -261,11 +320,41 @@ def test_plain_functions_are_tools(provider, name):
     def sent(each):
         def work(client):
             options = {"client": client, "tools": [each]}
+            if name == "many":
+                options["concurrency"] = 1  # else the requests of its items mix
             return FUNCTIONS[name](named(provider), ["Weather?"], options)
 
         return bodies(work)
 
-    assert sent(look) == sent(tool(look))
+    assert sent(look) == sent(tool(look)) != []
+
+
+@pytest.mark.parametrize(
+    "name", ["generate", "stream", "many", "session", "turn as a stream", "execute"]
+)
+def test_every_function_takes_formats_as_dicts(name):
+    """As `ResponseFormat`s."""
+
+    def sent(form):
+        options = {"response_format": form, "on_loss": "warn"}
+        model = named("openai")
+        return bodies(
+            lambda client: FUNCTIONS[name](model, ["JSON?"], {**options, "client": client})
+        )
+
+    assert sent({"type": "json_object"}) == sent(ResponseFormat(type="json")) != []
+
+
+def test_batches_take_functions_and_formats():
+    """Their answers are read later, so no function is run."""
+
+    def sent(**options):
+        model = named("openai")
+        return bodies(lambda client: batch.submit(["JSON?"], model, client=client, **options))
+
+    assert sent(tools=[look]) == sent(tools=[tool(look)]) != []
+    form = ResponseFormat(type="json")
+    assert sent(response_format={"type": "json_object"}) == sent(response_format=form)
 
 
 def test_methods_are_tools_and_classes_are_not():
@@ -299,5 +388,7 @@ def test_methods_are_tools_and_classes_are_not():
 )
 def test_what_no_form_has_is_refused_with_its_place(messages, where):
     """The error says which message is wrong."""
-    with pytest.raises(ConfigurationError, match=where):
+    with pytest.raises(ConfigurationError, match=where) as raised:
         read_messages(messages)
+
+    assert "read_messages" not in raised.value.message

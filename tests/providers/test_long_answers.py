@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from interlingua import sync
+from interlingua import Client, batch, sync
 from interlingua.api.run.generate import generate
-from interlingua.errors import StreamError
+from interlingua.errors import ServerError, StreamError
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import cut, latency, text, thinking, tool_call, usage
+from interlingua.simulator import cut, error, latency, text, thinking, tool_call, usage
 from interlingua.spec.request import Request, ToolDefinition
 from support.simulated import KEY, complete, in_virtual_time, run, simulated
 
@@ -27,7 +27,9 @@ def dry_run(provider, model, **fields):
     [
         ("claude-haiku-4-5", MOST, False),
         ("claude-haiku-4-5", MOST + 1, True),
-        ("claude-haiku-4-5", None, False),  # the caller did not ask for a long answer
+        ("claude-haiku-4-5", None, True),  # 64,000 are sent, which the catalog knows
+        ("claude-3-haiku-20240307", None, False),  # 4,096
+        ("claude-unknown", None, False),  # 16,384
         ("claude-unknown", 100_000, True),
         ("claude-opus-4-1-20250805", 8_192, False),
         ("claude-opus-4-1-20250805", 8_193, True),
@@ -41,6 +43,53 @@ def test_a_long_answer_is_streamed_underneath(model, max_tokens, is_streamed):
     call = dry_run("anthropic", model, max_tokens=max_tokens)
 
     assert call.body.get("stream", False) is is_streamed
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_streamed"),
+    [
+        ({"thinking_budget": 4_000}, False),
+        ({"thinking_budget": 5_000}, True),
+        ({"thinking_budget": 5_000, "max_tokens": MOST}, False),
+        ({"provider_options": {"anthropic": {"max_tokens": MOST + 1}}}, True),
+        ({"provider_options": {"anthropic": {"max_tokens": MOST}}, "max_tokens": 60_000}, False),
+    ],
+)
+def test_what_counts_is_what_is_sent(fields, is_streamed):
+    """A budget for thinking is part of it, and provider options have the last word."""
+    body = dry_run("anthropic", "claude-unknown", **fields).body
+
+    assert (body["max_tokens"] > MOST, body.get("stream", False)) == (is_streamed, is_streamed)
+
+
+def test_an_option_of_the_adapter_counts():
+    """It is the default of its requests."""
+    adapter = HttpAdapter("anthropic", "k", options={"max_tokens": MOST + 1})
+    bodies = [
+        adapter.dry_run(Request(model="claude-unknown", messages="hi", max_tokens=tokens)).body
+        for tokens in (None, 100)
+    ]
+
+    assert [body.get("stream", False) for body in bodies] == [True, False]
+
+
+def test_another_endpoint_is_not_streamed_by_default():
+    """One that the caller names may take no `max_tokens` at all."""
+    options = {"anthropic": {"path": "/messages/count_tokens"}}
+    call = dry_run("anthropic", "claude-haiku-4-5", provider_options=options)
+
+    assert "stream" not in call.body
+
+
+def test_no_request_of_a_batch_is_streamed():
+    """Whatever its length: a batch is answered by a file."""
+    with simulated(text("Hi.")) as peer:
+        client = Client({"anthropic": HttpAdapter("anthropic", KEY, base_url=peer.server.url)})
+        model = "anthropic:claude-haiku-4-5"
+        run(peer, lambda _: batch.submit(["Hi", "Ho"], model, client=client, max_tokens=60_000))
+        (exchange,) = peer.app.script.received
+
+    assert all("stream" not in each["params"] for each in exchange.call.body["requests"])
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini", "openai_compatible"])
@@ -119,3 +168,15 @@ def test_a_joined_answer_that_is_cut_is_an_error():
             complete(peer, request)
 
     assert caught.value.partial.text.startswith("word word")
+    usage = caught.value.attempts[0].usage
+    assert usage == caught.value.partial.usage
+    assert usage.estimated
+    assert usage.output_tokens >= len(caught.value.partial.text.split())
+
+
+def test_an_error_before_a_joined_answer_has_no_partial():
+    """As that of a whole answer."""
+    with simulated(error(529)) as peer, pytest.raises(ServerError) as caught:
+        complete(peer, peer.ask("anthropic", max_tokens=60_000))
+
+    assert caught.value.partial is None

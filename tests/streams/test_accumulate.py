@@ -279,6 +279,20 @@ def test_unfinished_call_has_what_parses(text, arguments):
     assert accumulator.partial().tool_calls == (expected,)
 
 
+def test_arguments_of_open_calls_may_stay_text():
+    """For what only counts them; the partial response has them as before."""
+    accumulator = fold(
+        [
+            ToolCallStart(id="b", index=0, tool_call_id="1", name="look"),
+            ToolCallDelta(id="b", index=0, delta='{"a": "b'),
+        ]
+    )
+    text = ToolCall(id="1", name="look", raw_arguments='{"a": "b')
+
+    assert accumulator.partial(parse=False).tool_calls == (text,)
+    assert accumulator.partial().tool_calls[0].arguments == {"a": "b"}
+
+
 def test_step_finish_begins_a_new_message():
     """After a step the next one's parts stand alone; the last one's are the response."""
     first, second = Response(message=Message.assistant("one")), Message.assistant("two")

@@ -243,18 +243,18 @@ def _read_history(data: bytes, source: str | None) -> Request:
     """A request in a dialect, or in our form; messages; or a session that was saved."""
     from interlingua import Request, from_json
     from interlingua.dialects import WireCall
+    from interlingua.history import read_messages
     from interlingua.providers.provider import find_dialect
-    from interlingua.spec.plain_dicts import to_messages
     from interlingua.wire.json_text import loads
 
     document = loads(data)
     if source is not None:
         return find_dialect(source).decode_request(WireCall(body=document))
     if isinstance(document, list):
-        return Request(messages=to_messages(document))
+        return Request(messages=read_messages(document))
     if isinstance(document, dict) and "turns" in document:
         turns = [message for turn in document["turns"] for message in turn]
-        return Request(messages=to_messages(turns))
+        return Request(messages=read_messages(turns))
     if isinstance(document, dict) and "messages" in document and "model" not in document:
-        return Request(messages=to_messages(document["messages"]))
+        return Request(messages=read_messages(document["messages"]))
     return from_json(document, Request)

@@ -49,6 +49,10 @@ class Running(Struct, frozen=True, gc=False):
     """On the clock of `perf_counter`."""
     progress: Progress
 
+    def latency(self) -> int:
+        """The milliseconds since it began."""
+        return round((perf_counter() - self.began) * 1000)
+
 
 class _Failure(NamedTuple):
     """How an attempt has failed, for `CallFailed`."""
@@ -144,10 +148,12 @@ class AttemptLog:
         cost: Cost | None,
         finish_reason: str = "stop",
         failure: _Failure | None = None,
+        latency: int | None = None,
     ) -> None:
-        """An attempt has ended: well, or with a failure."""
+        """An attempt has ended: well, or with a failure; before now, if its `latency` says so."""
         number, target = running.number, running.target
-        latency = round((perf_counter() - running.began) * 1000)
+        if latency is None:
+            latency = round((perf_counter() - running.began) * 1000)
         attempt = Attempt(
             number=number,
             provider=target.provider,
@@ -177,6 +183,7 @@ class AttemptLog:
         error: BaseException,
         usage: Usage | None = None,
         cost: Cost | None = None,
+        latency: int | None = None,
     ) -> None:
         """An attempt has failed, or was cancelled."""
         target = running.target
@@ -187,7 +194,7 @@ class AttemptLog:
             failure = _Failure(ErrorClass.CANCELLED, CANCELLED)
         else:  # raised by a custom adapter or middleware
             failure = _Failure(ErrorClass.OTHER, type(error).__name__)
-        self.complete(running, usage, cost, failure.error_class.value, failure)
+        self.complete(running, usage, cost, failure.error_class.value, failure, latency)
 
     async def delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int

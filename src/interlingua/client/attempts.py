@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +25,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.http_requests import Ready
 from interlingua.runtime.cancel import CancelScope, is_cancelled
 from interlingua.spec.contracts import Adapter
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import AbortError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -35,6 +36,18 @@ if TYPE_CHECKING:
     from interlingua.client.middleware.shown import Shown
     from interlingua.providers.uploads import Uploads
     from interlingua.streams.accumulate import StreamAccumulator
+
+
+class _Loser(NamedTuple):
+    """An attempt at a stream that a hedge has cancelled, while the winner is under way."""
+
+    running: Running
+    request: Request
+    failure: BaseException
+    usage: Usage
+    latency: int
+    """In milliseconds."""
+
 
 _NO_REASONS: dict[int, str | None] = {}
 _CANCELLED = FinishReason(reason="cancelled")
@@ -56,6 +69,7 @@ class Attempts:
         "_calls",
         "_log",
         "_logged",
+        "_losers",
         "_ready",
         "_reasons",
         "_retry",
@@ -95,6 +109,7 @@ class Attempts:
         self._logged: set[str] = set() if logged is None else logged
         self._log = AttemptLog(calls, self.request.request_id or "", request.session_id, step)
         self._ready: tuple[Request, Adapter, Ready] | None = None
+        self._losers: tuple[_Loser, ...] = ()
         self._shown: Shown | None = None  # only set if middleware sees the events
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
@@ -216,7 +231,7 @@ class Attempts:
                     call, send = self._call(running), partial(self._send, running)
                     response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
-                self._fail(running, request, error)
+                await self._fail(running, request, error)
                 delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
@@ -231,7 +246,7 @@ class Attempts:
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
-    def _fail(
+    async def _fail(
         self,
         running: Running,
         request: Request,
@@ -239,26 +254,52 @@ class Attempts:
         usage: Usage | None = None,
     ) -> None:
         log, progress = self._log, running.progress
+        failure = find_failure(error, self._scope)
+        others = log.started - len(log.records) - len(self._losers) - 1  # that are under way
         if isinstance(error, SDKError) and error.partial is not None:
             usage = error.partial.usage
-        elif log.started > 1 and is_cancelled(error) and progress.usage is None and usage is None:
+        elif log.started > 1 and is_cancelled(error) and progress.usage is None:
             from interlingua.client.middleware.meter import hedged_usage
 
-            usage = hedged_usage(request, progress, log.records, log.started)
-        cost = None
-        if progress.usage is not None:
-            usage, cost = progress.usage, progress.cost
-        elif usage is not None or (self._accumulator is not None and self._accumulator.has_begun):
-            usage, cost = self._meter_failure(usage, request, running.target.provider)
-        log.fail(running, find_failure(error, self._scope), usage, cost)
+            is_beaten = progress.is_stream and others > 0
+            if usage is None:
+                usage = hedged_usage(request, progress, log.records, is_beaten=is_beaten)
+            if is_beaten and usage is not None:
+                loser = _Loser(running, request, failure, usage, running.latency())
+                self._losers = (*self._losers, loser)
+                return
+        accumulator, cost = self._accumulator, progress.cost
+        has_begun = accumulator is not None and accumulator.has_begun
+        try:
+            if progress.usage is not None:
+                usage = progress.usage
+            elif accumulator is not None and accumulator.is_large:
+                usage, cost = await asyncio.to_thread(self._meter, usage, request, accumulator)
+            elif usage is not None or has_begun:
+                usage, cost = self._meter(usage, request, accumulator)
+        finally:  # also if the task is cancelled meanwhile
+            if self._losers and not others:
+                self._record_losers(usage)
+            log.fail(running, failure, usage, cost)
 
-    def _meter_failure(
-        self, usage: Usage | None, request: Request, provider: str
+    def _meter(
+        self, usage: Usage | None, request: Request, accumulator: StreamAccumulator | None = None
     ) -> tuple[Usage | None, Cost | None]:
+        """The usage and the cost of an attempt that failed."""
         from interlingua.client.metering import meter_failure
 
-        adapter = self._adapters.get(provider) or self._calls.adapters[provider]
-        return meter_failure(usage, request, self._accumulator, self._calls.tariffs, adapter)
+        key = request.provider or ""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        return meter_failure(usage, request, accumulator, self._calls.tariffs, adapter)
+
+    def _record_losers(self, winner: Usage | None) -> None:
+        """Record the losers of a hedged stream, now that it is known how long its answer is."""
+        from interlingua.client.middleware.meter import with_output_of
+
+        losers, self._losers = self._losers, ()
+        for running, request, failure, usage, latency in losers:
+            metered = self._meter(with_output_of(usage, winner), request)
+            self._log.fail(running, failure, *metered, latency=latency)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -301,7 +342,11 @@ class Attempts:
             response = await adapter.generation.answer(ready)
         if not calls.inner.is_empty:
             progress.answer(response.usage, response.cost)
-        return response if ids is None else ids.read(response, key)
+        if ids is None:
+            return response
+        read = partial(ids.read, response, key)
+        is_large = len(response.message.content) > MANY_PARTS
+        return await asyncio.to_thread(read) if is_large else read()
 
     def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
         """One attempt at an adapter that is not ours."""

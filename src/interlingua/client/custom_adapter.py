@@ -112,7 +112,7 @@ class CustomCall:
         """The events of the answer. An `ErrorEvent` is raised, as by other adapters."""
         await self._calls.initialization.ensure(self._key)
         profile = self._prepare()
-        if not can_stream(self._sent, profile, asked=True):
+        if not can_stream(self._sent, profile):
             for event in events_from_response(await self.complete()):
                 yield event
             return

@@ -58,7 +58,7 @@ def meter_failure(
     """
     served, key = request.model, request.provider or ""
     if accumulator is not None and accumulator.has_begun:
-        partial = accumulator.partial()
+        partial = accumulator.partial(parse=False)  # maybe in a thread, while a reader looks at it
         is_own = partial.provider in (key, "")  # not of another model, before a fallback
         served = partial.model if is_own and partial.model else served
         if is_own and partial.message.content:

@@ -110,6 +110,8 @@ class StreamAttempts(Attempts):
                         usage = event.usage  # type: ignore[union-attr]
                     elif type(event) is Finish and not is_over:
                         is_over = True
+                        if self._losers:
+                            self._record_losers(event.usage)
                         reason = event.finish_reason.reason
                         log.complete(running, event.usage, event.cost, reason)
                         if log.outcomes:
@@ -127,7 +129,7 @@ class StreamAttempts(Attempts):
                 raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
             except BaseException as error:
                 if not is_over:  # an attempt is reported once, whatever happens after its end
-                    self._fail(running, request, error, usage)
+                    await self._fail(running, request, error, usage)
                 delay = await log.delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():

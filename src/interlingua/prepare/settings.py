@@ -25,6 +25,7 @@ from interlingua.prepare.thinking import (
     zero_budget,
 )
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import (
     BuiltinTool,
     Request,
@@ -89,6 +90,15 @@ def structured_output_modes(profile: Profile, *, has_tools: bool) -> tuple[Struc
 def limit_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """`max_tokens` above the model's limit."""
     return _limit(request, "max_tokens", profile.max_output_tokens, "max_tokens_lowered", warnings)
+
+
+def max_tokens_sent(request: Request, profile: Profile, facts: Facts) -> int | None:
+    """The `max_tokens` that a prepared request is sent with; None if it is sent without."""
+    if request.max_tokens is not None or facts.default_max_tokens is None:
+        return request.max_tokens
+    # Anthropic: a budget must be «less than `max_tokens`» (`ThinkingConfigEnabledParam`).
+    default = facts.default_max_tokens + (request.thinking_budget or 0)
+    return profile.max_output_tokens or default
 
 
 def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningList) -> Request:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import dropwhile
 from time import perf_counter
 from typing import Self
@@ -20,7 +20,7 @@ from interlingua.wire.json_text import loads
 
 HELD = 256
 """Parts that a decoder may hold back for its last frame; with more it is read in a thread."""
-_BATCH = 256  # frames, or events, that are passed on in one step
+_BATCH = 256  # frames that are passed on in one step
 
 
 class WholeBody:
@@ -133,18 +133,6 @@ def collect(source: Iterable[StreamEvent]) -> tuple[list[StreamEvent], SDKError 
     except SDKError as error:
         return events, error
     return events, None
-
-
-async def in_steps(
-    events: list[StreamEvent], error: SDKError | None = None
-) -> AsyncIterator[StreamEvent]:
-    """The events, then the error, if there is one; after every 256 events other tasks run."""
-    for number, event in enumerate(events, 1):
-        yield event
-        if number % _BATCH == 0:
-            await asyncio.sleep(0)
-    if error is not None:
-        raise error
 
 
 def _no_content(seconds: float) -> RequestTimeoutError:

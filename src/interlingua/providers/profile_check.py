@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from interlingua.prepare.settings import max_tokens_sent
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_own_id, maker_of, providers
-from interlingua.spec.contracts import ModelKind, Profile
+from interlingua.spec.contracts import ModelKind, Prepared, Profile
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import check_losses, raising_losses
@@ -57,23 +59,36 @@ def _able_models(capabilities: tuple[str, ...]) -> list[str]:
     return list(found.values())[:_MOST_NAMED]
 
 
-def can_stream(request: Request, profile: Profile, *, asked: bool) -> bool:
+def can_stream(request: Request, profile: Profile) -> bool:
     """
-    Whether the reply will be a stream.
+    Whether the reply to a request for a stream will be one.
 
-    A stream that the model does not support is read as a whole answer and delivered as events;
-    a whole answer that it does not support, because it has tools or may become too long, is
-    streamed and joined.
+    Otherwise the model does not support it: a whole answer is read, and delivered as events.
     """
-    if not asked:
-        most, length = profile.max_whole_tokens, request.max_tokens or 0
-        length = min(length, profile.max_output_tokens or length)  # `prepare` lowers it so
-        if most is not None and length > most and profile.streaming is not False:
-            return True
-        return profile.whole_tool_calls is False and bool(request.tools)
     if profile.streaming is False:
         return False
     return profile.streaming_tool_calls is not False or not request.tools
+
+
+def must_stream(prepared: Prepared, profile: Profile, facts: Facts) -> bool:
+    """
+    Whether the reply to a request for a whole answer will be a stream, which is joined.
+
+    It is if the model supports tools only in streams, or if the answer may take longer than the
+    provider answers without streaming. What counts is the `max_tokens` that is sent, also if nobody
+    has set it.
+    """
+    if profile.whole_tool_calls is False and prepared.request.tools:
+        return True
+    most = profile.max_whole_tokens
+    if most is None or profile.streaming is False:
+        return False
+    options = prepared.options
+    given = [options[name] for name in facts.length_options if name in options]
+    lengths = [length for length in given if isinstance(length, int)]
+    if not lengths and "path" not in options:  # another endpoint may need no `max_tokens`
+        lengths = [max_tokens_sent(prepared.request, profile, facts) or 0]
+    return max(lengths, default=prepared.request.max_tokens or 0) > most
 
 
 def wrong_kind(model: str, kind: ModelKind) -> UnsupportedError:

@@ -8,7 +8,7 @@ The code inside (adapter, attempts, middleware) yields events, and only raises w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,8 +22,7 @@ from interlingua.spec.response import FinishReason, Reason, Response, label_mess
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS, ENDS
 
-_PIECE = 32 * 1024
-_MANY = 1_000  # parts
+_BATCH = 256  # events that are passed on in one step
 
 
 def fold_stream(
@@ -93,10 +92,8 @@ async def _folded(  # noqa: C901, PLR0912 -- one function: every delta passes he
         if owns_scope:
             scopes.remove(fold.request_id, scope)
         await close_stream(events)
-    for event in await fold.close():
+    async for event in in_steps(await fold.close(), fold.error):
         yield event
-    if fold.error is not None:
-        raise fold.error
 
 
 class FoldedStream(AsyncGenerator[StreamEvent, None]):
@@ -135,6 +132,18 @@ async def close_reading(events: AsyncGenerator[Any, None], cancel: Callable[[], 
         cancel()
     else:
         await events.aclose()
+
+
+async def in_steps(
+    events: Iterable[StreamEvent], error: Exception | None = None
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events, then the error, if there is one; after every 256 events other tasks run."""
+    for number, event in enumerate(events, 1):
+        yield event
+        if number % _BATCH == 0:
+            await asyncio.sleep(0)
+    if error is not None:
+        raise error
 
 
 async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
@@ -202,18 +211,14 @@ class _Fold:
 
     async def deliver(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
         """As `take`; the end of a large stream is too much work for one step of the event loop."""
-        if type(event) is Finish and self._is_large():
+        if type(event) is Finish and self.accumulator.is_large:
             return await asyncio.to_thread(self.take, event)
         return self.take(event)
 
     async def close(self) -> list[StreamEvent]:
         """As `end`, for a large stream in a thread."""
-        is_large = not self.is_finished and self._is_large()
+        is_large = not self.is_finished and self.accumulator.is_large
         return await asyncio.to_thread(self.end) if is_large else self.end()
-
-    def _is_large(self) -> bool:
-        accumulator = self.accumulator
-        return accumulator.part_count > _MANY or accumulator.open_size > _PIECE
 
     def cancel(self) -> None:
         """End the call as `client.cancel` does by its id."""

@@ -33,3 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of one event of a stream."""
     events: int = 1_000_000
     """Events of one stream; lines that add nothing to one (comments, blank lines) count too."""
+
+
+MANY_PARTS = 1_000
+"""With more parts, what is done for each of them is too much for one step of an event loop."""

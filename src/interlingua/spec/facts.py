@@ -279,6 +279,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
     continuation: Continuation | None = None
     """How to request the rest of an interrupted response; None if there is no way."""
+    default_max_tokens: int | None = None
+    """
+    The `max_tokens` of a request without one, beside its thinking, if nothing else is known.
+
+    None if the API needs none.
+    """
+    length_options: tuple[str, ...] = ()
+    """The provider options that limit the length of an answer in tokens."""
     token_family: str = ""
     """The row of token rates for models with an unknown id."""
     quirks: type[msgspec.Struct] | None = None

@@ -47,6 +47,11 @@ _TEXTS = ("name", "id", "refusal", "reasoning_content", "reasoning")
 _MESSAGE = frozenset((Message,))
 # What `parse` of the SDKs adds to an answer: values that were read from its text.
 _PARSED = frozenset(("parsed", "parsed_arguments", "parsed_output"))
+_PART_TYPES = frozenset(("text", "image_url", "input_audio", "file", "refusal"))
+_ADVICE = (
+    "A Request takes messages in the form of OpenAI's chat API. For those of another API, pass "
+    "interlingua.history.read_messages(messages)."
+)
 _SDK_DEPTH = 8
 """How deep the objects of an SDK are inside of a message: a source in a block of a tool result."""
 
@@ -57,6 +62,34 @@ def to_messages(value: object) -> tuple[Message, ...]:
     if _MESSAGE.issuperset(map(type, items)):
         return items
     return tuple([to_message(item, f"messages[{i}]") for i, item in enumerate(items)])
+
+
+def to_request_messages(value: object) -> tuple[Message, ...]:
+    """As `to_messages`; the error for a message of another API says which function reads it."""
+    items = list_messages(value)
+    try:
+        return to_messages(items)
+    except ConfigurationError as error:
+        if not any(map(_is_foreign, items)):
+            raise
+        raise ConfigurationError(f"{error.message} {_ADVICE}") from None
+
+
+def _is_foreign(item: object) -> bool:
+    """Whether it has a type, or parts of a type, that no message of OpenAI's chat API has."""
+    item = without_objects(item)
+    if not isinstance(item, Mapping):
+        return False
+    content = item.get("content")
+    parts = content if isinstance(content, (list, tuple)) else ()
+    return item.get("type") is not None or any(map(_is_foreign_part, parts))
+
+
+def _is_foreign_part(part: object) -> bool:
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        return False
+    is_more = part["type"] == "text" and bool(part.keys() - {"type", "text"})
+    return is_more or part["type"] not in _PART_TYPES
 
 
 def list_messages(value: object) -> tuple[Any, ...]:

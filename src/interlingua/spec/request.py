@@ -349,9 +349,9 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         set_field = msgspec.structs.force_setattr
         messages: object = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
-            from interlingua.spec.plain_dicts import to_messages
+            from interlingua.spec.plain_dicts import to_request_messages
 
-            set_field(self, "messages", to_messages(messages))
+            set_field(self, "messages", to_request_messages(messages))
         tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))

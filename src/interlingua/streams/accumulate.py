@@ -21,6 +21,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -57,6 +58,7 @@ from interlingua.wire.json_text import dump_text
 from interlingua.wire.tool_calls import mark_cut
 
 _NO_START = StreamStart()
+_LONG = 32 * 1024  # characters in open parts, or pieces of them
 
 
 class StreamAccumulator:
@@ -112,21 +114,24 @@ class StreamAccumulator:
         return is_started or bool(self.open) or bool(self.parts)
 
     @property
-    def part_count(self) -> int:
-        """The number of parts so far."""
-        return len(self.open) + len(self.parts)
+    def is_large(self) -> bool:
+        """Whether what concerns all parts is too much for one step of an event loop."""
+        if len(self.open) + len(self.parts) > MANY_PARTS:
+            return True
+        pieces = [segment.pieces for segment in self.open.values()]
+        if sum(map(len, pieces)) > _LONG:
+            return True
+        return sum(len(piece) for each in pieces for piece in each) > _LONG
 
-    @property
-    def open_size(self) -> int:
-        """The number of characters in the open parts."""
-        return sum(len(piece) for segment in self.open.values() for piece in segment.pieces)
+    def content(self, *, parse: bool = True) -> tuple[Part, ...]:
+        """
+        Return the parts so far; an open part is as long as its text now.
 
-    def content(self) -> tuple[Part, ...]:
-        """Return the parts so far; an open part is as long as its text now."""
-        parts = dict(self.parts)
-        for segment in self.open.values():
-            ended = segment.peek()
-            parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
+        Without `parse`, open tool calls have their arguments only as text.
+        """
+        # The open ones first: a stream that was cut ends its segments in another thread.
+        parts = {segment.index: _peek(segment, parse) for segment in list(self.open.values())}
+        parts.update(self.parts)
         return tuple(parts[index] for index in sorted(parts))
 
     def response(self) -> Response:
@@ -135,12 +140,12 @@ class StreamAccumulator:
             raise StreamError("The stream has not finished.", partial=self.partial())
         return self._fold(self._finish)
 
-    def partial(self) -> Response:
-        """Return the response so far; an open part is as long as its text now."""
+    def partial(self, *, parse: bool = True) -> Response:
+        """Return the response so far, with the parts of `content`."""
         finish = self._finish or Finish(
             finish_reason=FinishReason(reason="other"), usage=self._start.usage or Usage()
         )
-        return self._fold(finish)
+        return self._fold(finish, parse=parse)
 
     def end_segments(self) -> list[StreamEvent]:
         """Close all open segments, after a failure or cancellation; returns their end events."""
@@ -183,11 +188,12 @@ class StreamAccumulator:
                 assert_never(event)
 
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
-        if self.open.pop(id, None) is None:
+        if id not in self.open:
             raise StreamError(f"End of a segment that is not open: {id!r}.")
         if index in self.parts:
             raise StreamError(f"Two parts with the index {index}.")
         self.parts[index] = part
+        del self.open[id]
 
     def _end(self, finish: Finish) -> None:
         self._check_calls()
@@ -205,7 +211,7 @@ class StreamAccumulator:
                     "middleware that drops a call must drop all of its events."
                 )
 
-    def _fold(self, finish: Finish) -> Response:
+    def _fold(self, finish: Finish, *, parse: bool = True) -> Response:
         start = self._start
         if finish.response is not None:
             return _complete(finish, finish.response, start)
@@ -215,7 +221,7 @@ class StreamAccumulator:
             provider=start.provider,
             message=Message(
                 role="assistant",
-                content=mark_cut(self.content(), finish.finish_reason.reason),
+                content=mark_cut(self.content(parse=parse), finish.finish_reason.reason),
                 extra=finish.message_extra,
             ),
             finish_reason=finish.finish_reason,
@@ -228,6 +234,12 @@ class StreamAccumulator:
             raw=finish.raw,
             extra=_join(start.extra, finish.extra),
         )
+
+
+def _peek(segment: Segment, parse: bool) -> Part:
+    if isinstance(segment, ToolCallSegment):
+        return (segment.peek() if parse else segment.unread()).tool_call
+    return segment.peek().part
 
 
 def with_late_fields(parts: Mapping[int, Part], finish: Finish) -> list[Part]:

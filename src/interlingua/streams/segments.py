@@ -187,6 +187,10 @@ class ToolCallSegment:
         arguments = self._partial.value
         return self._end(raw, arguments if isinstance(arguments, dict) else {}, is_cut=not raw)
 
+    def unread(self) -> ToolCallEnd:
+        """Return the tool call so far, with its arguments only as text."""
+        return self._end(join_pieces(self.pieces), {})
+
     def _end(self, raw: str, arguments: dict[str, Any], *, is_cut: bool = False) -> ToolCallEnd:
         call = ToolCall(
             id=self.call_id,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from interlingua import sync
 from interlingua.api.run.generate import generate, stream
+from interlingua.client import attempt_log
 from interlingua.client.client import Client
 from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
@@ -26,8 +27,10 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
 from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, ServerError
+from interlingua.spec.events import StreamStart
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
+from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from interlingua.transport import HttpTransport, HttpxTransport
 from support import virtual_time
@@ -115,7 +118,7 @@ def test_the_winner_is_paid_once(mode):
 @both
 @pytest.mark.parametrize("is_outside", [True, False], ids=["outside", "inside"])
 def test_a_budget_counts_an_estimate_of_the_loser(mode, is_outside):
-    """Its prompt, and the output of the winner; of a stream only the beginning was awaited."""
+    """Its prompt, and the output of the winner."""
     budget = Budget(100, cost=lambda _, usage: usage.input_tokens + usage.output_tokens)
     hedge = Hedge(after=0.02, share=1.0)
     adapter = ScriptedAdapter(NEVER, says("second"))
@@ -129,9 +132,132 @@ def test_a_budget_counts_an_estimate_of_the_loser(mode, is_outside):
     response, used = virtual_time.run(work())
 
     loser, usage = response.attempts[0].usage, response.usage
-    length = usage.output_tokens if mode == "whole" else 0
+    length = usage.output_tokens
     assert loser == Usage(input_tokens=estimate_input(ASK), output_tokens=length, estimated=True)
     assert used == usage.total_tokens + loser.total_tokens
+
+
+class Streams:
+    """An adapter whose requests are answered by these functions, which yield events."""
+
+    name = "scripted"
+
+    def __init__(self, *streams):
+        self._streams = iter(streams)
+
+    async def complete(self, _):
+        raise AssertionError("not asked")
+
+    def stream(self, _):
+        return next(self._streams)()
+
+
+async def begun():
+    """Its input is reported, and nothing comes of its answer."""
+    yield StreamStart(usage=Usage(input_tokens=40, output_tokens=1))
+    await asyncio.sleep(30)
+
+
+async def long():
+    """An answer whose last part comes late."""
+    *events, finish = events_from_response(says("a long answer"))
+    for event in events:
+        yield event
+    await asyncio.sleep(10)
+    yield finish
+
+
+def hedged_streams(*streams, budget=None):
+    layers = [Hedge(after=1, share=1.0)] if budget is None else [budget, Hedge(after=1, share=1.0)]
+    client, seen = Client({"a": Streams(*streams)}, middleware=layers), []
+    client.subscribe(seen.append)
+    return client, seen
+
+
+def ended(seen):
+    """The events that end attempts, by the attempt; each is told once."""
+    events = [event for event in seen if event.type == "call_completed"]
+    assert len({event.attempt for event in events}) == len(events)
+    return {event.attempt: event for event in events}
+
+
+def test_the_loser_of_a_stream_is_counted_when_the_winner_has_ended(monkeypatch):
+    """With the input that was reported; it was cut when the winner began."""
+    clock = lambda: asyncio.get_running_loop().time()  # noqa: E731
+    monkeypatch.setattr(attempt_log, "perf_counter", clock)
+    client, seen = hedged_streams(begun, long)
+
+    response = virtual_time.run(ask(client, "stream"))
+
+    loser, winner = response.attempts
+    assert loser.usage == Usage(input_tokens=40, output_tokens=13, estimated=True)
+    assert winner.usage == response.usage
+    assert (loser.latency_ms, winner.latency_ms) == (1_000, 10_000)
+    assert ended(seen)[0].usage == loser.usage
+    assert ended(seen)[0].finish_reason == "cancelled"
+
+
+def test_a_loser_that_has_more_output_keeps_it():
+    """What was reported is a lower bound."""
+
+    async def much():
+        yield StreamStart(usage=Usage(input_tokens=40, output_tokens=1_000))
+        await asyncio.sleep(30)
+
+    client, _ = hedged_streams(much, long)
+
+    assert virtual_time.run(ask(client, "stream")).attempts[0].usage.output_tokens == 1_000
+
+
+@pytest.mark.parametrize("way", ["leave", "cancel", "fail"])
+def test_a_winner_that_does_not_end_is_the_measure_as_far_as_it_came(way):
+    """Both attempts are told once, and a budget counts both."""
+
+    async def failing():
+        for event in events_from_response(says("a long answer"))[:3]:
+            yield event
+        raise ServerError("gone")
+
+    budget = Budget(100_000, cost=lambda _, usage: usage.input_tokens + usage.output_tokens)
+    client, seen = hedged_streams(begun, failing if way == "fail" else long, budget=budget)
+
+    async def work():
+        events = client.stream(ASK)
+        try:
+            async for event in events:
+                if event.type == "text_delta" and way == "leave":
+                    await events.aclose()
+                elif event.type == "text_delta" and way == "cancel":
+                    await client.cancel("call")
+        except ServerError:
+            pass
+        return await budget.used()
+
+    used = virtual_time.run(work())
+
+    ends = {event.attempt: event for event in seen if event.type != "call_started"}
+    assert sorted(ends) == [0, 1]
+    assert len(seen) == 4
+    winner = ends[1].usage.output_tokens
+    assert ends[0].usage == Usage(input_tokens=40, output_tokens=winner, estimated=True)
+    assert winner > 0
+    assert used > 40 + ends[0].usage.output_tokens
+
+
+def test_both_requests_of_a_cancelled_call_are_told_once():
+    """Neither has won."""
+    client, seen = hedged_streams(begun, begun)
+
+    async def work():
+        call = asyncio.create_task(ask(client, "stream"))
+        await asyncio.sleep(5)
+        assert await client.cancel("call")
+        return await call
+
+    response = virtual_time.run(work())
+
+    assert sorted(ended(seen)) == [0, 1]
+    assert [attempt.usage.input_tokens for attempt in response.attempts] == [40, 40]
 
 
 @both

@@ -9,16 +9,22 @@ items of one dialect are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from interlingua import dialects
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.messages import Message
-from interlingua.spec.plain_dicts import list_messages, to_message, to_messages, without_objects
+from interlingua.spec.messages import AnyMessage, Message
+from interlingua.spec.plain_dicts import (
+    list_messages,
+    to_message,
+    to_messages,
+    without_objects,
+)
 
 _COMMON_ROLES = ("user", "assistant")
+_OURS = frozenset((Message,))
 
 
 class _Reader(Protocol):
@@ -33,9 +39,19 @@ class _Reader(Protocol):
         """The messages."""
 
 
-def read_messages(value: object) -> tuple[Message, ...]:
-    """One or many messages as a tuple; `ConfigurationError` says which one is wrong, and why."""
-    items = list_messages(value)
+def read_messages(messages: AnyMessage | Iterable[AnyMessage]) -> tuple[Message, ...]:
+    """
+    Return messages of every form that functions take, as ours.
+
+    Each is a `Message`, the text of a user message, or a dict or object of OpenAI's chat API, of
+    its Responses API or of Anthropic's API. `ConfigurationError` says which one is wrong, and why.
+
+        item = {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+        request = Request(model="openai:gpt-5.2", messages=read_messages([item]))
+    """
+    if type(messages) is tuple and _OURS.issuperset(map(type, messages)):
+        return messages  # fast path: those of a session, or of a result
+    items = list_messages(messages)
     try:
         return to_messages(items)
     except ConfigurationError:

@@ -321,7 +321,7 @@ def make_messages(
         conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
     elif resume is not None:
         conversation = _resumed_messages(resume)
-    elif prompt is not None:
+    elif messages is None:
         conversation = _from_prompt(prompt)
     else:
         from interlingua.api.run.messages import read_messages

@@ -444,8 +444,7 @@ class Session:
             self._active = None
 
     def settle(self, run: TurnRun, outcome: Outcome) -> None:
-        """End a turn with what it leaves behind."""
-        self.leave(run)
+        """Add what a turn leaves behind, before it leaves."""
         self.logged = run.logged
         if outcome.messages:
             self._turns = self._turns[:-1] if run.continues else self._closed_turns()

@@ -8,8 +8,18 @@ all later turns.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+)
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -20,6 +30,7 @@ from interlingua.runtime.fold import close_stream
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd, ToolCallStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -39,10 +50,10 @@ class ToolIds:
 
     def __init__(self, known: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._wire: dict[str, dict[str, str]] = {}
-        self._taken: dict[str, set[str]] = {}
+        self._taken: dict[str, _TakenIds] = {}
         for provider, ids in (known or {}).items():
             self._wire[provider] = dict(ids)
-            self._taken[provider] = set(ids.values())
+            self._taken[provider] = _TakenIds(ids.values())
 
     def __bool__(self) -> bool:
         return bool(self._wire)
@@ -89,6 +100,8 @@ class ToolIds:
 
     def own(self, response: Response) -> Response:
         """The response with ids of the session in calls that a middleware made."""
+        if all(_is_ours(call.id) for call in response.message.tool_calls):
+            return response
         return _with_ids(response, lambda call: self._own_id(call.id))
 
     def own_events(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
@@ -102,8 +115,8 @@ class ToolIds:
         """A new id of the session for a call that the provider made."""
         ours = new_call_id()
         if wire_id:
-            taken = self._taken.setdefault(provider, set())
-            self._wire.setdefault(provider, {})[ours] = _unused(wire_id, taken)
+            taken = self._taken.setdefault(provider, _TakenIds())
+            self._wire.setdefault(provider, {})[ours] = taken.take(wire_id)
         return ours
 
     def _wire_id(self, ours: str, provider: str, pattern: _IdPattern) -> str:
@@ -112,9 +125,9 @@ class ToolIds:
         known = self._wire.setdefault(provider, {})
         wire_id = known.get(ours)
         if wire_id is None:
-            taken = self._taken.setdefault(provider, set())
+            taken = self._taken.setdefault(provider, _TakenIds())
             derived = f"call_{ours.removeprefix(PREFIX)}"
-            wire_id = known[ours] = _unused(derived, taken, pattern)
+            wire_id = known[ours] = taken.take(derived, pattern)
         return wire_id
 
 
@@ -136,16 +149,26 @@ class _IdPattern:
         return call_id if pattern is None else map_call_id(call_id, pattern)
 
 
-def _unused(call_id: str, taken: set[str], pattern: _IdPattern | None = None) -> str:
-    """The id, or one made from it if the provider has it already; it is taken from now on."""
-    candidate, number = call_id if pattern is None else pattern.fit(call_id), 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{call_id}_{number}"
-        if pattern is not None:
-            candidate = pattern.fit(candidate)
-    taken.add(candidate)
-    return candidate
+class _TakenIds:
+    """The ids that a provider knows."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._ids = set(ids)
+        self._numbers: dict[str, int] = {}  # the last that was tried; one may be used thousandfold
+
+    def take(self, call_id: str, pattern: _IdPattern | None = None) -> str:
+        """The id, or one made from it if the provider has it already; it is taken from now on."""
+        candidate = call_id if pattern is None else pattern.fit(call_id)
+        number = self._numbers.get(call_id, 1)
+        while candidate in self._ids:
+            number += 1
+            candidate = f"{call_id}_{number}"
+            if pattern is not None:
+                candidate = pattern.fit(candidate)
+        if number > 1:
+            self._numbers[call_id] = number
+        self._ids.add(candidate)
+        return candidate
 
 
 async def _with_ids_in_events(
@@ -153,11 +176,11 @@ async def _with_ids_in_events(
 ) -> AsyncGenerator[StreamEvent, None]:
     """The events with other ids of their calls; a call has the same one in all its events."""
     by_segment: dict[str, str] = {}
-    by_old_id: dict[str, list[str]] = {}  # a server may use an id twice
+    by_old_id: dict[str, deque[str]] = {}  # a server may use an id twice
 
     def find(call: ToolCall) -> str:
         known = by_old_id.get(call.id)
-        return known.pop(0) if known else new_id(call.id)
+        return known.popleft() if known else new_id(call.id)
 
     try:
         async for event in events:
@@ -165,14 +188,16 @@ async def _with_ids_in_events(
             if kind is ToolCallStart:
                 old_id = event.tool_call_id  # type: ignore[union-attr]
                 call_id = by_segment[event.id] = new_id(old_id)  # type: ignore[union-attr]
-                by_old_id.setdefault(old_id, []).append(call_id)
+                by_old_id.setdefault(old_id, deque()).append(call_id)
                 event = replace(event, tool_call_id=call_id)  # noqa: PLW2901
             elif kind is ToolCallEnd:
                 call = event.tool_call  # type: ignore[union-attr]
                 call_id = by_segment.get(event.id) or find(call)  # type: ignore[union-attr]
                 event = replace(event, tool_call=replace(call, id=call_id))  # noqa: PLW2901
             elif kind is Finish and event.response is not None:  # type: ignore[union-attr]
-                whole = _with_ids(event.response, find)  # type: ignore[union-attr]
+                work = partial(_with_ids, event.response, find)  # type: ignore[union-attr]
+                is_large = len(event.response.message.content) > MANY_PARTS  # type: ignore[union-attr]
+                whole = await asyncio.to_thread(work) if is_large else work()
                 event = replace(event, response=whole)  # noqa: PLW2901
             yield event
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -200,15 +201,24 @@ class TurnRun(StreamRun):
         if self._is_over:
             return
         self._is_over = True
+        spent: tuple[Usage | None, Cost | None] | None = None
         try:
-            if not self._is_settled:
-                outcome = self.outcome(error)
+            is_large = self._accumulator is not None and self._accumulator.is_large
+            sum_up = partial(self._sum_up, error)
+            outcome, spent = await asyncio.to_thread(sum_up) if is_large else sum_up()
+            if outcome is not None:
                 loaded = await self._files.load(outcome.messages)
                 self.settle(outcome._replace(messages=loaded))
         finally:
             self._session.leave(self)
-            self._session.account(*self._spent(error))
+            self._session.account(*(spent or self._spent(error)))
         await self._session.flush()
+
+    def _sum_up(
+        self, error: BaseException | None
+    ) -> tuple[Outcome | None, tuple[Usage | None, Cost | None]]:
+        """What it leaves behind, unless the session has that, and what it used and cost."""
+        return None if self._is_settled else self.outcome(error), self._spent(error)
 
     def settle(self, outcome: Outcome) -> None:
         """Add the outcome to the session, unless an interruption did so before."""

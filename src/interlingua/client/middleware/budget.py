@@ -22,7 +22,7 @@ from interlingua.client.metering import options_of, seller_of
 from interlingua.client.middleware.contract import NO_CALL, Call, PerformNext
 from interlingua.client.middleware.counting import Counting
 from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
-from interlingua.client.middleware.meter import is_lost, reserve_input
+from interlingua.client.middleware.meter import is_lost, reserve_input, with_output_of
 from interlingua.client.middleware.operation_meter import (
     estimate_operation,
     possible_usages,
@@ -35,7 +35,7 @@ from interlingua.client.stores.memory import LimitGroup, MemoryStore
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Tariffs
-from interlingua.runtime.cancel import outlast, start_task
+from interlingua.runtime.cancel import is_cancelled, outlast, start_task
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.runtime.log import logger
 from interlingua.spec.contracts import Adapter
@@ -511,6 +511,10 @@ class _Tally(Struct, gc=False):
     """What was reserved later."""
     running: float = 0.0
     """The estimates of the attempts that are under way."""
+    under_way: int = 0
+    """How many they are."""
+    losers: tuple[tuple[Request, Usage], ...] = ()
+    """The attempts at a stream that a hedge has cancelled: they count when the winner has ended."""
     spent: float = 0.0
     calls: int = 1
 
@@ -553,6 +557,7 @@ class _Meter(Counting[_Attempt]):
             tally.first = None
             amount = await self._budget.reserve_more(tally, request)
         tally.running += amount
+        tally.under_way += 1
         return tally, request, amount, call
 
     async def end(
@@ -563,11 +568,22 @@ class _Meter(Counting[_Attempt]):
         error: BaseException | None,
     ) -> None:
         tally, request, amount, call = attempt
+        tally.running -= amount
+        tally.under_way -= 1
+        progress = call.progress
+        is_beaten = progress.is_stream and progress.usage is None and tally.under_way > 0
+        if is_beaten and usage is not None and is_cancelled(error):
+            tally.losers += ((request, usage),)
+            return
         if self._counts_reserved and is_lost(error, call):
             spent = amount
         else:
             spent = self._budget.cost_of(request, usage, cost, tally.call)
-        tally.running -= amount
+        if tally.losers and not tally.under_way:
+            for lost, known in tally.losers:
+                known = with_output_of(known, usage)  # noqa: PLW2901
+                spent += self._budget.cost_of(lost, known, None, tally.call)
+            tally.losers = ()
         if tally.calls:
             tally.spent += spent
         else:  # its call has ended

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from interlingua.client.middleware.contract import CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
 from interlingua.runtime.callbacks import settle
-from interlingua.runtime.fold import close_stream
+from interlingua.runtime.fold import close_stream, in_steps
 from interlingua.runtime.log import logger
 from interlingua.spec.errors import (
     AbortError,
@@ -162,7 +162,7 @@ class Fallback:
                     return  # the caller of the layers reports that
                 reason = await self._reason_against(finish.response)
                 if reason is None or not (trial.left and delivery.may_move):
-                    for each in delivery.end(finish, reason):
+                    async for each in in_steps(delivery.end(finish, reason)):
                         yield each
                     return
                 delivery.keep(finish, reason)
@@ -174,7 +174,7 @@ class Fallback:
             target = trial.next_request()
         if not delivery.last_events:
             raise trial.error()
-        for each in delivery.take_last_events():
+        async for each in in_steps(delivery.take_last_events()):
             yield each
 
     def covers(self, error: SDKError) -> bool:

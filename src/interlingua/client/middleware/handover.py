@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlingua.client.middleware.shown import is_replaced, mark_replaced, without_raw
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.content import Part, ToolCall
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request
@@ -113,6 +114,11 @@ class Handover:
             yield event
             if not self._taken.done():  # the layer may have cancelled itself, by a timeout
                 self._taken.set_result(None)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether `end` is too much for one step of the event loop."""
+        return self._shown.is_large or len(self._withheld) > MANY_PARTS
 
     def end(self) -> list[StreamEvent]:
         """

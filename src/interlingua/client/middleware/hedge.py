@@ -89,8 +89,8 @@ class Hedge:
     but not less than `floor` seconds. For a whole answer the time until its end counts, for a
     stream that until the first part of the answer; after that nothing is sent. The second request
     goes to the same model, or to `model`. The request that loses is cancelled, and
-    `response.attempts` has both. At most `share` of all calls are hedged, so that an outage does
-    not double the load.
+    `response.attempts` has both; it counts its input and the output of the winner, as an estimate.
+    At most `share` of all calls are hedged, so that an outage does not double the load.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ that each layer is called in one way: `complete(request, call_next, call)`,
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -28,7 +29,9 @@ from interlingua.client.middleware.handover import Handover, check_returned
 from interlingua.client.middleware.layers import Resolve
 from interlingua.client.middleware.shown import Shown, is_replaced, without_raw
 from interlingua.runtime.callbacks import settle, signature_of
+from interlingua.runtime.fold import in_steps
 from interlingua.spec.check import describe
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
@@ -251,8 +254,10 @@ class Layer:
         async def replayed(request: Request) -> AsyncGenerator[StreamEvent, None]:
             nonlocal answer
             answer = await call_next(request)
-            *events, finish = events_from_response(answer)
-            for event in events:
+            is_large = len(answer.message.content) > MANY_PARTS
+            replay = partial(events_from_response, answer)
+            *events, finish = await asyncio.to_thread(replay) if is_large else replay()
+            async for event in in_steps(events):
                 yield event
             yield replace(finish, response=answer)
 
@@ -282,7 +287,9 @@ class Layer:
         try:
             async for event in handover.events():
                 yield event
-            for event in handover.end():
+            is_large = handover.is_large
+            rest = await asyncio.to_thread(handover.end) if is_large else handover.end()
+            async for event in in_steps(rest):
                 yield event
         finally:
             await handover.close()

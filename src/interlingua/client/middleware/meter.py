@@ -110,7 +110,8 @@ class StreamMeter:
             output_tokens=output,
             estimated=True,
         )
-        return usage, None
+        winner = _find_winner(call.progress, call.attempts()) if is_cancelled(failure) else None
+        return usage if winner is None else with_output_of(usage, winner.usage), None
 
 
 Amounts: TypeAlias = tuple[Usage | None, Cost | None]
@@ -163,22 +164,33 @@ def is_lost(error: BaseException | None, call: Call) -> bool:
 
 
 def hedged_usage(
-    request: Request, progress: Progress, ended: Sequence[Attempt], started: int = 0
+    request: Request, progress: Progress, ended: Sequence[Attempt], *, is_beaten: bool = False
 ) -> Usage | None:
     """
     An estimate of what an attempt used that a hedge has cancelled; None if it is none.
 
-    The loser would have answered at about the length of the winner. Of a stream only the
-    beginning was waited for, and its winner is still under way.
+    It is its input, and the output of the winner; of a stream, `is_beaten` says that the winner is
+    still under way, and its output is added later: see `with_output_of`.
     """
     winner = _find_winner(progress, ended)
-    is_beaten = winner is not None or (progress.is_stream and started - len(ended) > 1)
-    if not is_beaten or not progress.is_sent:
+    if not progress.is_sent or not (is_beaten or winner is not None):
         return None
-    output = 0
-    if winner is not None and winner.usage is not None and not progress.is_stream:
-        output = winner.usage.output_tokens
-    return Usage(input_tokens=estimate_input(request), output_tokens=output, estimated=True)
+    usage = Usage(input_tokens=estimate_input(request), estimated=True)
+    return usage if winner is None else with_output_of(usage, winner.usage)
+
+
+def with_output_of(usage: Usage, winner: Usage | None) -> Usage:
+    """
+    The usage of the loser of a hedge: at least as much output as the winner, as an estimate.
+
+    A provider bills what it has generated until it notices that the connection was closed. Of that
+    nothing may have arrived: thinking is often hidden, and some go on to the end. The winner has
+    answered the same request, so its length is the best guess. It may be too high for a stream,
+    which is cut when the winner begins; a budget must not be too low.
+    """
+    if winner is None or winner.output_tokens <= usage.output_tokens:
+        return usage
+    return replace(usage, output_tokens=winner.output_tokens, estimated=True)
 
 
 def _find_winner(progress: Progress, ended: Sequence[Attempt]) -> Attempt | None:

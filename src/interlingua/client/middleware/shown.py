@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -61,7 +64,8 @@ class Shown:
                     if find_late is not None and event.response is not None:
                         response = await find_late(event.response)
                         event = replace(event, response=response)  # noqa: PLW2901
-                    yield self._end(event, accumulator, is_first=is_first)
+                    end = partial(self._end, event, accumulator, is_first=is_first)
+                    yield await asyncio.to_thread(end) if accumulator.is_large else end()
                 else:
                     if type(event) in ENDS:
                         event = self.revise(event, accumulator, is_first=is_first)  # noqa: PLW2901
@@ -138,18 +142,19 @@ class Shown:
 
 def refuse_hidden_calls(response: Response, content: Sequence[Part]) -> None:
     """Raise `ConfigurationError` for a tool call that the events have not shown as it would run."""
-    shown = [part for part in content if isinstance(part, ToolCall)]
+    shown: dict[tuple[str, str], deque[object]] = {}
+    for part in content:
+        if isinstance(part, ToolCall):
+            shown.setdefault((part.id, part.name), deque()).append(part.arguments)
     for call in response.message.tool_calls:
-        if all(_call_fields(call) != _call_fields(part) for part in shown):
+        known = shown.get((call.id, call.name))
+        if known is None or call.arguments not in known:
             raise ConfigurationError(
                 f"A middleware returned a call of {call.name!r} that the events of the stream have "
                 "not shown. Set `hold = True` on the middleware to withhold events until it "
                 "returns."
             )
-
-
-def _call_fields(call: ToolCall) -> tuple[object, ...]:
-    return call.id, call.name, call.arguments
+        known.rotate(-1)  # a server may use one id for thousands of calls, in the same order
 
 
 def mark_replaced(response: Response) -> Response:

@@ -29,9 +29,6 @@ VERSION = "2026-10-21"
 VERSION_HEADER = "anthropic-version"
 BETAS = ("betas", "beta_headers", "beta_features")
 """The options that hold beta flags: a list, or a string for one flag."""
-# `max_tokens` is required, and «thinking tokens count toward your `max_tokens` limit»
-# (`MessageCreateParamsBase`); the figure itself is our choice.
-DEFAULT_MAX_TOKENS = 16_384
 
 
 def extra_for(unread: dict[str, Json]) -> Extra:
@@ -192,6 +189,10 @@ FACTS = Facts(
     json_mode=False,  # `JSONOutputFormatParam` has only `json_schema`
     only_strict_formats=True,  # it has no flag: every format is enforced
     cache=CACHE,
+    # `max_tokens` is required, and «thinking tokens count toward your `max_tokens` limit»
+    # (`MessageCreateParamsBase`); the figure itself is our choice.
+    default_max_tokens=16_384,
+    length_options=("max_tokens",),
     token_family="claude",  # noqa: S106 -- no password
     # Clients must return thinking unmodified (`ThinkingBlockParam`), so they return its signature.
     sealed_field=SealedField(name="signature", make=_sign_thinking, read=_signature_of),

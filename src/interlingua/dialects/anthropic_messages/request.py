@@ -12,7 +12,6 @@ from interlingua.dialects.anthropic_messages.content import Block, decode_conten
 from interlingua.dialects.anthropic_messages.facts import (
     BETAS,
     CACHE,
-    DEFAULT_MAX_TOKENS,
     FACTS,
     NAME,
     PATH,
@@ -24,6 +23,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 from interlingua.prepare.cache import add_marks, is_cacheable
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.settings import max_tokens_sent
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
@@ -70,12 +70,8 @@ def encode_request(
         path = path.replace("{model}", quote(request.model, safe=":@", errors="replace"))
     elif request.model:
         body["model"] = request.model
-    if request.max_tokens is not None:
-        body["max_tokens"] = request.max_tokens
-    elif not path.endswith(_COUNT):  # a count refuses the field
-        # The budget must be less than `max_tokens` (`ThinkingConfigEnabledParam`).
-        default = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)
-        body["max_tokens"] = profile.max_output_tokens or default
+    if request.max_tokens is not None or not path.endswith(_COUNT):  # a count refuses the field
+        body["max_tokens"] = max_tokens_sent(request, profile, FACTS)
     encode_messages(request, body, warnings)
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         from interlingua.dialects.anthropic_messages.tools import encode_tools

@@ -325,6 +325,7 @@ FACTS = Facts(
     options=_OPENAI | _COMPATIBLE,
     schema=STRICT_SCHEMA,
     cache=CACHE,
+    length_options=("max_tokens", "max_completion_tokens"),
     quirks=ChatQuirks,
     history_quirks=history_quirks,
     # OpenRouter wants the list back unmodified, so clients return entries that they do not know:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import partial
 from math import inf
 from time import perf_counter, time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +23,7 @@ from interlingua.providers.profile_check import (
     can_stream,
     check_maker,
     check_window,
+    must_stream,
     refuse_losses,
     wrong_kind,
 )
@@ -43,6 +43,7 @@ from interlingua.runtime.log import log_warnings
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import UncheckedJson
 from interlingua.spec.contracts import HttpReply, HttpRequest, Profile, WireCall
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import DecodeError, SDKError
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Warning
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 OnResend: TypeAlias = Callable[[], object]
 OnConnect: TypeAlias = Callable[[bool], object]
+Mode: TypeAlias = Literal["whole", "stream", "batch"]
 _CATALOG = Tariffs()
 """The prices of adapters that are used without a client."""
 
@@ -111,12 +113,11 @@ class Generation:
             if own.behaviour is not None:
                 behaved = self._behave(request, profile)
                 request, scan = behaved.request, scan_history(behaved.request.messages, scan)
-            if (stream or request.tools or request.max_tokens is not None) and not in_batch:
-                stream = can_stream(request, profile, asked=stream)
-            if scan.rough_size > LARGE:
-                wire, body = await self._encode_in_thread(request, profile, scan, stream=stream)
+            mode: Mode = "batch" if in_batch else "stream" if stream else "whole"
+            if scan.rough_size > LARGE or len(scan.parts) > MANY_PARTS:
+                wire, body = await self._encode_in_thread(request, profile, scan, mode)
             else:
-                wire = self._encode(request, profile, scan, stream=stream)
+                wire = self._encode(request, profile, scan, mode)
                 body = dumps(wire.body)
             # A token is at least one byte, so most requests need no estimate.
             if len(body) > min(own.provider.sizes.request or inf, profile.context_window or inf):
@@ -134,7 +135,7 @@ class Generation:
             headers=wire.headers,
             body=body,
             warnings=warnings,
-            stream=stream,
+            stream=wire.stream,
             left_out=() if behaved is None else behaved.left_out,
         )
 
@@ -194,13 +195,12 @@ class Generation:
         profile = own.profile_for(request.model)
         behaved = self._behave(request, profile)
         request = behaved.request
-        stream = can_stream(request, profile, asked=stream)
-        wire = self._encode(request, profile, stream=stream)
+        wire = self._encode(request, profile, None, "stream" if stream else "whole")
         self._check_length(request, profile, len(dumps(wire.body)))
         return DryRun(
             profile=profile,
             url=join_url(own.base_url, wire.path),
-            headers=headers_for(wire.headers, own.headers, stream=stream),
+            headers=headers_for(wire.headers, own.headers, stream=wire.stream),
             body=wire.body,
             warnings=behaved.add_warnings(wire.warnings),
             addendum=behaved.addendum,
@@ -235,14 +235,13 @@ class Generation:
         return mark_lost_files(request, (own.name, own.provider.name), time())
 
     async def _encode_in_thread(
-        self, request: Request, profile: Profile, scan: HistoryScan, *, stream: bool
+        self, request: Request, profile: Profile, scan: HistoryScan, mode: Mode
     ) -> tuple[WireCall, bytes]:
-        encode = partial(self._encode, request, profile, scan, stream=stream)
-        wire = await asyncio.to_thread(encode)
+        wire = await asyncio.to_thread(self._encode, request, profile, scan, mode)
         return wire, await asyncio.to_thread(dumps, wire.body)
 
     def _encode(
-        self, request: Request, profile: Profile, scan: HistoryScan | None = None, *, stream: bool
+        self, request: Request, profile: Profile, scan: HistoryScan | None, mode: Mode
     ) -> WireCall:
         own = self._configuration
         row, dialect = own.provider, own.dialect
@@ -257,6 +256,12 @@ class Generation:
             request, headers, lost = own.with_options(request, profile)
             unknown += lost
         prepared = prepare(request, profile, dialect.FACTS, scan)
+        if mode == "stream":
+            stream = can_stream(request, profile)
+        else:  # most providers give every answer as a whole
+            is_usual = not request.tools and profile.max_whole_tokens is None
+            may_stream = mode == "whole" and not is_usual
+            stream = may_stream and must_stream(prepared, profile, dialect.FACTS)
         wire = dialect.encode_request(prepared, profile, stream=stream)
         if own.endpoint is not None:
             wire = own.endpoint.address(wire, request.model, own.api_version)

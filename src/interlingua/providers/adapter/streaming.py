@@ -17,7 +17,6 @@ from interlingua.providers.frame_batches import (
     WholeDecoder,
     collect,
     feed_rest,
-    in_steps,
 )
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.replies import (
@@ -30,7 +29,7 @@ from interlingua.providers.replies import (
 )
 from interlingua.providers.tariffs import price_finish
 from interlingua.runtime.cancel import CancelScope
-from interlingua.runtime.fold import ClosedStream
+from interlingua.runtime.fold import ClosedStream, in_steps
 from interlingua.runtime.ulid import new_ulid
 from interlingua.spec.content import Part
 from interlingua.spec.contracts import HttpReply, StreamDecoder
@@ -68,11 +67,25 @@ class Streaming:
             try:
                 async for event in events:
                     accumulator.feed(event)
-                response = accumulator.response()
+                join = partial(self._join, accumulator, ready.request)
+                return await asyncio.to_thread(join) if accumulator.is_large else join()
             except SDKError as error:
-                error.add_facts(partial=accumulator.partial())
+                if accumulator.has_begun:
+                    cut = partial(self._cut, accumulator, ready.request)
+                    so_far = await asyncio.to_thread(cut) if accumulator.is_large else cut()
+                    error.add_facts(partial=so_far)
                 raise
-        body = self._configuration.dialect.encode_response(response, ready.request)
+
+    def _cut(self, accumulator: StreamAccumulator, request: Request) -> Response:
+        """What has arrived; the provider bills it, and has not said how much it is."""
+        from interlingua.tokens.estimate import estimate_usage
+
+        so_far, family = accumulator.partial(), self._configuration.dialect.FACTS.token_family
+        return replace(so_far, usage=estimate_usage(so_far.usage, request, so_far.message, family))
+
+    def _join(self, accumulator: StreamAccumulator, request: Request) -> Response:
+        response = accumulator.response()
+        body = self._configuration.dialect.encode_response(response, request)
         return replace(response, raw=body)
 
     async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
