@@ -46,7 +46,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.events import Finish, StreamEvent
-from interlingua.spec.operations import Operation, OperationInput, ServedModel
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.grammar import is_content
@@ -287,6 +287,8 @@ class Balance:
 
     async def retrieve_model(self, model: str) -> ServedModel:
         """Return what the provider says about one of its models (a request is sent)."""
+        from interlingua.spec.operations import OperationInput
+
         found: ServedModel = await self.perform("retrieve_model", OperationInput(model=model))
         return found
 
