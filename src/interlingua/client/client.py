@@ -481,6 +481,8 @@ class Client:
 
     async def retrieve_model(self, model: str, provider: str | None = None) -> ServedModel:
         """Return what its provider says about one model (a request is sent)."""
+        from interlingua.spec.operations import OperationInput
+
         value = self.address(OperationInput(model=model, provider=provider))
         found: ServedModel = await self.perform(value.provider or "", "retrieve_model", value)
         return found
