@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC
-from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.dialects.gemini_generate.tools import hosted_parts
@@ -45,11 +45,11 @@ __all__ = [
     "wrong_key",
 ]
 
-_GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
-_COUNT = re.compile(r".*/models/[^/:]+:countTokens")
+_GENERATE = re.compile(rf"{MODEL_PATH}:(?:generate|streamGenerate)Content")
+_COUNT = re.compile(rf"{MODEL_PATH}:countTokens")
 # The names of jobs begin with the name of their model: see `video.py`.
 _NO_JOB = r"(?!.*/operations(?:/|$))"
-_MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>[^:]+)")
+_MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>.+)")
 _SHARED_MODEL = re.compile(rf"{_NO_JOB}.*/models/(?P<model>.+)")
 
 
