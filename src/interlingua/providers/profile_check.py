@@ -36,7 +36,7 @@ _FUNCTIONS: Mapping[ModelKind, str] = {
     "moderation": "moderate",
 }
 """The function to use with a model of a kind."""
-_OPERATIONS: Mapping[str, ModelKind] = {
+KIND_OF_OPERATION: Mapping[str, ModelKind] = {
     "embed": "embedding",
     **dict.fromkeys(("generate_image", "edit_image", "stream_image"), "image"),
     **dict.fromkeys(("speak", "stream_speech"), "speech"),
@@ -129,7 +129,7 @@ def check_operation(
     operation: Operation, value: Any, profile: Profile, provider: str, on_loss: OnLoss
 ) -> None:
     """Raise `UnsupportedError` if the model of a value is of another kind, or has other limits."""
-    needed = _OPERATIONS.get(operation.name)
+    needed = KIND_OF_OPERATION.get(operation.name)
     if needed is None or not isinstance(value, OperationInput) or not value.model:
         return
     if (value.on_loss or on_loss) == "warn":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
 from secrets import token_bytes
 from typing import NamedTuple, TypeAlias
@@ -19,23 +19,27 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.client.client import Client
+from interlingua.client.configured import row_of
+from interlingua.client.registry import Route as Place
+from interlingua.providers.operations import offers
 from interlingua.serving.application import (
     Application,
     Incoming,
     RefusedError,
     check_form,
-    count_body,
     error_reply,
     failure_reply,
+    find_route,
     framing_of,
     json_reply,
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
+from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
-from interlingua.serving.stream_delivery import StreamDelivery, send_whole
+from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.spec.contracts import StreamEncoder
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
 from interlingua.spec.events import StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
@@ -114,6 +118,11 @@ class Routes:
             route = ModelRoute(name)
         return route or self._default
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether models of the client can be named without a route."""
+        return self._direct
+
     def names(self) -> tuple[str, ...]:
         """The names that clients are told: those that are no patterns."""
         return tuple(self._names)
@@ -124,6 +133,13 @@ class Routes:
         yield from self._patterns
         if self._default is not None:
             yield "default", self._default
+
+
+def _is_known(incoming: Incoming) -> bool:
+    """Whether there is something at the path of a request, by whatever method."""
+    path = incoming.call.path.partition("?")[0]
+    methods = ("GET", "POST", "DELETE")
+    return any(find_route(each, path, incoming.call.headers).kind != "unknown" for each in methods)
 
 
 def _is_pattern(name: str) -> bool:
@@ -173,6 +189,9 @@ class ClientApplication(Application):
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
         try:
+            if incoming.call.method == "HEAD" and _is_known(incoming):
+                await send_head(send)
+                return
             check_form(incoming)
             caller = self._authorize(incoming)
             if incoming.route.kind == "answer":
@@ -192,33 +211,47 @@ class ClientApplication(Application):
     async def _other(self, incoming: Incoming, caller: Caller) -> Reply:
         """The reply to what is no request for an answer."""
         kind = incoming.route.kind
+        serve = serve_of(incoming.dialect)
         if kind == "models":
-            models = [ServedModel(id=name) for name in self._routes.names() if caller.may_use(name)]
             return json_reply(
-                incoming, serve_of(incoming.dialect).list_models(models, incoming.query)
+                incoming, serve.list_models(self._list(incoming, caller), incoming.query)
             )
+        if kind == "model":
+            model = self._describe(incoming.route.model or "", caller)
+            return json_reply(incoming, serve.describe_model(model))
         if kind == "count":
-            return json_reply(incoming, count_body(incoming, self._count(caller)))
+            counted = incoming._replace(call=serve.counted_call(incoming.call))
+            tokens = await self._open(counted, caller).count()
+            return json_reply(incoming, serve.count_tokens(tokens))
         raise RefusedError(Failure(status=404, message="This server does not have that."))
 
-    def _count(self, caller: Caller) -> Callable[[Request], int]:
-        def count(request: Request) -> int:
-            route = self._find(request.model, caller)
+    def _list(self, incoming: Incoming, caller: Caller) -> list[ServedModel]:
+        """The models that the caller may use: the routes, then those that can be named directly."""
+        names = [name for name in self._routes.names() if caller.may_use(name)]
+        models = {name: self._describe(name, caller) for name in names}
+        if self._routes.is_direct:
+            for model in catalog_models(self._client, served_kinds(incoming.dialect)):
+                if caller.may_use(model.id):
+                    models.setdefault(model.id, model)
+        return list(models.values())
+
+    def _describe(self, name: str, caller: Caller) -> ServedModel:
+        route, place = self._find(name, caller)
+        return describe_target(name, route.client or self._client, place.provider, place.model)
+
+    def _find(self, name: str, caller: Caller) -> tuple[ModelRoute, Place]:
+        """The route of a public name, and where it leads; a refusal with 404 if there is none."""
+        route = self._routes.find(name) if caller.may_use(name) else None
+        if route is not None:
             client = route.client or self._client
-            return client.estimate_input_tokens(replace(request, model=route.model))
-
-        return count
-
-    def _find(self, name: str, caller: Caller) -> ModelRoute:
-        route = self._routes.find(name)
-        if route is None or not caller.may_use(name):
-            message = f"The model {name!r} does not exist, or this key may not use it."
-            raise RefusedError(Failure(status=404, model=name, message=message))
-        return route
+            with suppress(ConfigurationError):  # it tells the operator what to set, not the caller
+                return route, client.calls.routing.place(None, route.model)
+        message = f"The model {name!r} does not exist, or this key may not use it."
+        raise RefusedError(Failure(status=404, model=name, message=message))
 
     def _open(self, incoming: Incoming, caller: Caller) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
-        route = self._find(asked.model, caller)
+        route, _ = self._find(asked.model, caller)
         return _Exchange(incoming, asked, route, route.client or self._client, self._secret)
 
 
@@ -238,7 +271,8 @@ class _Exchange:
         self._client = client
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
-        upstream = getattr(client.calls.adapters.get(addressed.provider or ""), "dialect", None)
+        self._provider = addressed.provider or ""
+        upstream = getattr(client.calls.adapters.get(self._provider), "dialect", None)
         self._state: SealedState | None = None
         self._warnings: tuple[Warning, ...] = ()
         if upstream is not None:
@@ -246,7 +280,7 @@ class _Exchange:
                 secret,
                 client=self._dialect.FACTS,
                 upstream=dialects.get(upstream).FACTS,
-                provider=addressed.provider or "",
+                provider=self._provider,
                 model=addressed.model,
             )
             asked, self._warnings = self._state.unseal_request(asked)
@@ -275,6 +309,19 @@ class _Exchange:
             response = self._state.seal_response(response)
         body = self._dialect.encode_response(response, self._asked)
         return json_reply(self._incoming, body, headers=headers)
+
+    async def count(self) -> int:
+        """The input tokens as the provider counts them for free, else our estimate."""
+        client, request = self._client, self._request
+        row = row_of(client.calls.adapters.get(self._provider))
+        if row is not None and offers(row, "count_tokens"):
+            try:
+                return await client.count_tokens(request)
+            except NotFoundError:
+                raise
+            except SDKError:
+                pass  # agents ask this often, and an estimate serves them better than an error
+        return client.estimate_input_tokens(request)
 
     async def stream(self, send: Send) -> None:
         """Send the answer as it comes; an error before its first content is an error reply."""

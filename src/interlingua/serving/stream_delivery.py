@@ -32,6 +32,12 @@ async def send_whole(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
+async def send_head(send: Send) -> None:
+    """Send a reply to HEAD: something is there, of a length that is not known."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
