@@ -359,12 +359,25 @@ def json_reply(
 
 def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> Reply:
     """Reply to an operation; `perform` gets its name and its value, and returns the result."""
+    operation, value = decode_operation(incoming)
+    return encode_operation(incoming, perform(operation.name, value), value)
+
+
+def decode_operation(incoming: Incoming) -> tuple[ServedOperation, Any]:
+    """Read which operation a request asks for, and its value."""
     operation = incoming.route.operation
     if operation is None:
         raise RefusedError(Failure(status=404))
     call = replace(incoming.call, query=incoming.query)
-    value = operation.decode(call, incoming.route.params)
-    reply = operation.encode(perform(operation.name, value), value)
+    return operation, operation.decode(call, incoming.route.params)
+
+
+def encode_operation(incoming: Incoming, result: Any, value: Any) -> Reply:
+    """Make the reply with the result of an operation."""
+    operation = incoming.route.operation
+    if operation is None:
+        raise RefusedError(Failure(status=404))
+    reply = operation.encode(result, value)
     if reply.content is None:
         return json_reply(incoming, reply.body, reply.status, reply.headers)
     headers = {"content-type": reply.content_type, **reply.headers}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
 from secrets import token_bytes
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -27,6 +27,8 @@ from interlingua.serving.application import (
     Incoming,
     RefusedError,
     check_form,
+    decode_operation,
+    encode_operation,
     error_reply,
     failure_reply,
     find_route,
@@ -35,6 +37,13 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
+from interlingua.serving.client_operations import (
+    as_asked,
+    find_holder,
+    needs_model,
+    perform_at_holder,
+    perform_by_model,
+)
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
@@ -51,6 +60,11 @@ MAX_BODY = 64 * 1024 * 1024
 
 PREFIX = "x-interlingua-"
 """How the names of our own headers begin."""
+
+_NO_HOLDER = (
+    "This server does not know which provider stores that. Name the provider in the header "
+    f"{PREFIX}provider. Batches, and keys that may use only some models, cannot be used so."
+)
 
 
 class ModelRoute(NamedTuple):
@@ -223,7 +237,24 @@ class ClientApplication(Application):
             counted = incoming._replace(call=serve.counted_call(incoming.call))
             tokens = await self._open(counted, caller).count()
             return json_reply(incoming, serve.count_tokens(tokens))
-        raise RefusedError(Failure(status=404, message="This server does not have that."))
+        return await self._perform(incoming, caller)
+
+    async def _perform(self, incoming: Incoming, caller: Caller) -> Reply:
+        """The reply to an operation other than an answer."""
+        operation, value = decode_operation(incoming)
+        name = operation.name
+        if needs_model(name, value):
+            route, place = self._find(value.model, caller)
+            client = route.client or self._client
+            result: Any = await perform_by_model(client, name, value, place)
+            return encode_operation(incoming, as_asked(result, value), value)
+        named = incoming.call.headers.get(f"{PREFIX}provider", "")
+        # Whoever may not use all models may not read what others have stored.
+        holder = find_holder(self._client, value, named) if caller.models is None else None
+        if holder is None:
+            raise RefusedError(Failure(status=404, message=_NO_HOLDER))
+        result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        return encode_operation(incoming, result, value)
 
     def _list(self, incoming: Incoming, caller: Caller) -> list[ServedModel]:
         """The models that the caller may use: the routes, then those that can be named directly."""
