@@ -15,6 +15,8 @@ PREFIX = "il_"
 """How a key begins."""
 
 _HASH = "sha256:"
+_MISSING = "The request has no key. Send a key of this gateway, as an API key."
+_WRONG = "The key of the request is not a key of this gateway."
 
 
 class Key(NamedTuple):
@@ -57,5 +59,7 @@ class Keys:
                     found = key.caller
         if found is None:
             is_missing = incoming.key is None
-            raise RefusedError(serve_of(incoming.dialect).wrong_key(is_missing=is_missing))
+            text = _MISSING if is_missing else _WRONG
+            wrong_key = serve_of(incoming.dialect).wrong_key
+            raise RefusedError(wrong_key(is_missing=is_missing, message=text))
         return found

@@ -393,6 +393,10 @@ class Framing:
     keep_alive = b": keep-alive\n\n"
     """Bytes that clients ignore."""
 
+    def comment(self, text: str) -> bytes:
+        """A text that clients ignore; no bytes if there are no comments."""
+        return f": {text}\n\n".encode()
+
     def encode(self, frame: Frame) -> bytes:
         """The bytes of one frame."""
         return encode_sse(frame)
@@ -408,6 +412,9 @@ class _AwsFraming(Framing):
     headers: Mapping[str, str] = {"content-type": aws_event_stream.MEDIA_TYPE}
     keep_alive = b""
 
+    def comment(self, _text: str) -> bytes:
+        return b""
+
     def encode(self, frame: Frame) -> bytes:
         return aws_event_stream.encode_chunk(frame)
 
@@ -416,6 +423,9 @@ class _ArrayFraming(Framing):
     """As one JSON array, for dialects that can stream without SSE."""
 
     keep_alive = b"\r\n"
+
+    def comment(self, _text: str) -> bytes:
+        return b""
 
     def __init__(self, content_type: str) -> None:
         self.headers = {"content-type": content_type}

@@ -9,6 +9,7 @@ and ends the call of the model.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
@@ -22,6 +23,7 @@ from interlingua.client.client import Client
 from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
 from interlingua.providers.operations import offers
+from interlingua.runtime.ulid import new_ulid
 from interlingua.serving.application import (
     Application,
     Incoming,
@@ -47,12 +49,13 @@ from interlingua.serving.client_operations import (
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
+from interlingua.serving.upstream_errors import for_clients, hosts_of
 from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
-from interlingua.spec.events import StreamStart
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.response import Warning
+from interlingua.spec.response import Cost, Warning
 from interlingua.streams.grammar import is_content
 
 MAX_BODY = 64 * 1024 * 1024
@@ -60,6 +63,10 @@ MAX_BODY = 64 * 1024 * 1024
 
 PREFIX = "x-interlingua-"
 """How the names of our own headers begin."""
+
+REQUEST_ID = "x-request-id"
+"""The header of the id of a request, in both directions."""
+_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
 
 _NO_HOLDER = (
     "This server does not know which provider stores that. Name the provider in the header "
@@ -202,6 +209,7 @@ class ClientApplication(Application):
             work.result()
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
+        ids = _Ids(incoming)
         try:
             if incoming.call.method == "HEAD" and _is_known(incoming):
                 await send_head(send)
@@ -209,20 +217,21 @@ class ClientApplication(Application):
             check_form(incoming)
             caller = self._authorize(incoming)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller)
+                exchange = self._open(incoming, caller, ids)
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
                 reply = await exchange.complete()
             else:
-                reply = await self._other(incoming, caller)
+                reply = await self._other(incoming, caller, ids)
         except RefusedError as refused:
-            reply = failure_reply(incoming, refused.failure)
+            reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
-            reply = error_reply(incoming, error)
-        await send_whole(reply, send)
+            error.add_facts(request_id=ids.request_id)
+            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+        await send_whole(ids.sign(reply), send)
 
-    async def _other(self, incoming: Incoming, caller: Caller) -> Reply:
+    async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
         """The reply to what is no request for an answer."""
         kind = incoming.route.kind
         serve = serve_of(incoming.dialect)
@@ -235,19 +244,21 @@ class ClientApplication(Application):
             return json_reply(incoming, serve.describe_model(model))
         if kind == "count":
             counted = incoming._replace(call=serve.counted_call(incoming.call))
-            tokens = await self._open(counted, caller).count()
+            tokens = await self._open(counted, caller, ids).count()
             return json_reply(incoming, serve.count_tokens(tokens))
-        return await self._perform(incoming, caller)
+        return await self._perform(incoming, caller, ids)
 
-    async def _perform(self, incoming: Incoming, caller: Caller) -> Reply:
+    async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
         """The reply to an operation other than an answer."""
         operation, value = decode_operation(incoming)
-        name = operation.name
+        name, value = operation.name, replace(value, request_id=ids.request_id)
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = route.client or self._client
             result: Any = await perform_by_model(client, name, value, place)
-            return encode_operation(incoming, as_asked(result, value), value)
+            reply = encode_operation(incoming, as_asked(result, value), value)
+            headers = own_headers(result.provider, result.model, result.warnings, result.cost)
+            return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
         # Whoever may not use all models may not read what others have stored.
         holder = find_holder(self._client, value, named) if caller.models is None else None
@@ -280,10 +291,44 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(self, incoming: Incoming, caller: Caller) -> _Exchange:
+    def _open(self, incoming: Incoming, caller: Caller, ids: _Ids) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        return _Exchange(incoming, asked, route, route.client or self._client, self._secret)
+        return _Exchange(incoming, asked, route, route.client or self._client, self._secret, ids)
+
+
+class _Ids:
+    """The id of a request, which the client may choose, and the headers that tell it."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        given = incoming.call.headers.get(REQUEST_ID, "")
+        self.request_id: str = given if _is_safe_id(given) else new_ulid()
+        names = (REQUEST_ID, serve_of(incoming.dialect).SERVER.request_id_header)
+        self.headers: dict[str, str] = {name: self.request_id for name in names if name}
+
+    def sign(self, reply: Reply) -> Reply:
+        """The reply with the id."""
+        return reply._replace(headers={**reply.headers, **self.headers})
+
+
+def own_headers(
+    provider: str, model: str, warnings: Iterable[Warning], cost: Cost | None = None
+) -> dict[str, str]:
+    """The headers that say who has answered, what was lost, and what it cost."""
+    headers = {
+        f"{PREFIX}provider": provider,
+        f"{PREFIX}model": model,
+        f"{PREFIX}warnings": ",".join(sorted({warning.code for warning in warnings})),
+        f"{PREFIX}cost": _cost_text(cost),
+    }
+    return {name: value for name, value in headers.items() if value and value.isascii()}
+
+
+def _cost_text(cost: Cost | None) -> str:
+    """Dollars; empty if they are unknown."""
+    if cost is None or cost.total is None:
+        return ""
+    return f"{cost.total:.10f}".rstrip("0").rstrip(".")
 
 
 class _Exchange:
@@ -296,7 +341,9 @@ class _Exchange:
         route: ModelRoute,
         client: Client,
         secret: bytes,
+        ids: _Ids,
     ) -> None:
+        self._ids = ids
         self._incoming = incoming
         self._asked = asked
         self._client = client
@@ -321,6 +368,7 @@ class _Exchange:
             model=route.model,
             provider_options=asked.provider_options if is_own else {},
             on_loss=asked.on_loss or "warn",
+            request_id=ids.request_id,
         )
         unset = {
             name: value
@@ -333,9 +381,8 @@ class _Exchange:
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
         response = await self._client.complete(self._request)
-        headers = self._headers(response.provider, response.model, response.warnings)
-        if response.cost is not None and response.cost.total is not None:
-            headers[f"{PREFIX}cost"] = f"{response.cost.total:.10f}".rstrip("0").rstrip(".")
+        warnings = (*self._warnings, *response.warnings)
+        headers = own_headers(response.provider, response.model, warnings, response.cost)
         if self._state is not None:
             response = self._state.seal_response(response)
         body = self._dialect.encode_response(response, self._asked)
@@ -361,24 +408,27 @@ class _Exchange:
             encoder = self._state.encoder(encoder)
         events = self._client.stream(self._request)
         delivery = StreamDelivery(send, framing_of(self._incoming))
+        delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
             try:
                 async for event in events:
-                    if type(event) is StreamStart:
-                        delivery.headers |= self._headers(
-                            event.provider, event.model, event.warnings
-                        )
-                    await delivery.put(encoder.feed(event), begin=is_content(event))
+                    shown = self._show(event, delivery)
+                    await delivery.put(encoder.feed(shown), begin=is_content(event))
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, error)
+                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
                 delivery.abandon()
-                await send_whole(reply, send)
+                await send_whole(self._ids.sign(reply), send)
 
-    def _headers(self, provider: str, model: str, warnings: Iterable[Warning]) -> dict[str, str]:
-        codes = sorted({warning.code for warning in (*self._warnings, *warnings)})
-        headers = {f"{PREFIX}provider": provider, f"{PREFIX}model": model}
-        if codes:
-            headers[f"{PREFIX}warnings"] = ",".join(codes)
-        return {name: value for name, value in headers.items() if value}
+    def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
+        """The event for the client; what it tells about the answer is sent beside it."""
+        match event:
+            case StreamStart():
+                warnings = (*self._warnings, *event.warnings)
+                delivery.headers |= own_headers(event.provider, event.model, warnings)
+            case Finish() if cost := _cost_text(event.cost):
+                delivery.comment(f"{PREFIX}cost: {cost}")
+            case ErrorEvent():
+                return replace(event, error=for_clients(event.error, hosts_of(self._client)))
+        return event

@@ -101,6 +101,10 @@ class StreamDelivery:
         if self._sender.done():
             self._sender.result()  # raises what ended it
 
+    def comment(self, text: str) -> None:
+        """Send a text that clients ignore before the next frames, if the framing can."""
+        self._chunks.append(self._framing.comment(text))
+
     def abandon(self) -> None:
         """Send nothing; only before the headers."""
         self._sender.cancel()

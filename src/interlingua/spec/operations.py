@@ -391,5 +391,9 @@ class Serve(Protocol):
     def wanted_speech(self, request: Request) -> Any:
         """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
 
-    def wrong_key(self, *, is_missing: bool) -> Failure:
-        """The failure for a request whose key is missing or wrong."""
+    def wrong_key(self, *, is_missing: bool, message: str | None = None) -> Failure:
+        """
+        The failure for a request whose key is missing or wrong.
+
+        Its message is the vendor's own, unless another is given.
+        """

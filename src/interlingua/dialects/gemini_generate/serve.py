@@ -121,6 +121,7 @@ _MESSAGES = {
     529: _OVERLOADED,
 }
 _OTHER_WORDS = {408: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE"}
+_BAD_KEY = "API_KEY_INVALID"
 _WRONG_KEY: dict[str, Json] = {
     "code": 400,
     "message": "API key not valid. Please pass a valid API key.",
@@ -128,7 +129,7 @@ _WRONG_KEY: dict[str, Json] = {
     "details": [
         {
             "@type": f"{RPC}ErrorInfo",
-            "reason": "API_KEY_INVALID",
+            "reason": _BAD_KEY,
             "domain": "googleapis.com",
             "metadata": {"service": "generativelanguage.googleapis.com"},
         }
@@ -201,9 +202,14 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noq
     return {"error": error}
 
 
-def wrong_key(*, is_missing: bool) -> Failure:
+def wrong_key(*, is_missing: bool, message: str | None = None) -> Failure:
     """The failure of a request whose key is missing or wrong."""
     if is_missing:
-        return Failure(status=401)
+        return Failure(status=401, message=message)
     # recorded: the vendor answers 400, not 401, to a wrong key
-    return Failure(status=400, body={"error": _WRONG_KEY})
+    if message is None:
+        return Failure(status=400, body={"error": _WRONG_KEY})
+    detail = {"@type": f"{RPC}ErrorInfo", "reason": _BAD_KEY}  # no service of the vendor
+    return Failure(
+        status=400, body={"error": {**_WRONG_KEY, "message": message, "details": [detail]}}
+    )

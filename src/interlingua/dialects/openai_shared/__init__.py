@@ -159,9 +159,9 @@ def openai_error_text(error: Exception) -> str:
     return error_text(error)
 
 
-def wrong_key(*, is_missing: bool) -> Failure:
+def wrong_key(*, is_missing: bool, message: str | None = None) -> Failure:
     """The failure for a request whose key is missing or wrong."""
-    return Failure(status=401, message=_MISSING_KEY if is_missing else None)
+    return Failure(status=401, message=message or (_MISSING_KEY if is_missing else None))
 
 
 def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:  # noqa: ARG001
