@@ -2,6 +2,7 @@
 
 import pytest
 
+from interlingua.serving.application import framing_of, read_request
 from interlingua.simulator import Simulator, error, serve_in_thread, text
 from support.gateways import gateway
 from support.simulated import adapters
@@ -70,6 +71,23 @@ def test_a_stream_ends_with_its_cost(front, way):
     assert float(comments[0].removeprefix(": x-interlingua-cost: ")) > 0
     assert not reply.text.rstrip().endswith(comments[0])
     assert reply.headers["x-interlingua-provider"] == "anthropic"
+
+
+@pytest.mark.parametrize("written", ["comment", "keep_alive"])
+def test_googles_client_gets_no_comment(front, written):
+    """It reads every line without `data: ` as JSON; empty lines keep the connection."""
+    path = f"/v1beta/models/{MODEL}:streamGenerateContent"
+    scope = {"method": "POST", "path": path, "query_string": b"alt=sse", "headers": []}
+    framing = framing_of(read_request({"type": "http", **scope}, b"{}"))
+    given = framing.comment("x") if written == "comment" else framing.keep_alive
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    reply = ask(front, f"{path}?alt=sse", body)
+    google = front.gemini()
+    pieces = google.models.generate_content_stream(model=MODEL, contents="Hi")
+
+    assert given.strip() == b""
+    assert not [line for line in reply.text.splitlines() if line and not line.startswith("data: ")]
+    assert "".join(piece.text or "" for piece in pieces) == "Hello."
 
 
 def test_a_stream_as_an_array_has_no_comment(front):

@@ -406,6 +406,15 @@ class Framing:
         return b""
 
 
+class _BareFraming(Framing):
+    """As server-sent events without comments; empty lines keep the connection."""
+
+    keep_alive = b"\n\n"
+
+    def comment(self, _text: str) -> bytes:
+        return b""
+
+
 class _AwsFraming(Framing):
     """As frames of AWS, which have no comments."""
 
@@ -446,7 +455,7 @@ def framing_of(incoming: Incoming) -> Framing:
     facts = incoming.route.facts
     if facts is not None and facts.framing == "aws-event-stream":
         return _AwsFraming()
-    return Framing()
+    return Framing() if serve_of(incoming.dialect).SERVER.reads_comments else _BareFraming()
 
 
 def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Frame]) -> Reply:

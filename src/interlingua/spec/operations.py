@@ -314,6 +314,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The body field that is true to request a stream."""
     stream_path: str = ""
     """The end of a path that requests a stream, whatever the body says."""
+    reads_comments: bool = True
+    """Its clients ignore the comments of server-sent events, as they should."""
     sse_query: str = ""
     """A stream is SSE only if the query contains this, otherwise one JSON array."""
     file_address: str | None = None

@@ -75,6 +75,7 @@ SERVER = ServerFacts(
     file_address=f"{files.ADDRESS}{files.PREFIX}",
     stream_path=":streamGenerateContent",
     sse_query="alt=sse",
+    reads_comments=False,  # google-genai reads every line without `data: ` as JSON
     content_type="application/json; charset=UTF-8",
     retry_after_header=False,  # the time is in the body: `RetryInfo`
     shown_thinking=shown_thinking,
