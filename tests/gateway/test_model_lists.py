@@ -2,9 +2,14 @@
 
 import json
 import urllib.request
+from importlib.util import find_spec
 
 import pytest
 
+from interlingua.gateway.config import gateway_from_env
+from interlingua.gateway.server import make_application
+from interlingua.serving.application import read_request
+from interlingua.serving.client_application import Caller
 from support.gateways import gateway
 from support.simulated import adapters
 
@@ -14,6 +19,7 @@ ROUTES = {
     "secret": "openai:gpt-5.2",
     "claude-*": "openai:gpt-5.2",
 }
+LIST = {"type": "http", "method": "GET", "path": "/v1/models", "headers": []}
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -86,6 +92,16 @@ def test_without_routes_the_catalog_is_listed(direct):
     assert not {"openai:text-embedding-3-small", "openai:whisper-1"} & claude
     assert "models/openai:text-embedding-3-small" in gemini
     assert direct.openai().models.retrieve("openai:gpt-5.2").context_length == 400_000
+
+
+@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="llama.cpp is not installed")
+def test_the_local_model_is_listed():
+    """No provider lists it, and a gateway without any key has nothing else."""
+    given = gateway_from_env({})
+    app = make_application(given, b"sixteen bytes or more")
+    models = app._list(read_request(LIST, b""), Caller())
+
+    assert [model.id for model in models] == ["local:smollm2"]
 
 
 def head(front, path, **headers):

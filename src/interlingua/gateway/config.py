@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -21,6 +22,7 @@ from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
 PORT = 4000
+_LOCAL = "local:smollm2"
 
 
 class _Gateway(TypedDict, total=False):
@@ -63,7 +65,9 @@ class Gateway(NamedTuple):
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     """Serve every provider that the environment has a key for, and the local model."""
     client = Client.from_env(os.environ if environ is None else environ)
-    return Gateway(client.with_middleware(CircuitBreaker()), Routes())
+    # No provider lists the local model; its name is a route, so that clients are told it.
+    routes = {_LOCAL: _LOCAL} if find_spec("xllamacpp") is not None else {}
+    return Gateway(client.with_middleware(CircuitBreaker()), Routes(routes))
 
 
 def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Gateway:
