@@ -51,7 +51,7 @@ def test_no_pattern_is_missed():
 
     assert len(known) > 60
     for pattern in made:  # of endpoints, made by functions
-        assert ".*/" in pattern.pattern
+        assert "*/" in pattern.pattern
         assert slow_text(pattern, "fullmatch") is None, pattern
 
 

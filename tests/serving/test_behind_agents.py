@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
+from interlingua.serving import ClientApplication
 from interlingua.simulator import (
     Simulator,
     error,
@@ -70,7 +71,7 @@ def behind(stage, dialect, simulator):
     provider.app = simulator
     model, make = UPSTREAMS[dialect]
     client = Client({model.partition(":")[0]: make(url)})
-    front.app = program()[0](client, model, dialect, KEY)
+    front.app = ClientApplication(client, {"*": model}, secret=KEY)
     return client
 
 
@@ -131,9 +132,8 @@ def test_the_upstream_may_use_another_transport(stage):
     """The program does not care how its client connects."""
     client = behind(stage, "anthropic_messages", Simulator(text("Hello.")))
     adapter = AnthropicAdapter(api_key="k", base_url=stage[2], transport=HttpxTransport())
-    stage[1].app = program()[0](
-        Client({"anthropic": adapter}), "anthropic:claude-haiku-4-5", "anthropic_messages", KEY
-    )
+    routes = {"*": "anthropic:claude-haiku-4-5"}
+    stage[1].app = ClientApplication(Client({"anthropic": adapter}), routes, secret=KEY)
     answer = VENDORS["openai_chat"](stage[3]["openai_chat"]).complete()
     asyncio.run(client.close())
 

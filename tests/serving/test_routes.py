@@ -2,6 +2,7 @@
 
 import pytest
 
+from interlingua import dialects
 from interlingua.serving.application import find_route, read_call, read_key
 from interlingua.serving.asgi import headers_of
 
@@ -16,9 +17,22 @@ GOOGLE = {"x-goog-api-key": "k"}
         ("POST", "/openai/deployments/x/chat/completions", {}, ("answer", "openai_chat", None)),
         ("POST", "/v1/responses", {}, ("answer", "openai_responses", None)),
         ("POST", "/v1/messages", CLAUDE, ("answer", "anthropic_messages", None)),
-        ("POST", "/v1beta/models/g:generateContent", {}, ("answer", "gemini_generate", None)),
-        ("POST", "/v1/models/g:streamGenerateContent", {}, ("answer", "gemini_generate", None)),
-        ("POST", "/v1beta/models/g:countTokens", {}, ("count", "gemini_generate", None)),
+        ("POST", "/v1beta/models/g:generateContent", {}, ("answer", "gemini_generate", "g")),
+        ("POST", "/v1/models/g:streamGenerateContent", {}, ("answer", "gemini_generate", "g")),
+        ("POST", "/v1beta/models/g:countTokens", {}, ("count", "gemini_generate", "g")),
+        (
+            "POST",
+            "/v1beta/models/a:b/c:d:embedContent",
+            {},
+            ("operation", "gemini_generate", "a:b/c:d"),
+        ),
+        (
+            "POST",
+            "/v1beta/models/a:text-embedding:predict",
+            {},
+            ("operation", "gemini_generate", "a:text-embedding"),
+        ),
+        ("GET", "/v1beta/models/a:b/c:d", {}, ("model", "gemini_generate", "a:b/c:d")),
         ("POST", "/v1/messages/count_tokens", {}, ("count", "anthropic_messages", None)),
         ("POST", "/v1/responses/input_tokens", {}, ("count", "openai_responses", None)),
         ("POST", "/v1/embeddings", {}, ("operation", "openai_chat", None)),
@@ -37,6 +51,29 @@ GOOGLE = {"x-goog-api-key": "k"}
 def test_routes(method, path, headers, expected):
     """By the end of the path, and by the headers where two vendors share it."""
     assert find_route(method, path, headers)[:3] == expected
+
+
+@pytest.mark.parametrize("verb", ["generateContent", "streamGenerateContent", "countTokens"])
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("local:smollm2", "local:smollm2"),
+        ("openrouter:maker/name:free", "openrouter:maker/name:free"),
+        ("fireworks:accounts%2Fa%2Fmodels%2Fb", "fireworks:accounts/a/models/b"),
+        ("fireworks:accounts/a/models/b", "fireworks:accounts/a/models/b"),
+        ("a:generateContent", "a:generateContent"),
+    ],
+)
+def test_the_name_of_a_model_in_a_path_ends_before_the_last_colon(written, name, verb):
+    """Names of gateways have colons and slashes, which those of the vendor do not have."""
+    path = f"/v1beta/models/{written}:{verb}"
+    route = find_route("POST", path, {})
+    scope = {**_scope(path), "raw_path": path.encode(), "method": "POST"}
+    call = read_call(scope, b'{"contents": []}')
+
+    assert route.dialect == "gemini_generate"
+    assert route.kind == ("count" if verb == "countTokens" else "answer")
+    assert dialects.get(route.dialect).decode_request(call).model == name
 
 
 def _scope(path="/v1/x", query=b"", headers=()):

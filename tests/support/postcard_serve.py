@@ -44,9 +44,9 @@ def error_body(failure, *, model, request_id):  # noqa: ARG001
     return {"returned": {"why": failure.message or f"{failure.status} {model}"}}
 
 
-def wrong_key(*, is_missing):
+def wrong_key(*, is_missing, message=None):
     """No stamp, or a false one."""
-    return Failure(status=401, message="no stamp" if is_missing else "a false stamp")
+    return Failure(status=401, message=message or ("no stamp" if is_missing else "a false stamp"))
 
 
 OPERATIONS = {

@@ -31,6 +31,7 @@ class _File(TypedDict, total=False):
     models: Mapping[str, Any]
     default_provider: str
     default_model: str
+    gateway: Mapping[str, Any]  # `gateway/config.py` reads it
 
 
 class _Model(TypedDict, total=False):

@@ -20,7 +20,7 @@ from interlingua.spec.modalities.images import pixels_of, resolution_of
 from interlingua.spec.operations import Operation, OperationInput
 from interlingua.spec.request import OnLoss
 
-_OPERATIONS: Mapping[str, ModelKind] = {
+KIND_OF_OPERATION: Mapping[str, ModelKind] = {
     "embed": "embedding",
     **dict.fromkeys(("generate_image", "edit_image", "stream_image"), "image"),
     **dict.fromkeys(("speak", "stream_speech"), "speech"),
@@ -40,7 +40,7 @@ def check_operation(
     operation: Operation, value: Any, profile: Profile, provider: str, on_loss: OnLoss
 ) -> None:
     """Raise `UnsupportedError` if the model of a value is of another kind, or has other limits."""
-    needed = _OPERATIONS.get(operation.name)
+    needed = KIND_OF_OPERATION.get(operation.name)
     if needed is None or not isinstance(value, OperationInput) or not value.model:
         return
     if (value.on_loss or on_loss) == "warn":

@@ -19,17 +19,22 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Receive, Reply, Send
+from interlingua.serving.client_application import Caller, ClientApplication, ModelRoute, Routes
 from interlingua.serving.sealed_state import SealedState
 from interlingua.spec.operations import Failure
 
 __all__ = [
     "Application",
+    "Caller",
+    "ClientApplication",
     "Delivery",
     "Failure",
     "Incoming",
+    "ModelRoute",
     "Receive",
     "RefusedError",
     "Reply",
+    "Routes",
     "SealedState",
     "Send",
     "check_form",

@@ -18,10 +18,12 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.serving.asgi import (
+    Delivery,
     Receive,
     Reply,
     Scope,
     Send,
+    TooLargeError,
     answer_lifespan,
     headers_of,
     path_of,
@@ -262,6 +264,9 @@ class RefusedError(Exception):
 class Application(ABC):
     """An ASGI application for every dialect that has a `serve` module."""
 
+    max_body: int | None = None
+    """The most bytes that a request may have; None for any number."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request: the entry point of ASGI."""
         if scope["type"] == "lifespan":
@@ -272,11 +277,21 @@ class Application(ABC):
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"Unsupported ASGI scope: {scope['type']}.")
-        body = await read_body(receive)
         if scope["method"] == "HEAD":
             send = without_body(send)
+        try:
+            body = await read_body(receive, self.max_body)
+        except TooLargeError:
+            await self._refuse_body(scope, receive, send)
+            return
         if body is not None:
             await self.handle(read_request(scope, body), receive, send)
+
+    async def _refuse_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        text = f"The request is larger than {self.max_body} bytes."
+        failure = Failure(status=413, message=text)
+        reply = failure_reply(read_request(scope, b""), failure)
+        await Delivery(receive, send).send(reply)
 
     @abstractmethod
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
@@ -345,12 +360,25 @@ def json_reply(
 
 def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> Reply:
     """Reply to an operation; `perform` gets its name and its value, and returns the result."""
+    operation, value = decode_operation(incoming)
+    return encode_operation(incoming, perform(operation.name, value), value)
+
+
+def decode_operation(incoming: Incoming) -> tuple[ServedOperation, Any]:
+    """Read which operation a request asks for, and its value."""
     operation = incoming.route.operation
     if operation is None:
         raise RefusedError(Failure(status=404))
     call = replace(incoming.call, query=incoming.query)
-    value = operation.decode(call, incoming.route.params)
-    reply = operation.encode(perform(operation.name, value), value)
+    return operation, operation.decode(call, incoming.route.params)
+
+
+def encode_operation(incoming: Incoming, result: Any, value: Any) -> Reply:
+    """Make the reply with the result of an operation."""
+    operation = incoming.route.operation
+    if operation is None:
+        raise RefusedError(Failure(status=404))
+    reply = operation.encode(result, value)
     if reply.content is None:
         return json_reply(incoming, reply.body, reply.status, reply.headers)
     headers = {"content-type": reply.content_type, **reply.headers}
@@ -359,37 +387,92 @@ def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> R
     return Reply(reply.status, headers, chunks, is_stream=not is_whole)
 
 
-def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Frame]) -> Reply:
-    """Make a reply that sends a stream in the framing that the request asks for."""
+class Framing:
+    """How the frames of a stream are written: as server-sent events."""
+
+    headers: Mapping[str, str] = {"content-type": SSE, "cache-control": "no-cache"}
+    keep_alive = b": keep-alive\n\n"
+    """Bytes that clients ignore."""
+
+    def comment(self, text: str) -> bytes:
+        """A text that clients ignore; no bytes if there are no comments."""
+        return f": {text}\n\n".encode()
+
+    def encode(self, frame: Frame) -> bytes:
+        """The bytes of one frame."""
+        return encode_sse(frame)
+
+    def end(self) -> bytes:
+        """The bytes after the last frame."""
+        return b""
+
+
+class _BareFraming(Framing):
+    """As server-sent events without comments; empty lines keep the connection."""
+
+    keep_alive = b"\n\n"
+
+    def comment(self, _text: str) -> bytes:
+        return b""
+
+
+class _AwsFraming(Framing):
+    """As frames of AWS, which have no comments."""
+
+    headers: Mapping[str, str] = {"content-type": AWS_EVENT_STREAM}
+    keep_alive = b""
+
+    def comment(self, _text: str) -> bytes:
+        return b""
+
+    def encode(self, frame: Frame) -> bytes:
+        return aws_event_stream.encode_chunk(frame)
+
+
+class _ArrayFraming(Framing):
+    """As one JSON array, for dialects that can stream without SSE."""
+
+    keep_alive = b"\r\n"
+
+    def comment(self, _text: str) -> bytes:
+        return b""
+
+    def __init__(self, content_type: str) -> None:
+        self.headers = {"content-type": content_type}
+        self._start = "["
+
+    def encode(self, frame: Frame) -> bytes:
+        start, self._start = self._start, ","
+        return f"{start}{frame.data}\r\n".encode("utf-8", "backslashreplace")
+
+    def end(self) -> bytes:
+        return b"]" if self._start == "," else b"[]"
+
+
+def framing_of(incoming: Incoming) -> Framing:
+    """The framing that a request for a stream asks for."""
     if incoming.wants_array:
-        content_type = serve_of(incoming.dialect).SERVER.content_type
-        return Reply(200, {"content-type": content_type}, _array_chunks(frames), is_stream=True)
+        return _ArrayFraming(serve_of(incoming.dialect).SERVER.content_type)
     facts = incoming.route.facts
     if facts is not None and facts.framing == "aws-event-stream":
-        headers = {"content-type": AWS_EVENT_STREAM}
-        return Reply(200, headers, _map(aws_event_stream.encode_chunk, frames), is_stream=True)
-    headers = {"content-type": SSE, "cache-control": "no-cache"}
-    return Reply(200, headers, _map(encode_sse, frames), is_stream=True)
+        return _AwsFraming()
+    return Framing() if serve_of(incoming.dialect).SERVER.reads_comments else _BareFraming()
 
 
-async def _map(
-    encode: Callable[[Frame], bytes], frames: Iterable[Frame] | AsyncIterable[Frame]
+def frames_reply(incoming: Incoming, frames: Iterable[Frame] | AsyncIterable[Frame]) -> Reply:
+    """Make a reply that sends a stream in the framing that the request asks for."""
+    framing = framing_of(incoming)
+    return Reply(200, framing.headers, _encoded(framing, frames), is_stream=True)
+
+
+async def _encoded(
+    framing: Framing, frames: Iterable[Frame] | AsyncIterable[Frame]
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(_each(frames)) as each:
         async for frame in each:
-            yield encode(frame)
-
-
-async def _array_chunks(
-    frames: Iterable[Frame] | AsyncIterable[Frame],
-) -> AsyncGenerator[bytes, None]:
-    """The frames as one JSON array, for dialects that can stream without SSE."""
-    start = "["
-    async with aclosing(_each(frames)) as each:
-        async for frame in each:
-            yield f"{start}{frame.data}\r\n".encode("utf-8", "backslashreplace")
-            start = ","
-    yield b"]" if start == "," else b"[]"
+            yield framing.encode(frame)
+    if last := framing.end():
+        yield last
 
 
 async def _each(frames: Iterable[Frame] | AsyncIterable[Frame]) -> AsyncGenerator[Frame, None]:

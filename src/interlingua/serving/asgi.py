@@ -66,16 +66,30 @@ async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": f"{kind}.body", "body": b""})
 
 
-async def read_body(receive: Receive) -> bytes | None:
-    """The whole body; None if the client disconnected before its end."""
+class TooLargeError(Exception):
+    """The body of a request is larger than the limit."""
+
+
+async def read_body(receive: Receive, limit: int | None = None) -> bytes | None:
+    """The whole body; None if the client disconnected before its end; `TooLargeError`."""
     chunks: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if limit is not None and size > limit:
+            raise TooLargeError
         if not message.get("more_body", False):
             return b"".join(chunks)
+
+
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client disconnects; only after its whole request was read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def answer_lifespan(receive: Receive, send: Send) -> None:
@@ -130,7 +144,7 @@ class Delivery:
             chunks = reply.chunks
             headers = dict(reply.headers)
             if not reply.is_stream:
-                whole = self.whole_body(await _join(chunks))
+                whole = self.whole_body(await join_chunks(chunks))
                 chunks, headers["content-length"] = [whole], str(len(whole))
             await self._put_head(reply.status, headers)
             await self._send_body(chunks)
@@ -196,12 +210,12 @@ class Delivery:
             raise ClientGoneError from error
 
     async def _watch(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await wait_for_disconnect(receive)
         self.disconnected = time.monotonic()
 
 
-async def _join(chunks: Chunks) -> bytes:
+async def join_chunks(chunks: Chunks) -> bytes:
+    """The whole body."""
     if isinstance(chunks, AsyncIterable):
         return b"".join([chunk async for chunk in chunks])
     return b"".join(chunks)

@@ -25,6 +25,7 @@ from interlingua.serving.asgi import (
     query_of,
     read_body,
     refuse_websocket,
+    wait_for_disconnect,
 )
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
@@ -90,7 +91,7 @@ class Forwarder:
         elif (body := await read_body(receive)) is not None:
             exchange = _Exchange(scope, body, receive, send, self._on_exchange)
             work = asyncio.ensure_future(exchange.run(self._transport, self._locate))
-            disconnected = asyncio.ensure_future(_disconnect(receive))
+            disconnected = asyncio.ensure_future(wait_for_disconnect(receive))
             try:
                 await asyncio.wait({work, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -196,8 +197,3 @@ def _status_of(error: SDKError) -> int:
     if isinstance(error, ConfigurationError):
         return 400
     return 504 if isinstance(error, RequestTimeoutError) else 502
-
-
-async def _disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -314,6 +314,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The body field that is true to request a stream."""
     stream_path: str = ""
     """The end of a path that requests a stream, whatever the body says."""
+    reads_comments: bool = True
+    """Its clients ignore the comments of server-sent events, as they should."""
     sse_query: str = ""
     """A stream is SSE only if the query contains this, otherwise one JSON array."""
     file_address: str | None = None
@@ -391,5 +393,9 @@ class Serve(Protocol):
     def wanted_speech(self, request: Request) -> Any:
         """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
 
-    def wrong_key(self, *, is_missing: bool) -> Failure:
-        """The failure for a request whose key is missing or wrong."""
+    def wrong_key(self, *, is_missing: bool, message: str | None = None) -> Failure:
+        """
+        The failure for a request whose key is missing or wrong.
+
+        Its message is the vendor's own, unless another is given.
+        """

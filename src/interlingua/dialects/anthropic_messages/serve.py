@@ -175,6 +175,7 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:
     return {"type": "error", "error": error, "request_id": request_id}
 
 
-def wrong_key(*, is_missing: bool) -> Failure:
+def wrong_key(*, is_missing: bool, message: str | None = None) -> Failure:
     """The failure for a request whose key is missing or wrong."""
-    return Failure(status=401, message="x-api-key header is required" if is_missing else None)
+    own = "x-api-key header is required" if is_missing else None
+    return Failure(status=401, message=message or own)

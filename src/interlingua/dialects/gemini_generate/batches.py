@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from interlingua.dialects.gemini_generate import files
-from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
 from interlingua.dialects.gemini_generate.facts import PATH as GENERATE
 from interlingua.prepare.options import body_with_options
 from interlingua.spec.content import Json
@@ -475,7 +475,7 @@ def _write_nothing(_served: ServedBatch, _value: BatchQuery) -> ServedReply:
     return ServedReply(body={})
 
 
-_SUBMIT = r".*/models/(?P<model>[^/:]+):batchGenerateContent"
+_SUBMIT = f"{MODEL_PATH}:batchGenerateContent"
 _ALL = r"(?!.*/messages/).*/batches"  # the vendor's client may use /v1, as other vendors do
 _ONE = r"(?!.*/messages/).*/batches/(?P<batch>[^/:]+)"
 SERVED = (

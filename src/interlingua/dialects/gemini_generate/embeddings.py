@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
 from interlingua.dialects.gemini_generate.request import decode_request, encode_request
 from interlingua.dialects.gemini_generate.response import decode_usage
 from interlingua.prepare.options import merge_options
@@ -389,14 +389,13 @@ def _encode_predictions(result: EmbedResult, _value: EmbedInput) -> ServedReply:
     return ServedReply(body={"predictions": predictions, **extra})
 
 
-_MODEL = r".*/models/(?P<model>[^/:]+)"
 SERVED = (
-    serve("embed", "POST", f"{_MODEL}:embedContent", _decode_single, _encode_single),
-    serve("embed", "POST", f"{_MODEL}:batchEmbedContents", _decode_batch, _encode_batch),
+    serve("embed", "POST", f"{MODEL_PATH}:embedContent", _decode_single, _encode_single),
+    serve("embed", "POST", f"{MODEL_PATH}:batchEmbedContents", _decode_batch, _encode_batch),
     serve(
         "embed",
         "POST",
-        r".*/models/(?P<model>[^/:]*embedding[^/:]*):predict",
+        r"(?:(?!/models/).)*/models/(?=.*embedding)(?P<model>.+):predict",
         _decode_predict,
         _encode_predictions,
     ),

@@ -26,6 +26,12 @@ from interlingua.wire.fields import Fields
 
 NAME = "gemini_generate"
 PATH = "/v1beta/models/{model}:generateContent"
+MODEL_PATH = r"(?:(?!/models/).)*/models/(?P<model>.+)"
+"""
+A pattern for the beginning of a path, before the colon and the verb.
+
+The vendor's names have no colon and no slash; those of a gateway may: `openrouter:maker/name:free`.
+"""
 FINISH = "finishReason"
 SIGNATURE = "thoughtSignature"
 

@@ -12,7 +12,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
 from interlingua.dialects.gemini_generate.media_calls import decode_reply, encode_media_call
 from interlingua.prepare.images import ImageLimits, check_image, in_ratio, sent_value
 from interlingua.prepare.options import body_with_options
@@ -198,7 +198,7 @@ SERVED = (
     serve(
         "generate_image",
         "POST",
-        r".*/models/(?P<model>[^/:]+):predict",
+        f"{MODEL_PATH}:predict",
         _decode_served,
         _encode_served,
     ),

@@ -12,6 +12,7 @@ from interlingua.dialects.gemini_generate.content import decode_part, encode_par
 from interlingua.dialects.gemini_generate.facts import (
     FACTS,
     JSON_SCHEMA,
+    MODEL_PATH,
     NAME,
     PATH,
     REQUEST,
@@ -31,7 +32,7 @@ from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, request_errors
 
-_match_path = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
+_match_path = re.compile(rf"{MODEL_PATH}(?P<verb>:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
 _SECRETS = ("key=", "access_token=")  # the API takes a key in the query; it must not be kept
 _CONFIG = "generationConfig"
@@ -121,8 +122,8 @@ def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
     items = [item for item in query.split("&") if item and item != "alt=sse"]
     query = "&".join(item for item in items if not item.startswith(_SECRETS))
     match = _match_path(path)
-    model = unquote(match[2]) if match else ""
-    template = f"{match[1]}{{model}}{match[3]}" if match else path
+    model = unquote(match["model"]) if match else ""
+    template = f"{path[: match.start('model')]}{{model}}{match['verb']}" if match else path
     template = _generate.sub(":generateContent", template)
     if query:
         template = f"{template}?{query}"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC
-from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.dialects.gemini_generate.tools import hosted_parts
@@ -45,11 +45,11 @@ __all__ = [
     "wrong_key",
 ]
 
-_GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
-_COUNT = re.compile(r".*/models/[^/:]+:countTokens")
+_GENERATE = re.compile(rf"{MODEL_PATH}:(?:generate|streamGenerate)Content")
+_COUNT = re.compile(rf"{MODEL_PATH}:countTokens")
 # The names of jobs begin with the name of their model: see `video.py`.
 _NO_JOB = r"(?!.*/operations(?:/|$))"
-_MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>[^:]+)")
+_MODEL = re.compile(rf"{_NO_JOB}.*/v1beta/models/(?P<model>.+)")
 _SHARED_MODEL = re.compile(rf"{_NO_JOB}.*/models/(?P<model>.+)")
 
 
@@ -75,6 +75,7 @@ SERVER = ServerFacts(
     file_address=f"{files.ADDRESS}{files.PREFIX}",
     stream_path=":streamGenerateContent",
     sse_query="alt=sse",
+    reads_comments=False,  # google-genai reads every line without `data: ` as JSON
     content_type="application/json; charset=UTF-8",
     retry_after_header=False,  # the time is in the body: `RetryInfo`
     shown_thinking=shown_thinking,
@@ -121,6 +122,7 @@ _MESSAGES = {
     529: _OVERLOADED,
 }
 _OTHER_WORDS = {408: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE"}
+_BAD_KEY = "API_KEY_INVALID"
 _WRONG_KEY: dict[str, Json] = {
     "code": 400,
     "message": "API key not valid. Please pass a valid API key.",
@@ -128,7 +130,7 @@ _WRONG_KEY: dict[str, Json] = {
     "details": [
         {
             "@type": f"{RPC}ErrorInfo",
-            "reason": "API_KEY_INVALID",
+            "reason": _BAD_KEY,
             "domain": "googleapis.com",
             "metadata": {"service": "generativelanguage.googleapis.com"},
         }
@@ -201,9 +203,14 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noq
     return {"error": error}
 
 
-def wrong_key(*, is_missing: bool) -> Failure:
+def wrong_key(*, is_missing: bool, message: str | None = None) -> Failure:
     """The failure of a request whose key is missing or wrong."""
     if is_missing:
-        return Failure(status=401)
+        return Failure(status=401, message=message)
     # recorded: the vendor answers 400, not 401, to a wrong key
-    return Failure(status=400, body={"error": _WRONG_KEY})
+    if message is None:
+        return Failure(status=400, body={"error": _WRONG_KEY})
+    detail = {"@type": f"{RPC}ErrorInfo", "reason": _BAD_KEY}  # no service of the vendor
+    return Failure(
+        status=400, body={"error": {**_WRONG_KEY, "message": message, "details": [detail]}}
+    )

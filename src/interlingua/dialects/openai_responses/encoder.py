@@ -25,6 +25,7 @@ from interlingua.dialects.openai_responses.facts import (
     TOOL_CALLS,
 )
 from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
+from interlingua.dialects.openai_responses.request import repeated_fields
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
@@ -50,7 +51,7 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason
+from interlingua.spec.response import FinishReason, Response
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.declared_calls import declared_encoder
@@ -102,8 +103,9 @@ class _Single:
 class Encoder(SequentialEncoder):
     """Encodes one stream; one item is open at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, repeated: Mapping[str, Json] = _EMPTY) -> None:
         super().__init__()
+        self._repeated = repeated  # fields of the request
         self._accumulator = StreamAccumulator()
         self._sequence = 0
         self._items = 0
@@ -137,7 +139,7 @@ class Encoder(SequentialEncoder):
         native = self._native = NAME in event.extra
         body = open_envelope(event.id, event.model, native=native)
         body |= {"status": "in_progress", "output": [], "usage": None}
-        body = close_envelope(body, event, native=native)
+        body = close_envelope(body, event, native=native, repeated=self._repeated)
         body.pop("body", None)  # a carried body is in the last frame only
         return [  # two events with the same body, as OpenAI sends them
             self._frame("response.created", response=body),
@@ -146,7 +148,7 @@ class Encoder(SequentialEncoder):
 
     def _finish(self, _: Finish) -> list[Frame]:
         frames = self._close_message()
-        body = encode_response(self._accumulator.response())
+        body = self._whole(self._accumulator.response())
         status = body.get("status")
         kind = _TERMINAL.get(status) if isinstance(status, str) else None
         return [*frames, self._frame(kind or "response.completed", response=body)]
@@ -157,7 +159,7 @@ class Encoder(SequentialEncoder):
             event.response or self._accumulator.partial(),
             finish_reason=FinishReason(reason="error", raw="failed"),
         )
-        body = encode_response(partial)
+        body = self._whole(partial)
         body["error"] = {"code": error["code"] or "server_error", "message": error["message"]}
         # The SDK's `ResponseErrorEvent` has the fields at the top, recorded events have them in
         # `error`, and the SDK's client raises only for the latter.
@@ -166,6 +168,10 @@ class Encoder(SequentialEncoder):
             self._frame("error", fields, error=error),
             self._frame("response.failed", response=body),
         ]
+
+    def _whole(self, response: Response) -> dict[str, Json]:
+        body = encode_response(response)
+        return body if self._native else {**body, **self._repeated}
 
     # Message items.
 
@@ -387,4 +393,5 @@ def _empty_text() -> dict[str, Json]:
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:
     """An encoder for the stream that a server sends."""
-    return declared_encoder(Encoder(), request)
+    repeated = {} if request is None else repeated_fields(request)
+    return declared_encoder(Encoder(repeated), request)

@@ -79,7 +79,7 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
     """`instructions` and `input`."""
     messages = request.messages
     first = 0
-    if messages and _is_instructions(messages[0]):
+    if messages and is_instructions(messages[0]):
         body["instructions"] = messages[0].text
         first = 1
         if messages[0].name is not None:
@@ -109,7 +109,7 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
     body["input"] = encoder.items
 
 
-def _is_instructions(message: Message) -> bool:
+def is_instructions(message: Message) -> bool:
     """Whether a string can hold it: one text, without fields of this API."""
     if message.role != "system" or NAME in message.extra or len(message.content) != 1:
         return False

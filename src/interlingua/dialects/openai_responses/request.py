@@ -7,7 +7,11 @@ from typing import Any
 
 from interlingua import dialects
 from interlingua.dialects.openai_responses.facts import CACHE, FACTS, NAME, PATH, extra_for
-from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
+from interlingua.dialects.openai_responses.messages import (
+    decode_messages,
+    encode_messages,
+    is_instructions,
+)
 from interlingua.dialects.openai_shared.rules import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
@@ -108,6 +112,28 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     options.pop(_INCLUDE, None)
     asked = asked if isinstance(asked, list) else []
     body[_INCLUDE] = [*dict.fromkeys((*asked, _ENCRYPTED))]
+
+
+# The fields of `ResponseCreateParams` that the SDK's `Response` has too; LangChain reads the format
+# of a structured answer from them.
+_REPEATED = (
+    *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "reasoning"),
+    *("temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"),
+)
+
+
+def repeated_fields(request: Request) -> dict[str, Json]:
+    """The fields of a request that its response repeats."""
+    from interlingua.dialects.openai_responses.tools import encode_tools
+
+    body: dict[str, Json] = {}
+    warnings = WarningList()
+    if request.messages and is_instructions(request.messages[0]):
+        body["instructions"] = request.messages[0].text
+    encode_tools(request, body, warnings)
+    _encode_settings(request, body, warnings)
+    body = merge_options(body, dict(request.provider_options.get(NAME, {})))
+    return {name: body[name] for name in _REPEATED if body.get(name) is not None}
 
 
 def decode_request(call: WireCall) -> Request:

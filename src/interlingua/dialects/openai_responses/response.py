@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
+from interlingua.dialects.openai_responses.request import repeated_fields
 from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
@@ -128,7 +129,8 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
     body["output"] = encoder.items
     if not native or response.usage.raw is not None or response.usage != Usage():
         body["usage"] = encode_usage(response.usage, native=native)
-    return close_envelope(body, response, native=native)
+    repeated = {} if native or request is None else repeated_fields(request)
+    return close_envelope(body, response, native=native, repeated=repeated)
 
 
 def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Json]:
@@ -138,10 +140,14 @@ def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Js
 
 
 def close_envelope(
-    body: dict[str, Json], holder: Response | StreamStart, *, native: bool
+    body: dict[str, Json],
+    holder: Response | StreamStart,
+    *,
+    native: bool,
+    repeated: Mapping[str, Json],
 ) -> dict[str, Json]:
-    """The body with its other fields, which `extra` has or the API requires."""
-    return restore(body, holder, NAME) if native else {**_ENVELOPE, **body}
+    """The body with its other fields, which `extra` has, or the request, or the API requires."""
+    return restore(body, holder, NAME) if native else {**_ENVELOPE, **repeated, **body}
 
 
 def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:

@@ -147,7 +147,11 @@ def _encode_served(result: ModerationResult, _value: ModerateInput) -> ServedRep
         )
         for each in result.results
     ]
-    body = {"id": "modr-simulated", "model": result.model, "results": rows}
+    body = {
+        "id": f"modr-{result.request_id or 'simulated'}",
+        "model": result.model,
+        "results": rows,
+    }
     return ServedReply(body={**body, **extra_of(result, OWNER)})
 
 

@@ -127,7 +127,7 @@ def _encode_served(result: RerankResult, value: RerankInput) -> ServedReply:
 def _encode_cohere(result: RerankResult, value: RerankInput) -> ServedReply:
     units = result.usage.raw or {"search_units": 1}
     body = {
-        "id": "simulated",
+        "id": result.request_id or "simulated",
         "results": _encode_rows(result, value),
         "meta": {"api_version": {"version": "2"}, "billed_units": units},
     }

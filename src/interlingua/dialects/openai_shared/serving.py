@@ -76,6 +76,6 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noq
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def wrong_key(*, is_missing: bool) -> Failure:
+def wrong_key(*, is_missing: bool, message: str | None = None) -> Failure:
     """The failure for a request whose key is missing or wrong."""
-    return Failure(status=401, message=_MISSING_KEY if is_missing else None)
+    return Failure(status=401, message=message or (_MISSING_KEY if is_missing else None))

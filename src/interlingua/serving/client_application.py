@@ -1,0 +1,434 @@
+"""
+An ASGI application that answers every dialect with the models of a `Client`.
+
+The way of a request: route of the dialect, key, decode, name to model, unseal, client, seal,
+encode, send. While the answer is made and sent, the disconnect of the client is awaited beside it,
+and ends the call of the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from fnmatch import fnmatchcase
+from secrets import token_bytes
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from interlingua import dialects
+from interlingua.client.client import Client
+from interlingua.client.configured import row_of
+from interlingua.client.registry import Route as Place
+from interlingua.providers.operations import offers
+from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.application import (
+    Application,
+    Incoming,
+    RefusedError,
+    check_form,
+    decode_operation,
+    encode_operation,
+    error_reply,
+    failure_reply,
+    find_route,
+    framing_of,
+    json_reply,
+    serve_of,
+)
+from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
+from interlingua.serving.client_operations import (
+    as_asked,
+    find_holder,
+    needs_model,
+    perform_at_holder,
+    perform_by_model,
+)
+from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
+from interlingua.serving.sealed_state import SealedState
+from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
+from interlingua.serving.upstream_errors import for_clients, hosts_of
+from interlingua.spec.contracts import StreamEncoder
+from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.operations import Failure, ServedModel
+from interlingua.spec.request import Request
+from interlingua.spec.response import Cost, Warning
+from interlingua.streams.grammar import is_content
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes of a request: histories with many images are this large."""
+
+PREFIX = "x-interlingua-"
+"""How the names of our own headers begin."""
+
+REQUEST_ID = "x-request-id"
+"""The header of the id of a request, in both directions."""
+_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
+
+_NO_HOLDER = (
+    "This server does not know which provider stores that. Name the provider in the header "
+    f"{PREFIX}provider. Batches, and keys that may use only some models, cannot be used so."
+)
+
+
+class ModelRoute(NamedTuple):
+    """What answers the requests for a name."""
+
+    model: str
+    """As requests of the client name it, such as `anthropic:claude-haiku-4-5`."""
+    client: Client | None = None
+    """A client with middleware of its own (fallback, cache, …); None for the application's."""
+    settings: Mapping[str, object] = {}
+    """Fields of `Request` for requests that do not set them."""
+
+
+class Caller(NamedTuple):
+    """Who sends a request."""
+
+    name: str = ""
+    models: Sequence[str] | None = None
+    """The names and patterns of the models that it may use; None for all."""
+
+    def may_use(self, name: str) -> bool:
+        """Whether this caller may use the model of this name."""
+        return self.models is None or any(fnmatchcase(name, each) for each in self.models)
+
+
+Authorize: TypeAlias = Callable[[Incoming], Caller]
+"""Finds the caller of a request; raises `RefusedError` if its key is missing or wrong."""
+
+
+def anybody(_: Incoming) -> Caller:
+    """Let every request in, as a caller without a name."""
+    return Caller()
+
+
+class Routes:
+    """
+    The public names of models.
+
+    A name is looked up as it is, then among the patterns (`claude-*`), the longest first, then, if
+    `direct` allows it, as a model of the client (`provider:model`), then as `default`.
+    """
+
+    def __init__(
+        self, routes: Mapping[str, str | ModelRoute] | None = None, *, direct: bool = True
+    ) -> None:
+        given = {
+            name: ModelRoute(route) if isinstance(route, str) else route
+            for name, route in (routes or {}).items()
+        }
+        self._names = {name: route for name, route in given.items() if not _is_pattern(name)}
+        patterns = [(name, route) for name, route in given.items() if _is_pattern(name)]
+        self._patterns = sorted(patterns, key=lambda each: -len(each[0]))
+        self._default = self._names.pop("default", None)
+        self._direct = direct
+
+    def find(self, name: str) -> ModelRoute | None:
+        """The route of a public name; None if there is none."""
+        route = self._names.get(name)
+        if route is None:
+            for pattern, candidate in self._patterns:
+                if fnmatchcase(name, pattern):
+                    route = candidate
+                    break
+        if route is None and self._direct and ":" in name:
+            route = ModelRoute(name)
+        return route or self._default
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether models of the client can be named without a route."""
+        return self._direct
+
+    def names(self) -> tuple[str, ...]:
+        """The names that clients are told: those that are no patterns."""
+        return tuple(self._names)
+
+    def items(self) -> Iterator[tuple[str, ModelRoute]]:
+        """All names and patterns, in the order in which they are tried."""
+        yield from self._names.items()
+        yield from self._patterns
+        if self._default is not None:
+            yield "default", self._default
+
+
+def _is_known(incoming: Incoming) -> bool:
+    """Whether there is something at the path of a request, by whatever method."""
+    path = incoming.call.path.partition("?")[0]
+    methods = ("GET", "POST", "DELETE")
+    return any(find_route(each, path, incoming.call.headers).kind != "unknown" for each in methods)
+
+
+def _is_pattern(name: str) -> bool:
+    return any(character in name for character in "*?[")
+
+
+class ClientApplication(Application):
+    """
+    Answers the requests of every dialect with the models of a client.
+
+        routes = {"claude-*": "gemini:gemini-3-pro", "default": "local:smollm2"}
+        app = ClientApplication(client, routes)
+
+    `secret` authenticates the state that travels through the programs that call: at least 16 bytes,
+    the same in all processes that serve them; without it the state ends with this process.
+    `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
+    `max_body` bytes is refused.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        routes: Mapping[str, str | ModelRoute] | Routes | None = None,
+        *,
+        secret: bytes | None = None,
+        authorize: Authorize = anybody,
+        max_body: int | None = MAX_BODY,
+    ) -> None:
+        self.max_body = max_body
+        self._client = client
+        self._routes = routes if isinstance(routes, Routes) else Routes(routes)
+        self._secret = secret or token_bytes(32)
+        self._authorize = authorize
+
+    async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
+        """Answer one request, unless its client leaves before the end."""
+        work = asyncio.ensure_future(self._work(incoming, send))
+        gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            work.cancel()  # does nothing if it has ended
+            await asyncio.wait({work})
+        if not work.cancelled() and not isinstance(work.exception(), ClientGoneError):
+            work.result()
+
+    async def _work(self, incoming: Incoming, send: Send) -> None:
+        ids = _Ids(incoming)
+        try:
+            if incoming.call.method == "HEAD" and _is_known(incoming):
+                await send_head(send)
+                return
+            check_form(incoming)
+            caller = self._authorize(incoming)
+            if incoming.route.kind == "answer":
+                exchange = self._open(incoming, caller, ids)
+                if incoming.call.stream:
+                    await exchange.stream(send)
+                    return
+                reply = await exchange.complete()
+            else:
+                reply = await self._other(incoming, caller, ids)
+        except RefusedError as refused:
+            reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
+        except SDKError as error:
+            error.add_facts(request_id=ids.request_id)
+            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+        await send_whole(ids.sign(reply), send)
+
+    async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+        """The reply to what is no request for an answer."""
+        kind = incoming.route.kind
+        serve = serve_of(incoming.dialect)
+        if kind == "models":
+            return json_reply(
+                incoming, serve.list_models(self._list(incoming, caller), incoming.query)
+            )
+        if kind == "model":
+            model = self._describe(incoming.route.model or "", caller)
+            return json_reply(incoming, serve.describe_model(model))
+        if kind == "count":
+            counted = incoming._replace(call=serve.counted_call(incoming.call))
+            tokens = await self._open(counted, caller, ids).count()
+            return json_reply(incoming, serve.count_tokens(tokens))
+        return await self._perform(incoming, caller, ids)
+
+    async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+        """The reply to an operation other than an answer."""
+        operation, value = decode_operation(incoming)
+        name, value = operation.name, replace(value, request_id=ids.request_id)
+        if needs_model(name, value):
+            route, place = self._find(value.model, caller)
+            client = route.client or self._client
+            result: Any = await perform_by_model(client, name, value, place)
+            reply = encode_operation(incoming, as_asked(result, value), value)
+            headers = own_headers(result.provider, result.model, result.warnings, result.cost)
+            return reply._replace(headers={**reply.headers, **headers})
+        named = incoming.call.headers.get(f"{PREFIX}provider", "")
+        # Whoever may not use all models may not read what others have stored.
+        holder = find_holder(self._client, value, named) if caller.models is None else None
+        if holder is None:
+            raise RefusedError(Failure(status=404, message=_NO_HOLDER))
+        result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        return encode_operation(incoming, result, value)
+
+    def _list(self, incoming: Incoming, caller: Caller) -> list[ServedModel]:
+        """The models that the caller may use: the routes, then those that can be named directly."""
+        names = [name for name in self._routes.names() if caller.may_use(name)]
+        models = {name: self._describe(name, caller) for name in names}
+        if self._routes.is_direct:
+            for model in catalog_models(self._client, served_kinds(incoming.dialect)):
+                if caller.may_use(model.id):
+                    models.setdefault(model.id, model)
+        return list(models.values())
+
+    def _describe(self, name: str, caller: Caller) -> ServedModel:
+        route, place = self._find(name, caller)
+        return describe_target(name, route.client or self._client, place.provider, place.model)
+
+    def _find(self, name: str, caller: Caller) -> tuple[ModelRoute, Place]:
+        """The route of a public name, and where it leads; a refusal with 404 if there is none."""
+        route = self._routes.find(name) if caller.may_use(name) else None
+        if route is not None:
+            client = route.client or self._client
+            with suppress(ConfigurationError):  # it tells the operator what to set, not the caller
+                return route, client.calls.routing.place(None, route.model)
+        message = f"The model {name!r} does not exist, or this key may not use it."
+        raise RefusedError(Failure(status=404, model=name, message=message))
+
+    def _open(self, incoming: Incoming, caller: Caller, ids: _Ids) -> _Exchange:
+        asked = dialects.get(incoming.dialect).decode_request(incoming.call)
+        route, _ = self._find(asked.model, caller)
+        return _Exchange(incoming, asked, route, route.client or self._client, self._secret, ids)
+
+
+class _Ids:
+    """The id of a request, which the client may choose, and the headers that tell it."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        given = incoming.call.headers.get(REQUEST_ID, "")
+        self.request_id: str = given if _is_safe_id(given) else new_ulid()
+        names = (REQUEST_ID, serve_of(incoming.dialect).SERVER.request_id_header)
+        self.headers: dict[str, str] = {name: self.request_id for name in names if name}
+
+    def sign(self, reply: Reply) -> Reply:
+        """The reply with the id."""
+        return reply._replace(headers={**reply.headers, **self.headers})
+
+
+def own_headers(
+    provider: str, model: str, warnings: Iterable[Warning], cost: Cost | None = None
+) -> dict[str, str]:
+    """The headers that say who has answered, what was lost, and what it cost."""
+    headers = {
+        f"{PREFIX}provider": provider,
+        f"{PREFIX}model": model,
+        f"{PREFIX}warnings": ",".join(sorted({warning.code for warning in warnings})),
+        f"{PREFIX}cost": _cost_text(cost),
+    }
+    return {name: value for name, value in headers.items() if value and value.isascii()}
+
+
+def _cost_text(cost: Cost | None) -> str:
+    """Dollars; empty if they are unknown."""
+    if cost is None or cost.total is None:
+        return ""
+    return f"{cost.total:.10f}".rstrip("0").rstrip(".")
+
+
+class _Exchange:
+    """One request for an answer."""
+
+    def __init__(
+        self,
+        incoming: Incoming,
+        asked: Request,
+        route: ModelRoute,
+        client: Client,
+        secret: bytes,
+        ids: _Ids,
+    ) -> None:
+        self._ids = ids
+        self._incoming = incoming
+        self._asked = asked
+        self._client = client
+        self._dialect = dialects.get(incoming.dialect)
+        addressed = client.calls.routing.address(replace(asked, model=route.model))
+        self._provider = addressed.provider or ""
+        upstream = getattr(client.calls.adapters.get(self._provider), "dialect", None)
+        self._state: SealedState | None = None
+        self._warnings: tuple[Warning, ...] = ()
+        if upstream is not None:
+            self._state = SealedState(
+                secret,
+                client=self._dialect.FACTS,
+                upstream=dialects.get(upstream).FACTS,
+                provider=self._provider,
+                model=addressed.model,
+            )
+            asked, self._warnings = self._state.unseal_request(asked)
+        is_own = upstream == incoming.dialect
+        self._request = replace(
+            asked,
+            model=route.model,
+            provider_options=asked.provider_options if is_own else {},
+            on_loss=asked.on_loss or "warn",
+            request_id=ids.request_id,
+        )
+        unset = {
+            name: value
+            for name, value in route.settings.items()
+            if getattr(self._request, name) is None
+        }
+        if unset:
+            self._request = replace(self._request, **unset)
+
+    async def complete(self) -> Reply:
+        """The reply with the whole answer."""
+        response = await self._client.complete(self._request)
+        warnings = (*self._warnings, *response.warnings)
+        headers = own_headers(response.provider, response.model, warnings, response.cost)
+        if self._state is not None:
+            response = self._state.seal_response(response)
+        body = self._dialect.encode_response(response, self._asked)
+        return json_reply(self._incoming, body, headers=headers)
+
+    async def count(self) -> int:
+        """The input tokens as the provider counts them for free, else our estimate."""
+        client, request = self._client, self._request
+        row = row_of(client.calls.adapters.get(self._provider))
+        if row is not None and offers(row, "count_tokens"):
+            try:
+                return await client.count_tokens(request)
+            except NotFoundError:
+                raise
+            except SDKError:
+                pass  # agents ask this often, and an estimate serves them better than an error
+        return client.estimate_input_tokens(request)
+
+    async def stream(self, send: Send) -> None:
+        """Send the answer as it comes; an error before its first content is an error reply."""
+        encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
+        if self._state is not None:
+            encoder = self._state.encoder(encoder)
+        events = self._client.stream(self._request)
+        delivery = StreamDelivery(send, framing_of(self._incoming))
+        delivery.headers |= self._ids.headers
+        async with aclosing(events), delivery:
+            try:
+                async for event in events:
+                    shown = self._show(event, delivery)
+                    await delivery.put(encoder.feed(shown), begin=is_content(event))
+            except SDKError as error:
+                if delivery.has_begun:
+                    return  # the stream has told it, in an event of the client's own dialect
+                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
+                delivery.abandon()
+                await send_whole(self._ids.sign(reply), send)
+
+    def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
+        """The event for the client; what it tells about the answer is sent beside it."""
+        match event:
+            case StreamStart():
+                warnings = (*self._warnings, *event.warnings)
+                delivery.headers |= own_headers(event.provider, event.model, warnings)
+            case Finish() if cost := _cost_text(event.cost):
+                delivery.comment(f"{PREFIX}cost: {cost}")
+            case ErrorEvent():
+                return replace(event, error=for_clients(event.error, hosts_of(self._client)))
+        return event

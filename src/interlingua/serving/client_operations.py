@@ -1,0 +1,99 @@
+"""How a `ClientApplication` performs operations: embeddings, images, speech, files, videos, …"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.api.modalities.embeddings import embed_many
+from interlingua.client.client import Client
+from interlingua.client.configured import find_adapter
+from interlingua.client.registry import Route as Place
+from interlingua.providers.operation_check import KIND_OF_OPERATION
+from interlingua.spec.modalities.embeddings import EmbedInput
+from interlingua.spec.modalities.files import FileInput, ListFilesInput, UploadInput
+from interlingua.spec.modalities.images import ImageInput
+from interlingua.spec.modalities.video import CreateVideoInput, VideoQuery
+from interlingua.spec.operations import OperationInput, OperationResult
+
+_STORED = (UploadInput, FileInput, ListFilesInput, VideoQuery, CreateVideoInput)
+"""The values of operations on what a provider has stored, which no model performs."""
+
+
+def needs_model(name: str, value: OperationInput) -> bool:
+    """Whether a model performs an operation, and not the provider that stores something."""
+    return name in KIND_OF_OPERATION and getattr(value, "source_id", None) is None
+
+
+def find_holder(client: Client, value: Any, named: str) -> tuple[str, Any] | None:
+    """
+    The provider that stores what an operation is about, and the value as it knows it.
+
+    It is named by a header, or by the beginning of the id: `openai:file-1`. None if it is not.
+    """
+    if not isinstance(value, _STORED):
+        return None
+    for field in ("file_id", "source_id", "id"):
+        prefix, colon, rest = (getattr(value, field, None) or "").partition(":")
+        if colon and find_adapter(prefix, client.calls.adapters) is not None:
+            return prefix, replace(value, **{field: rest})
+    if find_adapter(named, client.calls.adapters) is None:
+        return None
+    return named, value
+
+
+async def perform_by_model(client: Client, name: str, value: Any, place: Place) -> OperationResult:
+    """The result of an operation, as the model at this place performs it."""
+    options = value.provider_options
+    if not {place.provider, getattr(client.adapter(place.provider), "dialect", "")} & {*options}:
+        options = {}
+    value = replace(
+        value,
+        provider=place.provider,
+        model=place.model,
+        provider_options=options,
+        on_loss=value.on_loss or "warn",
+    )
+    if isinstance(value, EmbedInput):
+        result: OperationResult = await _embed(client, value)
+    else:
+        if isinstance(value, ImageInput):  # the stream that the client gets is made of the result
+            value = replace(value, partial_images=None)
+        result = await client.perform(place.provider, name, value)
+    # The raw usage of another vendor is not in the words of the client's.
+    return replace(result, usage=replace(result.usage, raw=None))
+
+
+async def _embed(client: Client, value: EmbedInput) -> OperationResult:
+    """All vectors, in as many calls as the provider needs; their encoding there is its own."""
+    return await embed_many(
+        value.model,
+        value.inputs,
+        task=value.task,
+        dimensions=value.dimensions,
+        user=value.user,
+        provider=value.provider,
+        provider_options=value.provider_options,
+        on_loss=value.on_loss,
+        request_id=value.request_id,
+        max_retries=0,
+        client=client,
+    )
+
+
+def as_asked(result: Any, value: Any) -> Any:
+    """The result as a request asks for it: one that asks for a stream gets a stream of one item."""
+    is_stream = isinstance(value, ImageInput) and value.partial_images is not None
+    return (result,) if is_stream else result
+
+
+async def perform_at_holder(client: Client, provider: str, name: str, value: Any) -> Any:
+    """The result of an operation on what a provider has stored."""
+    if isinstance(value, (ListFilesInput, VideoQuery)):  # the reply is cut into pages here
+        value = replace(value, limit=None, after=None)
+    result = await client.perform(provider, name, value)
+    if isinstance(result, AsyncIterable):  # a file
+        return b"".join([chunk async for chunk in result])
+    return result

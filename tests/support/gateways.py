@@ -1,0 +1,63 @@
+"""A gateway on uvicorn, in a thread, and the vendors' clients before it."""
+
+import contextlib
+import threading
+from typing import NamedTuple
+
+import anthropic
+import openai
+import uvicorn
+from google import genai
+
+from interlingua.client.client import Client
+from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.gateway.config import Gateway
+from interlingua.gateway.keys import Key, hash_key, make_key
+from interlingua.gateway.server import listen, make_application
+from interlingua.serving.client_application import Caller, Routes
+from support.patience import PATIENCE
+
+SECRET = b"a secret of the tests only"
+
+
+class Front(NamedTuple):
+    """A gateway that runs."""
+
+    url: str
+    key: str
+
+    def openai(self, **settings):
+        settings = {"api_key": self.key, "max_retries": 0, **settings}
+        return openai.OpenAI(base_url=f"{self.url}/v1", **settings)
+
+    def anthropic(self, **settings):
+        settings = {"api_key": self.key, "max_retries": 0, **settings}
+        return anthropic.Anthropic(base_url=self.url, **settings)
+
+    def gemini(self, key=None):
+        return genai.Client(api_key=key or self.key, http_options={"base_url": self.url})
+
+
+@contextlib.contextmanager
+def gateway(adapters, routes=None, *, models=None, direct=True):
+    """A gateway before these adapters; its key may use `models`."""
+    key = make_key()
+    client = Client(adapters).with_middleware(CircuitBreaker())
+    caller = Caller("tests", models)
+    given = Gateway(client, Routes(routes, direct=direct), (Key(hash_key(key), caller),))
+    with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
+        yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)
+
+
+@contextlib.contextmanager
+def served(app, bound):
+    """The application on uvicorn, in a thread."""
+    config = uvicorn.Config(app, http="httptools", loop="asyncio", lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
