@@ -1,6 +1,7 @@
 """A gateway on uvicorn, in a thread, and the vendors' clients before it."""
 
 import contextlib
+import socket
 import threading
 from typing import NamedTuple
 
@@ -61,3 +62,9 @@ def served(app, bound):
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
+
+
+def open_socket(url):
+    """A plain connection to a server."""
+    host, port = url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=PATIENCE)
