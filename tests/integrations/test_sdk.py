@@ -58,6 +58,12 @@ def gone(app):
     return exchange.disconnected is not None
 
 
+def gone_at_last(app):
+    """The same, after the garbage was collected: some generators of the SDKs are in cycles."""
+    gc.collect()
+    return gone(app)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("upstream", DIALECTS)
@@ -83,8 +89,12 @@ def test_events_arrive_as_they_come_and_leaving_early_ends_the_call(vendor, upst
         stream = await agent_of("async", vendor, app, upstream).open()
         await anext(aiter(stream))
         assert not gone(app)
-        await getattr(stream, "aclose", stream.close if hasattr(stream, "close") else None)()
-        await settled(lambda: gone(app))
+        if vendor == "gemini_generate":  # whose generator leaves what is inside to the collector
+            await stream.aclose()
+            await settled(lambda: gone_at_last(app))
+        else:
+            await stream.close()
+            assert gone(app)
 
     asyncio.run(leave())
 
@@ -99,7 +109,7 @@ def test_the_same_in_a_thread_that_waits(vendor, upstream):
 
     assert not gone(app)
     stream.close()
-    until(lambda: gone(app))
+    until(lambda: gone_at_last(app))
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -110,8 +120,7 @@ def test_a_lost_stream_ends_the_call(vendor):
     async def lose():
         async for _ in await agent_of("async", vendor, app).open():
             break
-        gc.collect()
-        await settled(lambda: gone(app))
+        await settled(lambda: gone_at_last(app))
 
     asyncio.run(lose())
 
@@ -122,8 +131,7 @@ def test_a_lost_blocking_stream_ends_the_call(vendor):
     app = Simulator(SLOW)
     for _ in agent_of("blocking", vendor, app).open():
         break
-    gc.collect()
-    until(lambda: gone(app))
+    until(lambda: gone_at_last(app))
 
 
 @pytest.mark.parametrize("turn", [NEVER, SLOW], ids=["before its first byte", "in the middle"])
@@ -204,24 +212,6 @@ def test_the_timeout_of_a_blocking_sdk():
     until(lambda: not app.script.received or gone(app))
 
 
-def test_the_silence_of_a_stream_has_the_same_timeout():
-    """A stream that stops in the middle is a read timeout of the HTTP library."""
-    import httpx2
-
-    async def app(_scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"one", "more_body": True})
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    async def read():
-        async with httpx2.AsyncClient(transport=sdk.transport(app), timeout=7) as http:
-            with pytest.raises(httpx2.ReadTimeout, match=r"within 7 s"):
-                await http.get("http://in.invalid/")
-
-    virtual_time.run(read())
-
-
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_fifty_at_once(vendor):
     """Fifty answers that take a second each take a second together."""
@@ -289,8 +279,8 @@ def test_one_async_client_in_many_event_loops(vendor, way):
 
 
 def test_closing_the_sdk_ends_its_open_streams():
-    """As a pool closes its connections; the models stay usable."""
-    app = Simulator(SLOW, text("Hello."))
+    """As a pool closes its connections."""
+    app = Simulator(SLOW)
 
     async def close():
         agent = agent_of("async", "openai_chat", app)
