@@ -78,10 +78,11 @@ def http_client(
         http = sdk.http_client(client, {"gpt-*": "anthropic:claude-haiku-4-5"})
         openai_client = openai.AsyncOpenAI(api_key="any", http_client=http)
 
-    `routes` and `secret` are those of `ClientApplication`. Without routes, the SDK names a model as
-    requests of the client do (`anthropic:claude-haiku-4-5`). Any key and any address are accepted:
-    nothing is sent to it. The client stays open when this one is closed; None is the default
-    client. `library` is the HTTP library of the SDK.
+    `routes` says which model answers for a name or a pattern; without it, the SDK names a model as
+    requests of the client do (`anthropic:claude-haiku-4-5`). `secret` authenticates the reasoning
+    state that the SDK keeps: give one if histories outlive the process. Any key and any address are
+    accepted: nothing is sent there. The client stays open when this one is closed; None is the
+    default client.
     """
     application = ClientApplication(find_client(client), routes, secret=secret)
     return _import(library).AsyncClient(
@@ -184,7 +185,7 @@ def _classes(name: Library) -> _Classes:
 
 def _import(name: Library) -> Any:
     if name not in ("httpx2", "httpx"):
-        raise ConfigurationError(f"library must be 'httpx2' or 'httpx', not {name!r}.")
+        raise ConfigurationError(f"`library` must be 'httpx2' or 'httpx', not {name!r}.")
     try:
         return import_module(name)
     except ImportError:
