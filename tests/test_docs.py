@@ -286,6 +286,7 @@ MODULES = (
     "interlingua.batch",
     "interlingua.files",
     "interlingua.history",
+    "interlingua.integrations.sdk",
     "interlingua.serving",
     "interlingua.tools",
     "interlingua.execution",

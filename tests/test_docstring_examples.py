@@ -48,6 +48,14 @@ BEFORE = {
         async def ask_upstream(request):
             return await Client.from_env().complete(Request(model=MODEL, messages="Hi."))""",
     "interlingua.dialects.StreamAccumulator": 'events = [e async for e in stream(MODEL, "Hi.")]',
+    "interlingua.integrations.sdk.blocking_http_client": """
+        import anthropic
+        from interlingua.integrations import sdk
+        client = Client.from_env()""",
+    "interlingua.integrations.sdk.http_client": """
+        import openai
+        from interlingua.integrations import sdk
+        client = Client.from_env()""",
     "interlingua.batch.status": """
         made = await submit({"a": "Hi."}, "openai:gpt-5.2")
         def status(_reference):

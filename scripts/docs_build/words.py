@@ -112,6 +112,10 @@ MEANINGS = {
     "signature": "The signature of the provider.",
     "logprobs": "The log probabilities of its tokens.",
     "app": "The ASGI application.",
+    # the vendors' SDKs
+    "routes": "Which model answers for which name or pattern.",
+    "secret": "What authenticates the reasoning state that clients keep.",
+    "library": "The HTTP library of the SDK: `httpx2`, or `httpx` for older ones.",
     "host": "The address to listen on.",
     "port": "The port; 0 means any free port.",
     "tls": "An SSL context, to serve HTTPS.",

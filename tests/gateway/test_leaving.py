@@ -31,7 +31,7 @@ def adapters(url):
     }
 
 
-def request_of(front.key, name, model, **fields):
+def request_of(key, name, model, **fields):
     """The bytes of a request."""
     path, body = PATHS[name]
     data = json.dumps({**body, "model": model, **fields}).encode()

@@ -8,18 +8,10 @@ import pytest
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
 from interlingua.serving import ClientApplication
-from interlingua.simulator import (
-    Simulator,
-    error,
-    serve_in_thread,
-    text,
-    thinking,
-    tool_call,
-    tool_loop,
-)
-from interlingua.spec.content import Thinking, ToolResult
+from interlingua.simulator import Simulator, error, serve_in_thread, text
 from interlingua.transport import HttpxTransport
-from support.vendor_clients import QUESTION, VENDORS, connect
+from support.vendor_clients import VENDORS, connect
+from support.vendor_loops import RESULTS, check_loop, looping
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
 WAYS = ("complete", "stream")
@@ -90,30 +82,15 @@ def test_the_program_is_short():
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_tool_loop(stage, vendor, upstream, way):
     """Two calls at once, their results, the answer; the upstream gets its own thinking back."""
-    calls = thinking("I must look.") + text("One moment. ")
-    calls += tool_call("get_weather", city="Oslo") + tool_call("get_weather", city="Rome")
-    simulator = Simulator(tool_loop(calls, text("Rain and sun.")))
+    simulator = looping()
     client = behind(stage, upstream, simulator)
     agent = VENDORS[vendor](stage[3][vendor])
     asked = getattr(agent, way)()
-    agent.give(["4 C, rain", "25 C, sun"])
+    agent.give(RESULTS)
     answer = getattr(agent, way)()
     asyncio.run(client.close())
-    first, second = simulator.script.requests
 
-    assert asked.calls == [("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})]
-    assert asked.text.strip() == "One moment."
-    assert (answer.text, answer.calls) == ("Rain and sun.", [])
-    assert first.messages[0].text == QUESTION
-    parts = [part for message in second.messages for part in message.content]
-    ids = [part.tool_call_id for part in parts if isinstance(part, ToolResult)]
-    assert ids == [call.id for message in second.messages for call in message.tool_calls]
-    if upstream != "openai_chat":  # whose thinking has no state
-        thoughts = [part.text for part in parts if isinstance(part, Thinking)]
-        # Google's client keeps the pieces of a stream. Chat Completions has no field that asks for
-        # thoughts, so those of a provider that has to be asked stay hidden.
-        is_hidden = vendor == "openai_chat" and upstream in ("openai_responses", "gemini_generate")
-        assert "".join(thoughts) == ("" if is_hidden else "I must look.")
+    check_loop(simulator, vendor, upstream, asked, answer)
 
 
 @pytest.mark.parametrize("way", WAYS)

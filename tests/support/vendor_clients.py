@@ -1,4 +1,9 @@
-"""The vendors' own clients, each with one way to ask, to stream and to return results."""
+"""
+The vendors' own clients, each with one way to ask, to stream and to return results.
+
+Each has the blocking way and, with a vendor's async client, the async one. `open` begins a stream
+that the test reads itself.
+"""
 
 import json
 from typing import NamedTuple
@@ -11,6 +16,7 @@ from google.genai import types as genai_types
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 QUESTION = "Weather in Oslo and Rome?"
 KEY = "sk-planted-key-of-a-test"
+USAGE = {"include_usage": True}
 # Each vendor shows thoughts only if asked.
 SUMMARY = {"summary": "auto"}
 SHOWN = {"type": "adaptive", "display": "summarized"}
@@ -33,22 +39,31 @@ class Chat:
         function = {"name": "get_weather", "parameters": SCHEMA}
         self.tools = [{"type": "function", "function": function}]
 
+    @property
+    def question(self):
+        return {"model": "m", "messages": self.messages, "tools": self.tools}
+
     def complete(self):
-        answer = self.client.chat.completions.create(
-            model="m", messages=self.messages, tools=self.tools
-        )
-        return self.said(answer)
+        return self.said(self.client.chat.completions.create(**self.question))
+
+    async def complete_async(self):
+        return self.said(await self.client.chat.completions.create(**self.question))
 
     def stream(self):
-        with self.client.chat.completions.stream(
-            model="m",
-            messages=self.messages,
-            tools=self.tools,
-            stream_options={"include_usage": True},
-        ) as stream:
+        with self.client.chat.completions.stream(**self.question, stream_options=USAGE) as stream:
             for _ in stream:
                 pass
             return self.said(stream.get_final_completion())
+
+    async def stream_async(self):
+        asked = self.client.chat.completions.stream(**self.question, stream_options=USAGE)
+        async with asked as stream:
+            async for _ in stream:
+                pass
+            return self.said(await stream.get_final_completion())
+
+    def open(self):
+        return self.client.chat.completions.create(**self.question, stream=True)
 
     def said(self, answer):
         self.last = message = answer.choices[0].message
@@ -74,20 +89,30 @@ class Responses:
         self.input = [{"role": "user", "content": QUESTION}]
         self.tools = [{"type": "function", "name": "get_weather", "parameters": SCHEMA}]
 
+    @property
+    def question(self):
+        return {"model": "m", "input": self.input, "tools": self.tools, "reasoning": SUMMARY}
+
     def complete(self):
-        return self.said(
-            self.client.responses.create(
-                model="m", input=self.input, tools=self.tools, reasoning=SUMMARY
-            )
-        )
+        return self.said(self.client.responses.create(**self.question))
+
+    async def complete_async(self):
+        return self.said(await self.client.responses.create(**self.question))
 
     def stream(self):
-        with self.client.responses.stream(
-            model="m", input=self.input, tools=self.tools, reasoning=SUMMARY
-        ) as stream:
+        with self.client.responses.stream(**self.question) as stream:
             for _ in stream:
                 pass
             return self.said(stream.get_final_response())
+
+    async def stream_async(self):
+        async with self.client.responses.stream(**self.question) as stream:
+            async for _ in stream:
+                pass
+            return self.said(await stream.get_final_response())
+
+    def open(self):
+        return self.client.responses.create(**self.question, stream=True)
 
     def said(self, answer):
         self.last = answer.output
@@ -117,19 +142,31 @@ class Claude:
         self.messages = [{"role": "user", "content": QUESTION}]
         self.tools = [{"name": "get_weather", "input_schema": SCHEMA}]
 
+    @property
+    def question(self):
+        asked = {"messages": self.messages, "tools": self.tools, "thinking": SHOWN}
+        return {"model": "m", "max_tokens": 100, **asked}
+
     def complete(self):
-        answer = self.client.messages.create(
-            model="m", max_tokens=100, messages=self.messages, tools=self.tools, thinking=SHOWN
-        )
-        return self.said(answer)
+        return self.said(self.client.messages.create(**self.question))
+
+    async def complete_async(self):
+        return self.said(await self.client.messages.create(**self.question))
 
     def stream(self):
-        with self.client.messages.stream(
-            model="m", max_tokens=100, messages=self.messages, tools=self.tools, thinking=SHOWN
-        ) as stream:
+        with self.client.messages.stream(**self.question) as stream:
             for _ in stream:
                 pass
             return self.said(stream.get_final_message())
+
+    async def stream_async(self):
+        async with self.client.messages.stream(**self.question) as stream:
+            async for _ in stream:
+                pass
+            return self.said(await stream.get_final_message())
+
+    def open(self):
+        return self.client.messages.create(**self.question, stream=True)
 
     def said(self, answer):
         self.last = answer.content
@@ -165,19 +202,32 @@ class Gemini:
             thinking_config={"include_thoughts": True},
         )
 
+    @property
+    def question(self):
+        return {"model": "m", "contents": self.contents, "config": self.config}
+
     def complete(self):
-        answer = self.client.models.generate_content(
-            model="m", contents=self.contents, config=self.config
-        )
+        answer = self.client.models.generate_content(**self.question)
+        return self.said(answer.candidates[0].content.parts, answer)
+
+    async def complete_async(self):
+        answer = await self.client.models.generate_content(**self.question)
         return self.said(answer.candidates[0].content.parts, answer)
 
     def stream(self):
         parts = []
-        for answer in self.client.models.generate_content_stream(
-            model="m", contents=self.contents, config=self.config
-        ):
+        for answer in self.open():
             parts += answer.candidates[0].content.parts
         return self.said(parts, answer)
+
+    async def stream_async(self):
+        parts = []
+        async for answer in await self.open():
+            parts += answer.candidates[0].content.parts
+        return self.said(parts, answer)
+
+    def open(self):
+        return self.client.models.generate_content_stream(**self.question)
 
     def said(self, parts, answer):
         self.last = parts
@@ -219,3 +269,22 @@ def connect(dialect, url, key):
     if dialect.startswith("anthropic"):
         return anthropic.Anthropic(api_key=key, base_url=url, max_retries=0)
     return genai.Client(api_key=key, http_options={"base_url": url})
+
+
+def in_process(dialect, http):
+    """A vendor's blocking client, over an HTTP client of its library."""
+    if dialect.startswith("openai"):
+        return openai.OpenAI(api_key="any", http_client=http, max_retries=0)
+    if dialect.startswith("anthropic"):
+        return anthropic.Anthropic(api_key="any", http_client=http, max_retries=0)
+    return genai.Client(api_key="any", http_options=genai_types.HttpOptions(httpx_client=http))
+
+
+def in_process_async(dialect, http):
+    """The same, async."""
+    if dialect.startswith("openai"):
+        return openai.AsyncOpenAI(api_key="any", http_client=http, max_retries=0)
+    if dialect.startswith("anthropic"):
+        return anthropic.AsyncAnthropic(api_key="any", http_client=http, max_retries=0)
+    options = genai_types.HttpOptions(httpx_async_client=http)
+    return genai.Client(api_key="any", http_options=options).aio
