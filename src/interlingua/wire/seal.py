@@ -11,21 +11,30 @@ import hashlib
 import hmac
 import zlib
 from base64 import b64decode, b64encode
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json, Part, Record, Thinking
+from interlingua.spec.content import Json, Part, Record, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 
-_MAGIC = b"\xd8\xa2\x9e\xd6\x07\x01"  # the last byte is the version
+_MAGIC = b"\xd8\xa2\x9e\xd6\x07\x02"  # the last byte is the version
 MARK: str = b64encode(_MAGIC).decode()
 """How every seal begins. The text is plain base64: some clients decode the field that holds it."""
+_ID_MARK = MARK.replace("+", "-").replace("/", "_")
 _TAG = 32
 _LEAST_KEY = 16
 _MOST = 4 * 1024 * 1024
 """Bytes of the state; a larger one is not sealed."""
+# What most seals contain, so that they are short enough for ids. A change of it is a new version.
+_COMMON = (
+    b'"redacted":true,"data":"gAAAAAB"extra":{"openai_chat":{"openai_responses":{"id":"rs_'
+    b'["anthropic_messages","anthropic","claude-haiku-4-5",["openai_responses","openai","gpt-5.2",'
+    b'["gemini_generate","gemini","gemini-3-pro","vertex",null,[{"fields":{"thoughtSignature":"'
+    b'"},"part":"call toolu_01call_"},"part":"text 0","length":"start":"checksum":[{"whole":'
+    b'{"kind":"thinking","text":"","signature":"E"},"after":1,"checksum":0,"beside":1,"number":1}]'
+)
 
 
 class Origin(Record, frozen=True, kw_only=True):
@@ -62,6 +71,8 @@ def has_seal(part: Part) -> bool:
     """Whether a part has a seal in a place where dialects have opaque fields."""
     if isinstance(part, Thinking) and (is_seal(part.signature) or is_seal(part.data)):
         return True
+    if isinstance(part, (ToolCall, ToolResult)) and split_id(_id_of(part))[1] is not None:
+        return True
     return any(map(_holds_seal, part.extra.values()))
 
 
@@ -69,25 +80,65 @@ def without_seal(part: Part) -> Part | None:
     """The part without its seals; None for thinking, which is nothing without them."""
     if isinstance(part, Thinking):
         return None
-    extra = {
-        name: {key: value for key, value in fields.items() if not _holds_seal({key: value})}
-        for name, fields in part.extra.items()
-    }
+    if isinstance(part, (ToolCall, ToolResult)):
+        part = with_own_id(part)
+    extra = {name: _pruned(fields) for name, fields in part.extra.items()}
     return replace(part, extra={name: fields for name, fields in extra.items() if fields})
 
 
-def _holds_seal(fields: Json) -> bool:
-    if not isinstance(fields, dict):
-        return False
-    for value in fields.values():
-        if isinstance(value, str):
-            if value.startswith(MARK):
-                return True
-        elif isinstance(value, list):
-            texts = [item.get("data") for item in value if isinstance(item, dict)]
-            if any(isinstance(text, str) and is_seal(text) for text in texts):
-                return True
+def _holds_seal(value: Json) -> bool:
+    if isinstance(value, str):
+        return value.startswith(MARK)
+    if isinstance(value, dict):
+        return any(map(_holds_seal, value.values()))
+    if isinstance(value, list):
+        texts = [item.get("data") for item in value if isinstance(item, dict)]
+        return any(isinstance(text, str) and is_seal(text) for text in texts)
     return False
+
+
+def _pruned(fields: Json) -> Json:
+    """The fields without those that hold seals, in nested objects too."""
+    if not isinstance(fields, dict) or not _holds_seal(fields):
+        return fields
+    kept = {
+        name: _pruned(value) if isinstance(value, dict) else value
+        for name, value in fields.items()
+        if isinstance(value, dict) or not _holds_seal(value)
+    }
+    return {name: value for name, value in kept.items() if value != {} or fields[name] == {}}
+
+
+# Ids of calls.
+
+SHORTEST = 64
+"""An id of at most this many characters has no seal."""
+_Paired = TypeVar("_Paired", bound=ToolCall | ToolResult)
+
+
+def append_to_id(id: str, text: str, most: int) -> str | None:  # noqa: A002 -- the name of the field
+    """The id of a call with a seal, in letters that ids may have; None if it would be too long."""
+    whole = id + text.replace("+", "-").replace("/", "_").rstrip("=")
+    return whole if len(whole) <= most else None
+
+
+def split_id(id: str) -> tuple[str, str | None]:  # noqa: A002 -- the name of the field
+    """The id as the model made it, and its seal, if it has one."""
+    place = id.rfind(_ID_MARK) if len(id) > SHORTEST else -1
+    return (id, None) if place < 0 else (id[:place], id[place:])
+
+
+def with_own_id(part: _Paired) -> _Paired:
+    """The call or result with the id as the model made it."""
+    id, text = split_id(_id_of(part))
+    if text is None:
+        return part
+    name = "id" if isinstance(part, ToolCall) else "tool_call_id"
+    return replace(part, **{name: id})
+
+
+def _id_of(part: ToolCall | ToolResult) -> str:
+    return part.id if isinstance(part, ToolCall) else part.tool_call_id
 
 
 def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = None) -> str | None:
@@ -96,7 +147,8 @@ def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = 
     plain = msgspec.json.encode(content)
     if len(plain) > _MOST:
         return None
-    packed = zlib.compress(plain)
+    packer = zlib.compressobj(zdict=_COMMON)
+    packed = packer.compress(plain) + packer.flush()
     return b64encode(_MAGIC + _tag(packed, key) + packed).decode()
 
 
@@ -121,10 +173,15 @@ def unseal(text: str, key: bytes, origin: Origin, *, now: float | None = None) -
     return Unsealed(content.state)
 
 
+def in_usual_letters(text: str) -> str:
+    """The seal as it was made: clients may use the alphabet for URLs, and ids have it."""
+    usual = text.replace("-", "+").replace("_", "/")
+    return usual + "=" * (-len(usual) % 4)
+
+
 def _authentic(text: str, key: bytes) -> bytes | None:
     """The packed content, if the tag is right and the text is spelled as `seal` spells it."""
-    usual = text.replace("-", "+").replace("_", "/")  # clients may use the alphabet for URLs
-    usual += "=" * (-len(usual) % 4)
+    usual = in_usual_letters(text)
     try:
         data = b64decode(usual, validate=True)
     except ValueError:
@@ -145,7 +202,7 @@ def _tag(packed: bytes, key: bytes) -> bytes:
 
 
 def _inflate(packed: bytes) -> bytes:
-    inflater = zlib.decompressobj()
+    inflater = zlib.decompressobj(zdict=_COMMON)
     plain = inflater.decompress(packed, _MOST + 1024)
     if inflater.unconsumed_tail or not inflater.eof:
         raise zlib.error("too large")

@@ -25,12 +25,13 @@ from interlingua.streams.declared_calls import declared_encoder
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
 from interlingua.wire.fields import extra_of, merge
+from interlingua.wire.seal import is_seal
 
 
 class _Text:
     """A text or thought that is being sent; `fields` go with each of its pieces."""
 
-    __slots__ = ("fields", "is_held", "is_sent", "needs_separator", "place")
+    __slots__ = ("fields", "is_held", "is_sent", "needs_separator", "place", "seal")
 
     def __init__(self, fields: dict[str, Json], *, is_held: bool, needs_separator: bool) -> None:
         self.fields = fields
@@ -38,6 +39,7 @@ class _Text:
         self.is_sent = False
         self.needs_separator = needs_separator
         self.place = 0  # among the parts that were sent
+        self.seal: Json = None  # sent with the first piece
 
 
 class Encoder:
@@ -121,7 +123,9 @@ class Encoder:
         fields = dict(extra_of(event, NAME))
         if isinstance(event, events.ReasoningStart):
             fields["thought"] = True
-        is_held = isinstance(event, events.TextStart) and fields.get(SIGNATURE) is not None
+        signature = fields.get(SIGNATURE) if isinstance(event, events.TextStart) else None
+        # A seal has the state of what came before the text, so that nothing has to wait for it.
+        is_held = signature is not None and not is_seal(signature)
         is_alike = not is_held and self._last == fields
         self._texts[event.id] = _Text(fields, is_held=is_held, needs_separator=is_alike)
         self._last = None
@@ -134,7 +138,8 @@ class Encoder:
         if not text.is_sent:
             text.place, self._count = self._count, self._count + 1
         text.is_sent = True
-        parts = [{"text": delta, **text.fields}]
+        parts: list[Json] = [{"text": delta, **text.fields}]
+        text.seal = text.fields.pop(SIGNATURE, None) or text.seal
         if text.needs_separator:
             parts.insert(0, {"text": "", **text.fields})
             text.needs_separator = False
@@ -152,7 +157,8 @@ class Encoder:
             return []  # an empty or redacted thought of another model
         frames = [] if text.is_sent else self._delta(event.id, "")
         self._last = text.fields
-        if is_signed(event.part):  # the signature needs a part of its own
+        if is_signed(event.part) and text.seal != extra_of(event.part, NAME).get(SIGNATURE, self):
+            # the signature needs a part of its own
             for signed in encode_answer_part(event.part):
                 if isinstance(signed, Mapping) and SIGNATURE in signed:
                     frames += self._whole([{**signed, "text": ""}])
