@@ -268,11 +268,11 @@ class _Exchange:
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
         response = await self._client.complete(self._request)
+        if self._state is not None:
+            response = self._state.seal_response(response)
         headers = self._headers(response.provider, response.model, response.warnings)
         if response.cost is not None and response.cost.total is not None:
             headers[f"{PREFIX}cost"] = f"{response.cost.total:.10f}".rstrip("0").rstrip(".")
-        if self._state is not None:
-            response = self._state.seal_response(response)
         body = self._dialect.encode_response(response, self._asked)
         return json_reply(self._incoming, body, headers=headers)
 
