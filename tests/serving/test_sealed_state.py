@@ -129,10 +129,9 @@ class Messages:
     def keep(self, blocks, loss):
         kept = []
         for block, signature in blocks:
-            if block["type"] == "thinking":
-                known = signature if loss != "nothing" else signature or block["signature"]
-                block = {**block, "signature": known or ""}
-            kept.append(block)
+            known = signature if loss != "nothing" else signature or block.get("signature")
+            is_thought = block["type"] == "thinking"
+            kept.append({**block, "signature": known or ""} if is_thought else block)
         return kept
 
     def second(self, blocks):

@@ -24,6 +24,7 @@ from interlingua.serving.application import (
     Incoming,
     RefusedError,
     check_form,
+    check_served,
     count_body,
     error_reply,
     failure_reply,
@@ -175,6 +176,7 @@ class ClientApplication(Application):
         try:
             check_form(incoming)
             caller = self._authorize(incoming)
+            check_served(incoming)
             if incoming.route.kind == "answer":
                 exchange = self._open(incoming, caller)
                 if incoming.call.stream:

@@ -120,20 +120,24 @@ class SealedState:
     def unseal_request(self, request: Request) -> tuple[Request, tuple[Warning, ...]]:
         """Restore the state of a request; returns also warnings about seals that were dropped."""
         warnings = WarningList(self._target)
-        messages = []
+        messages: list[Message | None] = []
+        opened = _Opened(self._open, warnings)
         for warnings.message, message in enumerate(request.messages):
-            messages.append(self._unseal_message(message, warnings))
+            if message.role != "assistant":
+                opened = _Opened(self._open, warnings)  # the next turn has states of its own
+                messages.append(self._with_own_ids(message))
+            else:
+                messages.append(self._unseal_message(message, opened, warnings))
         changed = [one is not other for one, other in zip(messages, request.messages, strict=True)]
         if any(changed):
             present = tuple(message for message in messages if message is not None)
             request = replace(request, messages=present)
         return request, tuple(warnings.warnings)
 
-    def _unseal_message(self, message: Message, warnings: WarningList) -> Message | None:
+    def _unseal_message(
+        self, message: Message, opened: _Opened, warnings: WarningList
+    ) -> Message | None:
         """The message without seals; None if nothing else was in it."""
-        if message.role != "assistant":
-            return self._with_own_ids(message)
-        opened = _Opened(self._open, warnings)
         rest: list[Part] = []
         whole: list[tuple[int, State]] = []  # with their places here
         states: list[State] = []  # those of other parts
@@ -269,7 +273,11 @@ class SealedState:
 
 
 class _Opened:
-    """The states in the seals of one message; several places may have the same ones."""
+    """
+    The states in the seals of one turn; several places may have the same ones.
+
+    Google's SDK sends each piece of a stream back as a message of its own.
+    """
 
     def __init__(self, open_seal: Callable[[str], Unsealed], warnings: WarningList) -> None:
         self._open = open_seal

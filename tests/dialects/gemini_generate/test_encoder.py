@@ -35,7 +35,7 @@ def encode(*events):
 
 
 def test_each_delta_is_a_frame():
-    """Text is sent as it comes; reason and usage are in the last frame."""
+    """Text is sent as it comes; reason and usage are in the last frame, with its end."""
     frames = encode(
         StreamStart(id="r", model="m"),
         TextStart(id="t", index=4),
@@ -56,8 +56,7 @@ def test_each_delta_is_a_frame():
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}
     assert frames == [
         frame("a"),
-        frame("b"),
-        {**frame("", finishReason="STOP"), "usageMetadata": usage},
+        {**frame("b", finishReason="STOP"), "usageMetadata": usage},
     ]
 
 
@@ -133,7 +132,7 @@ def test_overlapping_calls_keep_their_order():
         STOP,
     )
 
-    parts = [frame["candidates"][0]["content"]["parts"][0] for frame in frames[:-1]]
+    parts = [frame["candidates"][0]["content"]["parts"][0] for frame in frames]
     assert [part["functionCall"]["id"] for part in parts] == ["a", "b"]
 
 
