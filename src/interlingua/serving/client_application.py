@@ -65,6 +65,7 @@ class Caller(NamedTuple):
     """Who sends a request."""
 
     name: str = ""
+    """Empty if callers have no names."""
     models: Sequence[str] | None = None
     """The names and patterns of the models that it may use; None for all."""
 

@@ -29,9 +29,8 @@ _MOST = 4 * 1024 * 1024
 """Bytes of the state; a larger one is not sealed."""
 # What most seals contain, so that they are short enough for ids. A change of it is a new version.
 _COMMON = (
-    b'"redacted":true,"data":"gAAAAAB"extra":{"openai_chat":{"openai_responses":{"id":"rs_'
-    b'["anthropic_messages","anthropic","claude-haiku-4-5",["openai_responses","openai","gpt-5.2",'
-    b'["gemini_generate","gemini","gemini-3-pro","vertex",null,[{"fields":{"thoughtSignature":"'
+    b'"redacted":true,"data":"gAAAAAB"extra":{"id":"rs_claude-haiku-sonnet-opus-4-5","gpt-5.2",'
+    b'"gemini-3-pro",null,[{"fields":{"thoughtSignature":"'
     b'"},"part":"call toolu_01call_"},"part":"text 0","length":"start":"checksum":[{"whole":'
     b'{"kind":"thinking","text":"","signature":"E"},"after":1,"checksum":0,"beside":1,"number":1}]'
 )
