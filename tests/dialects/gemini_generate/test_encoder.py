@@ -147,3 +147,40 @@ def test_a_thought_of_another_without_words():
     )
 
     assert len(frames) == 1
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [["One", " ", "two"], ["\n\n", "x", "\n"], [" "], ["a", "  ", " \n", "b"], ["", "ab "]],
+)
+def test_no_piece_of_a_text_is_blank(deltas):
+    """Clients return the pieces as parts, and some models refuse blank ones."""
+    text = "".join(deltas)
+    frames = encode(
+        StreamStart(),
+        TextStart(id="t", index=0),
+        *(TextDelta(id="t", index=0, delta=delta) for delta in deltas),
+        TextEnd(id="t", index=0, part=Text(text=text)),
+        STOP,
+    )
+
+    pieces = [frame["candidates"][0]["content"]["parts"][0]["text"] for frame in frames]
+    assert "".join(pieces) == text
+    assert all(piece.strip() for piece in pieces) or not text.strip()
+    assert frames[-1]["candidates"][0]["finishReason"] == "STOP"
+
+
+def test_an_error_comes_after_what_was_said():
+    """The end of a text that waits is sent before the error."""
+    frames = encode(
+        StreamStart(),
+        TextStart(id="t", index=0),
+        TextDelta(id="t", index=0, delta="ab"),
+        TextEnd(id="t", index=0, part=Text(text="ab")),
+        ErrorEvent(error=StreamError("cut")),
+        STOP,
+    )
+
+    texts = [f["candidates"][0]["content"]["parts"][0]["text"] for f in frames if "error" not in f]
+    assert "".join(texts) == "ab"
+    assert "error" in frames[-1]
