@@ -47,8 +47,9 @@ _KEEPS_NONE = "This server keeps no responses. "
 
 def _refers_to_items(body: Mapping[str, Json]) -> bool:
     items = body.get("input")
-    kinds = [item.get("type") for item in items if isinstance(item, dict)] if items else []
-    return "item_reference" in kinds
+    if not isinstance(items, list):
+        return False
+    return any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items)
 
 
 UNSERVED = (
