@@ -281,9 +281,9 @@ def state_of(upstream, messages):
     return found
 
 
-def expected(upstream, *, stream):
+def expected(upstream, *, stream, turn=TURN):
     """The state as a client of the model's own dialect returns it."""
-    (_, second), _, _ = loop(upstream, "nothing", upstream, stream=stream)
+    (_, second), _, _ = loop(upstream, "nothing", upstream, stream=stream, turn=turn)
     return state_of(upstream, second.messages)
 
 
@@ -297,6 +297,22 @@ def test_the_model_gets_its_state_back(client, loss, upstream, stream):
     words = [p.text for m in second.messages[1:] for p in m.content if isinstance(p, Text)]
     assert "".join(words) == "One moment. "
     assert MARK not in str(second)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("upstream", ["anthropic_messages", "openai_responses"])
+@pytest.mark.parametrize(
+    ("client", "loss"), [(client, loss) for client, kind in CLIENTS.items() for loss in kind.losses]
+)
+def test_two_thoughts_before_one_call(client, loss, upstream, stream):
+    """The call carries both: each is restored once, also where each has a place of its own."""
+    first, second = (
+        thinking(word, signature=mark) for word, mark in [("A", "AAEC"), ("B", "BgcI")]
+    )
+    turn = first + second + tool_call("get_weather", city="Oslo")
+    (_, asked), _, _ = loop(client, loss, upstream, stream=stream, turn=turn)
+
+    assert state_of(upstream, asked.messages) == expected(upstream, stream=stream, turn=turn)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
