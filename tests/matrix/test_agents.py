@@ -163,7 +163,8 @@ def test_interruption_keeps_what_had_come(provider):
         partial, after = run(peer, work)
 
     assert partial.finish_reason.reason == "cancelled"
-    assert partial.text.startswith("word")
+    assert partial.text
+    assert ("word " * 100).startswith(partial.text)
     assert after.text == "more"
 
 

@@ -1,19 +1,26 @@
-"""The program of docs/howto/agents.md: the vendors' clients, with any model behind them."""
+"""`ClientApplication`: the vendors' clients, with any model behind them."""
 
 import asyncio
-import re
-from pathlib import Path
 
 import pytest
+from google.genai import types as genai_types
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
 from interlingua.serving import ClientApplication
-from interlingua.simulator import Simulator, error, serve_in_thread, text
+from interlingua.simulator import (
+    Simulator,
+    error,
+    serve_in_thread,
+    text,
+    thinking,
+    tool_call,
+    tool_loop,
+)
+from interlingua.spec.content import Thinking, ToolCall, ToolResult
 from interlingua.transport import HttpxTransport
-from support.vendor_clients import VENDORS, connect
+from support.vendor_clients import QUESTION, VENDORS, Gemini, connect
 from support.vendor_loops import RESULTS, check_loop, looping
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
 WAYS = ("complete", "stream")
 KEY = b"a key of this test only"
 UPSTREAMS = {
@@ -26,14 +33,6 @@ UPSTREAMS = {
     "gemini_generate": ("gemini:gemini-2.5-flash", lambda url: GeminiAdapter(
         api_key="k", base_url=url)),
 }  # fmt: skip
-
-
-def program():
-    """The class of the page."""
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
-    names = {}
-    exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 -- our own page
-    return names["Behind"], code
 
 
 class Switch:
@@ -65,16 +64,6 @@ def behind(stage, dialect, simulator):
     client = Client({model.partition(":")[0]: make(url)})
     front.app = ClientApplication(client, {"*": model}, secret=KEY)
     return client
-
-
-def test_the_program_is_short():
-    """About sixty lines, with its imports."""
-    _, code = program()
-    lines = [
-        line for line in code.splitlines() if line.strip() and not line.strip().startswith("#")
-    ]
-
-    assert len(lines) < 75
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -115,3 +104,37 @@ def test_the_upstream_may_use_another_transport(stage):
     asyncio.run(client.close())
 
     assert answer.text == "Hello."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_a_chat_of_googles_client(stage, upstream, streamed):
+    """Its history keeps each piece of a stream as a turn: the loop has no empty one among them."""
+    calls = thinking("I must look.") + text("One moment. ") + tool_call("get_weather", city="Oslo")
+    simulator = Simulator(tool_loop(calls, text("Rain.")))
+    client = behind(stage, upstream, simulator)
+    agent = Gemini(stage[3]["gemini_generate"])
+    chat = agent.client.chats.create(model="m", config=agent.config)
+
+    def send(message):
+        if not streamed:
+            return chat.send_message(message).candidates[0].content.parts
+        answers = list(chat.send_message_stream(message))
+        return [part for answer in answers for part in answer.candidates[0].content.parts]
+
+    parts = send(QUESTION)
+    (call,) = [part.function_call for part in parts if part.function_call]
+    result = {"id": call.id, "name": call.name, "response": {"output": "4 C"}}
+    answer = send(genai_types.Part(function_response=genai_types.FunctionResponse(**result)))
+    asyncio.run(client.close())
+    second = simulator.script.requests[1].messages
+
+    assert "".join(part.text or "" for part in answer if not part.thought) == "Rain."
+    assert [part for part in parts if part.text == "" and not part.thought] == []
+    assert isinstance(second[-1].content[-1], ToolResult)
+    said = [part for message in second[1:-1] for part in message.content]
+    assert isinstance(said[-1], ToolCall)
+    assert said[-1].id == second[-1].content[-1].tool_call_id
+    signed = [part for part in said if isinstance(part, Thinking) and (part.signature or part.data)]
+    if upstream in ("anthropic_messages", "openai_responses"):
+        assert len(signed) == 1

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.errors import ConfigurationError
-from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.wire.seal import Origin, seal, unseal
-from interlingua.wire.seal_marks import MARK, has_seal, is_seal, without_seal
+from interlingua.wire.seal_marks import (
+    MARK,
+    append_to_id,
+    has_seal,
+    is_seal,
+    split_id,
+    without_seal,
+)
 
 KEY = b"0123456789abcdef"
 ORIGIN = Origin(dialect="gemini_generate", provider="gemini", model="gemini-3-pro")
@@ -111,3 +118,48 @@ def test_seals_in_parts():
     assert without_seal(call) == ToolCall(id="c", name="f")
     assert without_seal(Thinking(signature=text)) is None
     assert not has_seal(Text(MARK))
+
+
+def test_an_id_and_its_seal_are_split_again():
+    """The id is as the model made it; an id without a seal is left alone."""
+    text = seal(STATE, KEY, ORIGIN)
+    whole = append_to_id("call_a+b/=", text, 512)
+
+    assert whole.startswith("call_a+b/=")
+    own, sealed = split_id(whole)
+    assert own == "call_a+b/="
+    assert unseal(sealed, KEY, ORIGIN) == (STATE, "")
+    assert split_id("call_1") == ("call_1", None)
+    assert split_id("x" * 600) == ("x" * 600, None)
+
+
+def test_an_id_is_never_too_long():
+    """None, if the id and the seal have more characters than allowed."""
+    text = seal(STATE, KEY, ORIGIN)
+    length = len("call_1" + text.rstrip("="))
+
+    assert append_to_id("call_1", text, length) is not None
+    assert append_to_id("call_1", text, length - 1) is None
+
+
+def test_seals_in_ids_and_nested_fields_are_removed():
+    """Calls and results have their own ids again, and the other fields stay."""
+    text = seal(STATE, KEY, ORIGIN)
+    fields = {"extra_content": {"google": {"thought_signature": text}, "other": 1}, "empty": {}}
+    call = ToolCall(id=append_to_id("c", text, 512), name="f", extra={"d": fields})
+    result = ToolResult(tool_call_id=append_to_id("c", text, 512), content="ok")
+
+    assert has_seal(call)
+    assert has_seal(result)
+    bare = without_seal(call)
+    assert (bare.id, bare.extra) == ("c", {"d": {"extra_content": {"other": 1}, "empty": {}}})
+    assert without_seal(result).tool_call_id == "c"
+    assert not has_seal(bare)
+
+
+def test_the_seal_of_a_signature_fits_into_an_id():
+    """A signature of 200 characters leaves room for the id of the call."""
+    signature = base64.b64encode(bytes(range(150))).decode()
+    state = [{"fields": {"thoughtSignature": signature}, "part": "call call_0123456789abcdef"}]
+
+    assert append_to_id("call_0123456789abcdef", seal(state, KEY, ORIGIN), 512) is not None

@@ -339,6 +339,15 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
+def check_served(incoming: Incoming) -> None:
+    """Raise `RefusedError` if the request asks for something that only the vendor's server does."""
+    body = incoming.call.body
+    if isinstance(body, dict):
+        for each in serve_of(incoming.dialect).SERVER.unserved:
+            if each.is_asked(body):
+                raise RefusedError(Failure(status=400, message=each.message))
+
+
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
     """Return the body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)

@@ -29,6 +29,7 @@ from interlingua.serving.application import (
     Incoming,
     RefusedError,
     check_form,
+    check_served,
     decode_operation,
     encode_operation,
     error_reply,
@@ -89,6 +90,7 @@ class Caller(NamedTuple):
     """Who sends a request."""
 
     name: str = ""
+    """Empty if callers have no names."""
     models: Sequence[str] | None = None
     """The names and patterns of the models that it may use; None for all."""
 
@@ -216,6 +218,7 @@ class ClientApplication(Application):
                 return
             check_form(incoming)
             caller = self._authorize(incoming)
+            check_served(incoming)
             if incoming.route.kind == "answer":
                 exchange = self._open(incoming, caller, ids)
                 if incoming.call.stream:
@@ -381,10 +384,10 @@ class _Exchange:
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
         response = await self._client.complete(self._request)
-        warnings = (*self._warnings, *response.warnings)
-        headers = own_headers(response.provider, response.model, warnings, response.cost)
         if self._state is not None:
             response = self._state.seal_response(response)
+        warnings = (*self._warnings, *response.warnings)
+        headers = own_headers(response.provider, response.model, warnings, response.cost)
         body = self._dialect.encode_response(response, self._asked)
         return json_reply(self._incoming, body, headers=headers)
 

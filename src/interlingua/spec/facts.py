@@ -8,7 +8,7 @@ never checks the name of a dialect, so a dialect from another package works like
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -238,11 +238,28 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """The provider option that holds the token when the request is sent again."""
 
 
+class Carrier(NamedTuple):
+    """What is in a thinking part that has state for a server."""
+
+    text: str
+    """The text that clients show."""
+    value: str
+    """The value of the opaque field."""
+    number: int = 0
+    """The number of such parts before it in the answer."""
+    call_id: str = ""
+    """The id of the call whose state it has; empty if it has other state."""
+
+
 class SealedField(msgspec.Struct, frozen=True, kw_only=True):
-    """The field of thinking that clients of a dialect return unchanged."""
+    """
+    The field of thinking that clients of a dialect return unchanged.
+
+    Not every client returns thinking: the other places are those that more of them return.
+    """
 
     name: str
-    make: Callable[[str, str], Thinking]
+    make: Callable[[Carrier], Thinking]
     """A thinking part with this text, and with this value in the field."""
     read: Callable[[Part], tuple[str, ...]]
     """The values of the field that a part has."""
@@ -250,6 +267,10 @@ class SealedField(msgspec.Struct, frozen=True, kw_only=True):
     """Whether any part of the model may have the field, in `extra`."""
     is_placed: bool = True
     """Whether thinking keeps its place among the other parts of a message."""
+    call_path: tuple[str, ...] = ()
+    """The path in `extra` of a call to another opaque field; empty if there is none."""
+    id_length: int = 0
+    """The most characters of the id of a call that may hold state; 0 if ids hold none."""
 
 
 def _unchanged(body: Json) -> Json:

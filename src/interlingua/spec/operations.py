@@ -292,6 +292,15 @@ class ServedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """As in `ServerRoute`."""
 
 
+class Unserved(NamedTuple):
+    """Something in the body of a request that a server without stored answers cannot do."""
+
+    is_asked: Callable[[Mapping[str, Json]], bool]
+    """Whether a body asks for it."""
+    message: str
+    """What the client is told: what is not done, and what to send instead."""
+
+
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How a server of one dialect behaves."""
 
@@ -340,6 +349,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The finish reason of a refusal."""
     hosted_parts: Callable[[Opaque], tuple[Opaque, ...]] | None = None
     """The parts of a call of a hosted tool, and of its result, from a description of both."""
+    unserved: tuple[Unserved, ...] = ()
+    """What requests may ask for that only the vendor's own server can do."""
 
 
 class Failure(Record, frozen=True, kw_only=True):

@@ -297,6 +297,11 @@ _HISTORY: dict[str, Texts] = {
         "State that was sealed for a client came back damaged, or for another target.",
         "Use one key for sealing in all processes, and the same model.",
     ),
+    "state_not_carried": (
+        "The state before the call {call} is too large for its id.",
+        "A client that returns only the ids of calls loses the model's state.",
+        "Use a client that returns `reasoning_details`, or one of another dialect.",
+    ),
     "orphan_result_dropped": (
         "No earlier tool call is waiting for this result; the result was dropped.",
         "A result has no call before it, often because the history was cut in between.",

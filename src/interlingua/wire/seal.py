@@ -23,6 +23,13 @@ _TAG = 32
 _LEAST_KEY = 16
 _MOST = 4 * 1024 * 1024
 """Bytes of the state; a larger one is not sealed."""
+# What most seals contain, so that they are short enough for ids. A change of it is a new version.
+_COMMON = (
+    b'"redacted":true,"data":"gAAAAAB"extra":{"id":"rs_claude-haiku-sonnet-opus-4-5","gpt-5.2",'
+    b'"gemini-3-pro",null,[{"fields":{"thoughtSignature":"'
+    b'"},"part":"call toolu_01call_"},"part":"text 0","length":"start":"checksum":[{"whole":'
+    b'{"kind":"thinking","text":"","signature":"E"},"after":1,"checksum":0,"beside":1,"number":1}]'
+)
 
 
 class Origin(Record, frozen=True, kw_only=True):
@@ -56,7 +63,8 @@ def seal(state: Json, key: bytes, origin: Origin, *, expires_at: float | None = 
     plain = msgspec.json.encode(content)
     if len(plain) > _MOST:
         return None
-    packed = zlib.compress(plain)
+    packer = zlib.compressobj(zdict=_COMMON)
+    packed = packer.compress(plain) + packer.flush()
     return b64encode(MAGIC + _tag(packed, key) + packed).decode()
 
 
@@ -81,10 +89,15 @@ def unseal(text: str, key: bytes, origin: Origin, *, now: float | None = None) -
     return Unsealed(content.state)
 
 
+def in_usual_letters(text: str) -> str:
+    """The seal as it was made: clients may use the alphabet for URLs, and ids have it."""
+    usual = text.replace("-", "+").replace("_", "/")
+    return usual + "=" * (-len(usual) % 4)
+
+
 def _authentic(text: str, key: bytes) -> bytes | None:
     """The packed content, if the tag is right and the text is spelled as `seal` spells it."""
-    usual = text.replace("-", "+").replace("_", "/")  # clients may use the alphabet for URLs
-    usual += "=" * (-len(usual) % 4)
+    usual = in_usual_letters(text)
     try:
         data = b64decode(usual, validate=True)
     except ValueError:
@@ -105,7 +118,7 @@ def _tag(packed: bytes, key: bytes) -> bytes:
 
 
 def _inflate(packed: bytes) -> bytes:
-    inflater = zlib.decompressobj()
+    inflater = zlib.decompressobj(zdict=_COMMON)
     plain = inflater.decompress(packed, _MOST + 1024)
     if inflater.unconsumed_tail or not inflater.eof:
         raise zlib.error("too large")

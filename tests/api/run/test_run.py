@@ -303,7 +303,7 @@ def test_a_stream_that_stalls_ends_at_the_silence_timeout(provider):
             assert len(peer.app.script.received) == 1
         assert isinstance(failure, RequestTimeoutError)
         assert failure.phase == "stream_read"
-        assert failure.partial.text.startswith("word")
+        assert failure.partial.text.startswith("wor")
         assert [event.type for event in events[-2:]] == ["error", "finish"]
 
     with_some_timeout(check)

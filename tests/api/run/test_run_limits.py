@@ -77,7 +77,7 @@ def test_tokens(mode):
     ):
         run_in(mode, peer, "gemini", limits=RunLimits(max_tokens=50))
 
-    assert error.value.partial.text.startswith("word")
+    assert error.value.partial.text.startswith("wor")
     assert error.value.total_usage.total_tokens > 50
     assert len(error.value.steps) == 1
 

@@ -31,7 +31,10 @@ def test_raw_is_kept_where_asked(provider, mode, kept):
 
 
 @every_provider
-@pytest.mark.parametrize("first", [text("Hello there."), tool_call("look", place="Oslo")])
+@pytest.mark.parametrize(
+    "first",
+    [text("Hello there."), tool_call("look", place="Oslo") + tool_call("look", place="Rome")],
+)
 def test_a_stream_is_retried_until_its_first_content(provider, first):
     """Cut anywhere: before content it begins anew, unseen; after content it fails."""
     outcomes = set()

@@ -35,7 +35,7 @@ def encode(*events):
 
 
 def test_each_delta_is_a_frame():
-    """Text is sent as it comes; reason and usage are in the last frame."""
+    """Text is sent as it comes; reason and usage are in the last frame, with its end."""
     frames = encode(
         StreamStart(id="r", model="m"),
         TextStart(id="t", index=4),
@@ -56,8 +56,7 @@ def test_each_delta_is_a_frame():
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}
     assert frames == [
         frame("a"),
-        frame("b"),
-        {**frame("", finishReason="STOP"), "usageMetadata": usage},
+        {**frame("b", finishReason="STOP"), "usageMetadata": usage},
     ]
 
 
@@ -133,7 +132,7 @@ def test_overlapping_calls_keep_their_order():
         STOP,
     )
 
-    parts = [frame["candidates"][0]["content"]["parts"][0] for frame in frames[:-1]]
+    parts = [frame["candidates"][0]["content"]["parts"][0] for frame in frames]
     assert [part["functionCall"]["id"] for part in parts] == ["a", "b"]
 
 
@@ -148,3 +147,40 @@ def test_a_thought_of_another_without_words():
     )
 
     assert len(frames) == 1
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [["One", " ", "two"], ["\n\n", "x", "\n"], [" "], ["a", "  ", " \n", "b"], ["", "ab "]],
+)
+def test_no_piece_of_a_text_is_blank(deltas):
+    """Clients return the pieces as parts, and some models refuse blank ones."""
+    text = "".join(deltas)
+    frames = encode(
+        StreamStart(),
+        TextStart(id="t", index=0),
+        *(TextDelta(id="t", index=0, delta=delta) for delta in deltas),
+        TextEnd(id="t", index=0, part=Text(text=text)),
+        STOP,
+    )
+
+    pieces = [frame["candidates"][0]["content"]["parts"][0]["text"] for frame in frames]
+    assert "".join(pieces) == text
+    assert all(piece.strip() for piece in pieces) or not text.strip()
+    assert frames[-1]["candidates"][0]["finishReason"] == "STOP"
+
+
+def test_an_error_comes_after_what_was_said():
+    """The end of a text that waits is sent before the error."""
+    frames = encode(
+        StreamStart(),
+        TextStart(id="t", index=0),
+        TextDelta(id="t", index=0, delta="ab"),
+        TextEnd(id="t", index=0, part=Text(text="ab")),
+        ErrorEvent(error=StreamError("cut")),
+        STOP,
+    )
+
+    texts = [f["candidates"][0]["content"]["parts"][0]["text"] for f in frames if "error" not in f]
+    assert "".join(texts) == "ab"
+    assert "error" in frames[-1]

@@ -207,3 +207,24 @@ def test_join_keeps_what_is_said_of_all():
     assert joined == Message(
         role="user", content=(result("a"), result("b"), Text(text="x")), metadata={"k": 1}, id="1"
     )
+
+
+@pytest.mark.parametrize("target", [CHAT, CLAUDE, GEMINI])
+@pytest.mark.parametrize("silent", [Message.assistant([Text("")]), Message.assistant([])])
+def test_an_empty_turn_between_a_call_and_its_result_goes(target, silent):
+    """Google's SDK keeps the empty end of a stream: it must not look like an answer."""
+    history = (Message.user("hi"), calls("a"), silent, tool(result("a")), Message.user("so"))
+
+    found = repair(history, target)
+
+    roles = [message.role for message in found.messages if message.role == "assistant"]
+    assert roles == ["assistant"]
+    assert "empty_message_dropped" in codes(found)
+    assert "result_moved" not in codes(found)
+
+
+def test_an_empty_turn_elsewhere_is_left_alone():
+    """Only one that waits for a result is no turn of its own."""
+    history = (Message.user("hi"), Message.assistant([Text("")]), calls("a"), tool(result("a")))
+
+    assert repair(history, CHAT).messages == history

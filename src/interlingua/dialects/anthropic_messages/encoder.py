@@ -154,12 +154,21 @@ class Encoder(SequentialEncoder):
         return [*frames, self._stop()]
 
     def _provider_event(self, event: ProviderEvent) -> list[Frame]:
-        if event.part is not None:  # sent whole, as the API sends results of its own tools
+        if event.part is not None:
             block = encode_answer_part(event.part, native=self._native)
-            return [] if block is None else [self._start(block), self._stop()]
+            return [] if block is None else self._whole(block)
         if event.dialect == NAME and event.name is not None:
             return [json_frame(event.data, event.name)]
         return []
+
+    def _whole(self, block: dict[str, Json]) -> list[Frame]:
+        """A block at once, as the API sends results of its own tools."""
+        signature = block.get("signature") if block["type"] == "thinking" else None
+        if not signature:
+            return [self._start(block), self._stop()]
+        # Claude Code and others lose what the start has of a signature.
+        start = self._start({**block, "signature": ""})
+        return [start, self._delta("signature_delta", signature=signature), self._stop()]
 
     def _finish(self, event: Finish | ErrorEvent) -> list[Frame]:
         if isinstance(event, ErrorEvent):

@@ -14,6 +14,7 @@ from interlingua.spec.content import Extra, Json, Part, Thinking
 from interlingua.spec.facts import (
     CacheRules,
     CacheStep,
+    Carrier,
     Facts,
     HistoryRules,
     SchemaRules,
@@ -81,8 +82,8 @@ def _normal_content(content: Json) -> Json:
     ]
 
 
-def _sign_thinking(text: str, signature: str) -> Thinking:
-    return Thinking(text=text, signature=signature)
+def _sign_thinking(carrier: Carrier) -> Thinking:
+    return Thinking(text=carrier.text, signature=carrier.value)
 
 
 def _signature_of(part: Part) -> tuple[str, ...]:

@@ -6,7 +6,15 @@ from typing import TypeAlias
 
 from interlingua.dialects.gemini_generate.annotations import LOGPROBS, read_citations, read_logprobs
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
-from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.facts import (
+    FINISH,
+    NAME,
+    NO_REASON,
+    RESPONSE,
+    SIGNATURE,
+    extra_for,
+    to_camel,
+)
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
@@ -17,7 +25,7 @@ from interlingua.dialects.gemini_generate.response import (
 )
 from interlingua.dialects.gemini_generate.tool_calls import PartialArguments, response_links
 from interlingua.spec import events
-from interlingua.spec.content import Json, Text, Thinking, ToolCall, UncheckedJson
+from interlingua.spec.content import Extra, Json, Text, Thinking, ToolCall, UncheckedJson
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.request import Request
@@ -25,6 +33,7 @@ from interlingua.streams.frames import read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import carry_body
 from interlingua.wire.json_text import dump_text, loads
+from interlingua.wire.seal_marks import is_seal
 
 _USAGE = "usageMetadata"
 _PARTIAL_FIELDS = ("partialArgs", "willContinue")
@@ -248,7 +257,12 @@ class Decoder:
         segment = self._open
         kind = TextSegment if isinstance(part, Text) else ReasoningSegment
         signed = is_signed(part)
-        continues = is_first and isinstance(segment, kind) and segment.extra == part.extra
+        continues = (
+            is_first
+            and segment is not None
+            and isinstance(segment, kind)
+            and part.extra in (segment.extra, _without_seal(segment.extra))
+        )
         if not part.text and not signed and (continues or (is_last and not part.extra)):
             return  # recorded: 12 of 227 streams end with an empty text
         if signed and not part.text and continues and isinstance(part, Thinking):
@@ -261,7 +275,7 @@ class Decoder:
             self._events.append(segment.start())
         if part.text:
             self._events.append(segment.delta(part.text))
-        if signed:
+        if signed and _without_seal(part.extra) == part.extra:
             self._sign(part)
 
     def _sign(self, part: Text | Thinking) -> None:
@@ -326,6 +340,14 @@ class Decoder:
             text = dump_text(self._arguments.finish())
             self._events += [self._call.delta(text[:-1] if cut else text), self._call.end()]
             self._call = None
+
+
+def _without_seal(extra: Extra) -> Extra:
+    """The fields of the pieces that follow: only the first piece of a text has its seal."""
+    fields = extra.get(NAME, {})
+    if not is_seal(fields.get(SIGNATURE)):
+        return extra
+    return extra_for({name: fields[name] for name in fields if name != SIGNATURE})
 
 
 def _keep_name(extra: dict[str, Json], key: str, first: str, last: str) -> None:

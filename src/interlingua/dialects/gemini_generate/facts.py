@@ -16,6 +16,7 @@ from interlingua.spec.content import Extra, Json, Part, Thinking, UncheckedJson
 from interlingua.spec.facts import (
     CacheRules,
     CacheStep,
+    Carrier,
     Continuation,
     Facts,
     HistoryRules,
@@ -175,8 +176,8 @@ def _normal_request(body: Json) -> UncheckedJson:
     return normal
 
 
-def _sign_thought(text: str, signature: str) -> Thinking:
-    return Thinking(text=text, signature=signature, extra={NAME: {}})
+def _sign_thought(carrier: Carrier) -> Thinking:
+    return Thinking(text=carrier.text, signature=carrier.value, extra={NAME: {}})
 
 
 def _signature_of(part: Part) -> tuple[str, ...]:
@@ -282,7 +283,8 @@ FACTS = Facts(
         "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
-    # Clients must return signatures, also on texts and tool calls.
+    # Clients must return signatures, also on texts and tool calls. Gemini CLI and others drop
+    # thoughts, and return the signatures of the other parts.
     sealed_field=SealedField(name=SIGNATURE, make=_sign_thought, read=_signature_of, on_parts=True),
     normal_request=_normal_request,
     normal_response=lambda body: to_camel(body, RESPONSE),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
 from interlingua.dialects.gemini_generate.errors import RPC
-from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME
+from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME, REQUEST, to_camel
 from interlingua.dialects.gemini_generate.images import wanted_image
 from interlingua.dialects.gemini_generate.speech import wanted_speech
 from interlingua.dialects.gemini_generate.tools import hosted_parts
@@ -26,9 +26,10 @@ from interlingua.spec.operations import (
     ServedOperation,
     ServerFacts,
     ServerRoute,
+    Unserved,
 )
 from interlingua.spec.request import Request
-from interlingua.wire.fields import extra_of
+from interlingua.wire.fields import extra_of, known_int
 from interlingua.wire.operations import page_size, page_start
 from interlingua.wire.rpc_codes import word_for
 
@@ -58,6 +59,19 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
     return part if request.include_thinking else None
 
 
+def _wants_several(body: Mapping[str, Json]) -> bool:
+    config = to_camel(body, REQUEST).get("generationConfig")
+    return isinstance(config, dict) and known_int(config.get("candidateCount")) > 1
+
+
+UNSERVED = (
+    Unserved(
+        _wants_several,
+        "This server gives one answer to a request. Send it several times, with `candidateCount` "
+        "as 1.",
+    ),
+)
+
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=_GENERATE, kind="answer"),
@@ -81,6 +95,7 @@ SERVER = ServerFacts(
     shown_thinking=shown_thinking,
     refusal="content_filter",  # the finish reason SAFETY; there is no part for it
     hosted_parts=hosted_parts,
+    unserved=UNSERVED,
 )
 SERVED: tuple[ServedOperation, ...] = (
     *batches.SERVED,

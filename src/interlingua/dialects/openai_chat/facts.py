@@ -19,7 +19,7 @@ from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.prepare.schema.keywords import words
 from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
 from interlingua.spec.contracts import Profile
-from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
+from interlingua.spec.facts import CacheRules, CacheStep, Carrier, Facts, HistoryRules, SealedField
 from interlingua.wire.fields import extra_of, merge
 
 NAME = "openai_chat"
@@ -207,9 +207,16 @@ def _normal_message(message: Json) -> Json:
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
-def _detail(text: str, data: str) -> Thinking:
-    detail = {"type": "reasoning.encrypted", "data": data}
-    return Thinking(text=text, extra={NAME: {DETAILS: [detail]}})
+def _detail(carrier: Carrier) -> Thinking:
+    # The stream helper of OpenAI's SDK joins the items of a list by `index`, and fails on a second
+    # item without it. A client may keep only items with the id of a call.
+    detail = {
+        "type": "reasoning.encrypted",
+        "index": carrier.number,
+        "id": carrier.call_id or f"sealed_{carrier.number}",
+        "data": carrier.value,
+    }
+    return Thinking(text=carrier.text, extra={NAME: {DETAILS: [detail]}})
 
 
 def _details_of(part: Part) -> tuple[str, ...]:
@@ -330,8 +337,17 @@ FACTS = Facts(
     history_quirks=history_quirks,
     # OpenRouter wants the list back unmodified, so clients return entries that they do not know:
     # https://openrouter.ai/docs/use-cases/reasoning-tokens. A message has one list, beside its
-    # content, so that the place of thinking among the parts is lost.
-    sealed_field=SealedField(name=DETAILS, make=_detail, read=_details_of, is_placed=False),
+    # content, so that the place of thinking among the parts is lost. Few clients return the list.
+    # Some return the field in which Google's compatible endpoint has the signature of a call
+    # (https://ai.google.dev/gemini-api/docs/openai), and all of them return the ids of calls.
+    sealed_field=SealedField(
+        name=DETAILS,
+        make=_detail,
+        read=_details_of,
+        is_placed=False,
+        call_path=("extra_content", "google", "thought_signature"),
+        id_length=512,
+    ),
     normal_request=normal_request,
     normal_response=normal_response,
 )

@@ -30,7 +30,8 @@ from interlingua.dialects.openai_shared.serving import (
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.operations import ServedOperation, ServerFacts, ServerRoute
+from interlingua.spec.operations import ServedOperation, ServerFacts, ServerRoute, Unserved
+from interlingua.wire.fields import known_int
 
 __all__ = [
     "SERVED",
@@ -44,6 +45,13 @@ __all__ = [
     "wrong_key",
 ]
 
+UNSERVED = (
+    Unserved(
+        lambda body: known_int(body.get("n")) > 1,
+        "This server gives one answer to a request. Send it several times, with `n` as 1.",
+    ),
+)
+
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/chat/completions"), kind="answer"),
@@ -56,6 +64,7 @@ SERVER = ServerFacts(
     limit_headers=LIMIT_HEADERS,
     response_prefix="chatcmpl-",
     call_prefix="call_",
+    unserved=UNSERVED,
 )
 
 SERVED: tuple[ServedOperation, ...] = (

@@ -10,7 +10,7 @@ from interlingua.dialects.openai_shared.rules import CACHE_KEY_STEPS, STRICT_SCH
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.keywords import words
 from interlingua.spec.content import Extra, Json, Part, Thinking, ToolType
-from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SealedField
+from interlingua.spec.facts import CacheRules, CacheStep, Carrier, Facts, HistoryRules, SealedField
 
 NAME = "openai_responses"
 PATH = "/v1/responses"
@@ -120,8 +120,9 @@ def _normal_item(item: Json) -> Json:
     return {**item, "type": kind, key: content}
 
 
-def _encrypted(text: str, data: str) -> Thinking:
-    return Thinking(text=text, data=data)  # without `extra`, its item gets a new id
+def _encrypted(carrier: Carrier) -> Thinking:
+    # without `extra`, its item gets a new id
+    return Thinking(text=carrier.text, data=carrier.value)
 
 
 def _encrypted_of(part: Part) -> tuple[str, ...]:

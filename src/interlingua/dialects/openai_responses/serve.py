@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from interlingua.dialects.openai_shared.serving import (
 )
 from interlingua.spec.content import Json, Thinking
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.operations import ServerFacts, ServerRoute
+from interlingua.spec.operations import ServerFacts, ServerRoute, Unserved
 from interlingua.spec.request import Request
 
 __all__ = [
@@ -40,6 +41,36 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
     return replace(part, text="")
 
 
+_KEEPS_NONE = "This server keeps no responses. "
+
+
+def _refers_to_items(body: Mapping[str, Json]) -> bool:
+    items = body.get("input")
+    if not isinstance(items, list):
+        return False
+    return any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items)
+
+
+UNSERVED = (
+    Unserved(
+        lambda body: body.get("background") is True,
+        "This server answers no requests in the background. Send it without `background`.",
+    ),
+    Unserved(
+        lambda body: body.get("previous_response_id") is not None,
+        _KEEPS_NONE + "Send the whole conversation in `input`, without `previous_response_id`.",
+    ),
+    Unserved(
+        lambda body: body.get("conversation") is not None,
+        _KEEPS_NONE + "Send the whole conversation in `input`, without `conversation`.",
+    ),
+    Unserved(
+        _refers_to_items,
+        _KEEPS_NONE + "Send the items themselves, without `item_reference`; clients do so with "
+        "`store` as false.",
+    ),
+)
+
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/responses"), kind="answer"),
@@ -55,6 +86,7 @@ SERVER = ServerFacts(
     thinking_prefix="rs_",
     shown_thinking=shown_thinking,
     hosted_parts=hosted_parts,
+    unserved=UNSERVED,
 )
 
 

@@ -203,6 +203,29 @@ def name_loaded_tools(messages: Messages, target: HistoryRules, edits: Edits) ->
     return edit_parts(messages, change, edits, _RESULTS)
 
 
+def drop_silent_turns(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """An assistant message of empty text between a call and its result is dropped."""
+    # Google's SDK keeps an empty end of a stream as a message of its own. Once the result is in its
+    # place, the message would come after it, as if the model had answered.
+    if target.results == "anywhere":
+        return messages
+    kept: list[Message] = []
+    is_waiting = False
+    for message in messages:
+        if message.role != "assistant":
+            is_waiting = False
+        elif is_waiting and all(map(_is_silent, message.content)):
+            edits.change("empty_message_dropped", message)
+            continue
+        is_waiting = is_waiting or any(isinstance(part, ToolCall) for part in message.content)
+        kept.append(message)
+    return messages if len(kept) == len(messages) else tuple(kept)
+
+
+def _is_silent(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text and not part.extra
+
+
 def place_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """The results of a turn stand together, right after it."""
     # Anthropic: «Each `tool_use` block must have a corresponding `tool_result` block in the next

@@ -72,6 +72,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (texts.drop_blank_texts, frozenset({"blank_text"})),
     (texts.drop_empty_messages, frozenset({"empty_message"})),
     # Places. Thinking can be the last part of a turn, or the only one, once other parts are gone.
+    (results.drop_silent_turns, frozenset({"unpaired_calls"})),
     (results.place_results, frozenset({"unpaired_calls"})),
     (results.order_results, frozenset({"unpaired_calls"})),
     (thinking.drop_trailing_thinking, frozenset({Thinking})),

@@ -20,7 +20,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
-from interlingua.wire.seal_marks import has_seal
+from interlingua.wire.seal_marks import SHORTEST, has_seal
 
 Condition: TypeAlias = Literal[
     "adjacent_roles",  # two consecutive messages may have one role for the target
@@ -130,6 +130,8 @@ class HistoryScan:
             triggers.add(Text)
         may_be_sealed = [part for part in self.parts if part.extra]
         may_be_sealed += [p for p in self.others if type(p) is Thinking and not p.extra]
+        may_be_sealed += [call for call in self.calls if len(call.id) > SHORTEST]
+        may_be_sealed += [one for one in self.results if len(one.tool_call_id) > SHORTEST]
         if any(map(has_seal, may_be_sealed)):
             triggers.add("sealed")
         values = self._values(triggers)
