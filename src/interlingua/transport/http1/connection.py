@@ -142,8 +142,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_drained", "_headers", "_is_lost", "_is_until_close", "_loop", "_parser", "_probe",
-        "_reply", "_without_body", "has_reply", "idle_since", "is_reusable", "is_reused", "key",
-        "owner", "transport", "writer",
+        "_reply", "_without_body", "has_reply", "has_turn", "idle_since", "is_reusable",
+        "is_reused", "key", "owner", "transport", "writer",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -155,6 +155,8 @@ class Connection(asyncio.Protocol):
         """Where it goes to; connections with equal keys serve the same requests."""
         self.writer: asyncio.Task[None] | None = None
         """The task that writes a large or streamed body."""
+        self.has_turn = False
+        """Whether it counts among those in use; from its exchange on until it is idle or closed."""
         self.idle_since = 0.0
         self.is_reused = False
         self.is_reusable = True

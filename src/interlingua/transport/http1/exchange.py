@@ -178,6 +178,7 @@ class Exchange:
         try:
             connection = pool.take(target)
             if connection is not None and not keep_alive:
+                connection.has_turn = False  # the turn is that of the new one
                 connection.close()
                 connection = None
             return connection or await self._connect(target)
