@@ -257,20 +257,28 @@ async def open_connection(
     peer = proxy or url
     name = peer.address if proxy is None else f"the proxy {peer.address}"
     loop = asyncio.get_running_loop()
+    settings = _tls_settings(tls(), peer.host) if peer.scheme == "https" else {}
     with _connect_errors(name):
         sock = await connect(await resolve_host(peer.host, peer.port))
         made = Connection(loop)
-        settings = _tls_settings(tls(), peer.host) if peer.scheme == "https" else {}
         await loop.create_connection(lambda: made, sock=sock, **settings)
+        _check_open(made)
     if proxy is not None and url.scheme == "https":
         try:
             await _open_tunnel(made, url, proxy)
-            with _connect_errors(url.address):
+            with _connect_errors(f"{url.address} (through {name})"):
                 await _encrypt(made, tls(), url.host)
+                _check_open(made)
         except BaseException:
             made.cut()
             raise
     return made
+
+
+def _check_open(connection: Connection) -> None:
+    """Raise an error if the connection was closed again, together with the end of a handshake."""
+    if not connection.is_open():
+        raise ConnectionResetError
 
 
 def _tls_settings(context: ssl.SSLContext, host: str) -> dict[str, Any]:

@@ -204,15 +204,16 @@ class Connection(asyncio.Protocol):
             for _ in range(2):  # the event loop looks at its sockets after the first
                 await asyncio.sleep(0)
 
+    def is_open(self) -> bool:
+        """Whether neither side has closed it."""
+        return not (self._is_lost or self.transport.is_closing())
+
     def can_serve(self) -> bool:
         """Whether another request may be sent: nothing has arrived since the last reply."""
-        return not (
-            self._is_lost
-            or self.transport.is_closing()
+        return self.is_open() and not (
             # A server that answered before it read the whole request would take the rest for the
             # next one.
-            or self.transport.get_write_buffer_size()
-            or self._probe.has_input()
+            self.transport.get_write_buffer_size() or self._probe.has_input()
         )
 
     def is_stale(self, reply: Reply) -> bool:
@@ -222,7 +223,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close a connection that is not in use."""
-        if self._is_lost:
+        if not self.is_open():  # asyncio allows only one close of a TLS connection
             return
         if self.transport.get_write_buffer_size():
             self.cut()  # a server that answered early and reads no more would keep it open

@@ -64,6 +64,7 @@ class Pool:
         self.watch: Watch = Watch(self._loop)
         """The deadlines of the exchanges."""
         self._tls = tls
+        self._loading = asyncio.Lock()  # of the certificates
         proxies = Proxies() if trust_env else None
         self.target = lru_cache(_MAX_TARGETS)(lambda url: find_target(url, proxies))
         self._resolver = Resolver()
@@ -84,8 +85,9 @@ class Pool:
 
     async def get_ready(self, target: Target) -> None:
         """Do what takes time before a connection is opened: load the certificates."""
-        if self._tls is None and target.needs_tls:
-            await tls.get_ready()
+        if self._tls is None and target.needs_tls and not tls.is_loaded():
+            async with self._loading:
+                await asyncio.to_thread(tls.load)
 
     async def wait_for_turn(self, target: Target) -> None:
         """Wait until the number of connections to the host is below the limit."""
