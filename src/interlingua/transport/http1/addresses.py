@@ -316,13 +316,18 @@ async def _open_tunnel(connection: Connection, url: Url, proxy: Url) -> None:
 async def _encrypt(connection: Connection, context: ssl.SSLContext, host: str) -> None:
     """Start TLS on an open connection, which may be encrypted already."""
     loop = asyncio.get_running_loop()
-    transport = await loop.start_tls(
-        connection.transport,
-        connection,
-        context,
-        server_hostname=host,
-        ssl_handshake_timeout=_NO_LIMIT,
-    )
+    try:
+        transport = await loop.start_tls(
+            connection.transport,
+            connection,
+            context,
+            server_hostname=host,
+            ssl_handshake_timeout=_NO_LIMIT,
+        )
+    except TypeError as failure:
+        # asyncio of Python 3.11 and 3.12 fails so when it closes TLS within TLS.
+        cause = failure.__context__
+        raise cause if isinstance(cause, ssl.SSLError) else ConnectionResetError from None
     if transport is None:  # it was closed meanwhile
         raise ConnectionResetError
     connection.start_tls(transport)

@@ -421,7 +421,8 @@ def _read_headers(lines: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def cut(transport: asyncio.Transport) -> None:
     """Close a connection at once; discards data that is not sent yet."""
-    peer = transport.get_extra_info("socket")
+    # One that is being closed may have no socket any more; asking for it may even be an error.
+    peer = None if transport.is_closing() else transport.get_extra_info("socket")
     if peer is not None:
         with suppress(OSError, AttributeError, TypeError):  # the last two: uvloop has no shutdown
             # Without a reset, a peer that is not reading does not notice the close.
