@@ -411,6 +411,9 @@ def _write_head(request: HttpRequest, target: Target) -> bytes:
     if not "".join(headers).islower():
         headers = {name.lower(): value for name, value in headers.items()}
     headers = {**target.headers, **headers}
+    # With a length and chunks, or with two lengths, some servers would see two requests.
+    headers.pop("content-length", None)
+    headers.pop("transfer-encoding", None)
     if size is None:
         headers["transfer-encoding"] = "chunked"
     elif size or request.method not in _BODILESS:
