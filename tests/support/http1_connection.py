@@ -37,6 +37,7 @@ class Wire(asyncio.Transport):
         self.is_paused = False
 
     def close(self):
+        assert not self.is_closed, "asyncio cannot do that twice for TLS"
         self.is_closed = True
 
     def abort(self):

@@ -110,8 +110,8 @@ def complains(code, *arguments):
     return done.stdout + done.stderr
 
 
-def make_certificate(path):
-    """Self-signed, for 127.0.0.1."""
+def make_certificate(path, *, name="127.0.0.1", days=1):
+    """Self-signed, for this host or address, and valid until so many days from now."""
     import datetime as dt
     import ipaddress
 
@@ -120,20 +120,21 @@ def make_certificate(path):
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    try:
+        place = x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        place = x509.DNSName(name)
     now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
+        .not_valid_before(now - dt.timedelta(days=9))
+        .not_valid_after(now + dt.timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([place]), critical=False)
         .sign(key, hashes.SHA256())
     )
     form = serialization.Encoding.PEM
@@ -141,6 +142,7 @@ def make_certificate(path):
         form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path.write_bytes(secret + made.public_bytes(form))
+    return path
 
 
 def server_tls(certificate):

@@ -95,7 +95,7 @@ class Caller(NamedTuple):
     """The names and patterns of the models that it may use; None for all."""
 
     def may_use(self, name: str) -> bool:
-        """Whether this caller may use the model of this name."""
+        """Tell whether this caller may use the model of this name."""
         return self.models is None or any(fnmatchcase(name, each) for each in self.models)
 
 
@@ -130,7 +130,7 @@ class Routes:
         self._direct = direct
 
     def find(self, name: str) -> ModelRoute | None:
-        """The route of a public name; None if there is none."""
+        """Return the route of a public name; None if there is none."""
         route = self._names.get(name)
         if route is None:
             for pattern, candidate in self._patterns:
@@ -147,11 +147,11 @@ class Routes:
         return self._direct
 
     def names(self) -> tuple[str, ...]:
-        """The names that clients are told: those that are no patterns."""
+        """Return the names that clients are told: those that are no patterns."""
         return tuple(self._names)
 
     def items(self) -> Iterator[tuple[str, ModelRoute]]:
-        """All names and patterns, in the order in which they are tried."""
+        """Yield all names and patterns, in the order in which they are tried."""
         yield from self._names.items()
         yield from self._patterns
         if self._default is not None:

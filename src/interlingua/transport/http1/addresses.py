@@ -9,7 +9,7 @@ import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, zip_longest
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -64,26 +64,24 @@ class Url(NamedTuple):
 
 def parse_url(text: str) -> Url:
     """Take a URL apart; `ConfigurationError` if it is none of http or https."""
-    try:
+    host = ""
+    with suppress(ValueError):  # also for half a character
         parts = urlsplit(text)
-        scheme, port = parts.scheme, parts.port
         host = parts.hostname or ""
         host = host if host.isascii() else host.encode("idna").decode()
-    except ValueError:
-        scheme, host, port = "", "", None
-    if scheme not in _PORTS or not host or _BAD_HOST.search(host):
-        raise ConfigurationError(
-            f"The request URL is invalid (host: {host or 'no host'}). "
-            "Use http:// or https:// and a host."
-        )
-    path = _STRAY_PERCENT.sub("%25", quote(parts.path or "/", _PATH_SAFE))
-    query = _STRAY_PERCENT.sub("%25", quote(parts.query, _PATH_SAFE + "?[]"))
-    return Url(
-        scheme,
-        host,
-        _PORTS[scheme] if port is None else port,
-        f"{path}?{query}" if query else path,
-        _basic_auth(parts.username, parts.password),
+        if parts.scheme in _PORTS and host and not _BAD_HOST.search(host):
+            path = _STRAY_PERCENT.sub("%25", quote(parts.path or "/", _PATH_SAFE))
+            query = _STRAY_PERCENT.sub("%25", quote(parts.query, _PATH_SAFE + "?[]"))
+            return Url(
+                parts.scheme,
+                host,
+                _PORTS[parts.scheme] if parts.port is None else parts.port,
+                f"{path}?{query}" if query else path,
+                _basic_auth(parts.username, parts.password),
+            )
+    raise ConfigurationError(
+        f"The request URL is invalid (host: {host or 'no host'}). "
+        "Use http:// or https:// and a host."
     )
 
 
@@ -146,21 +144,31 @@ class Resolver:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int], tuple[float, Sequence[Address]]] = {}
+        self._failed: dict[tuple[str, int], tuple[float, socket.gaierror]] = {}
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
 
     async def resolve(self, host: str, port: int) -> Sequence[Address]:
         """The addresses, in the order in which they are tried."""
-        key = host, port
-        # One look-up serves all that wait for it.
+        key, asked = (host, port), monotonic()
+        if len(self._locks) >= self._MAX_HOSTS and key not in self._locks:
+            self._found.clear()
+            self._failed.clear()
+            self._locks.clear()
+        # One look-up serves all that wait for it, also if it fails.
         async with self._locks.setdefault(key, asyncio.Lock()):
             until, found = self._found.get(key, (0.0, ()))
-            if until < monotonic():
+            if until >= monotonic():
+                return found
+            when, error = self._failed.get(key, (0.0, None))
+            if error is not None and when >= asked:
+                raise socket.gaierror(*error.args)
+            try:
                 found = await resolve(host, port)
-                if len(self._found) >= self._MAX_HOSTS:
-                    self._found.clear()
-                    self._locks.clear()
-                self._found[key] = monotonic() + self._SECONDS, found
-        return found
+            except socket.gaierror as failure:
+                self._failed[key] = monotonic(), failure
+                raise
+            self._found[key] = monotonic() + self._SECONDS, found
+            return found
 
     def forget(self, host: str, port: int) -> None:
         """Look the host up again next time: no connection could be opened."""
@@ -205,7 +213,8 @@ async def connect(addresses: Sequence[Address]) -> socket.socket:
             if address is not None:
                 running.add(loop.create_task(_connect(loop, address)))
             elif not running:
-                raise first_error or OSError("The host has no address.")
+                none = socket.gaierror(socket.EAI_NONAME, "The host has no address.")
+                raise first_error or none
             done, running = await asyncio.wait(
                 running,
                 timeout=None if address is None else _DELAY,
@@ -257,20 +266,28 @@ async def open_connection(
     peer = proxy or url
     name = peer.address if proxy is None else f"the proxy {peer.address}"
     loop = asyncio.get_running_loop()
+    settings = _tls_settings(tls(), peer.host) if peer.scheme == "https" else {}
     with _connect_errors(name):
         sock = await connect(await resolve_host(peer.host, peer.port))
         made = Connection(loop)
-        settings = _tls_settings(tls(), peer.host) if peer.scheme == "https" else {}
         await loop.create_connection(lambda: made, sock=sock, **settings)
+        _check_open(made)
     if proxy is not None and url.scheme == "https":
         try:
             await _open_tunnel(made, url, proxy)
-            with _connect_errors(url.address):
+            with _connect_errors(f"{url.address} (through {name})"):
                 await _encrypt(made, tls(), url.host)
+                _check_open(made)
         except BaseException:
             made.cut()
             raise
     return made
+
+
+def _check_open(connection: Connection) -> None:
+    """Raise an error if the connection was closed again, together with the end of a handshake."""
+    if not connection.is_open():
+        raise ConnectionResetError
 
 
 def _tls_settings(context: ssl.SSLContext, host: str) -> dict[str, Any]:
@@ -308,13 +325,18 @@ async def _open_tunnel(connection: Connection, url: Url, proxy: Url) -> None:
 async def _encrypt(connection: Connection, context: ssl.SSLContext, host: str) -> None:
     """Start TLS on an open connection, which may be encrypted already."""
     loop = asyncio.get_running_loop()
-    transport = await loop.start_tls(
-        connection.transport,
-        connection,
-        context,
-        server_hostname=host,
-        ssl_handshake_timeout=_NO_LIMIT,
-    )
+    try:
+        transport = await loop.start_tls(
+            connection.transport,
+            connection,
+            context,
+            server_hostname=host,
+            ssl_handshake_timeout=_NO_LIMIT,
+        )
+    except TypeError as failure:
+        # asyncio of Python 3.11 and 3.12 fails so when it closes TLS within TLS.
+        cause = failure.__context__
+        raise cause if isinstance(cause, ssl.SSLError) else ConnectionResetError from None
     if transport is None:  # it was closed meanwhile
         raise ConnectionResetError
     connection.start_tls(transport)
@@ -327,7 +349,8 @@ def _connect_errors(name: str) -> Iterator[None]:
         yield
     except (socket.gaierror, UnicodeError) as failure:  # the second: no name of a host
         why = getattr(failure, "strerror", None) or "It is not a valid name."
-        text, retryable = f"Cannot find the address of {name}: {why}", True
+        retryable = isinstance(failure, OSError)
+        text = f"Cannot find the address of {name}: {why}"
         cause = system_error(failure)
     except ssl.SSLError as failure:
         text, retryable = f"The TLS handshake with {name} failed: {why_tls_failed(failure)}", False

@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_drained", "_headers", "_is_cut", "_is_lost", "_is_until_close", "_loop", "_parser",
-        "_probe", "_reply", "_without_body", "has_reply", "idle_since", "is_reusable",
+        "_probe", "_reply", "_without_body", "has_reply", "has_turn", "idle_since", "is_reusable",
         "is_reused", "key", "owner", "transport", "writer",
     )  # fmt: skip
 
@@ -155,6 +155,8 @@ class Connection(asyncio.Protocol):
         """Where it goes to; connections with equal keys serve the same requests."""
         self.writer: asyncio.Task[None] | None = None
         """The task that writes a large or streamed body."""
+        self.has_turn = False
+        """Whether it counts among those in use; from its exchange on until it is idle or closed."""
         self.idle_since = 0.0
         self.is_reused = False
         self.is_reusable = True
@@ -202,15 +204,16 @@ class Connection(asyncio.Protocol):
             for _ in range(2):  # the event loop looks at its sockets after the first
                 await asyncio.sleep(0)
 
+    def is_open(self) -> bool:
+        """Whether neither side has closed it."""
+        return not (self._is_lost or self.transport.is_closing())
+
     def can_serve(self) -> bool:
         """Whether another request may be sent: nothing has arrived since the last reply."""
-        return not (
-            self._is_lost
-            or self.transport.is_closing()
+        return self.is_open() and not (
             # A server that answered before it read the whole request would take the rest for the
             # next one.
-            or self.transport.get_write_buffer_size()
-            or self._probe.has_input()
+            self.transport.get_write_buffer_size() or self._probe.has_input()
         )
 
     def is_stale(self, reply: Reply) -> bool:
@@ -220,7 +223,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close a connection that is not in use."""
-        if self._is_lost:
+        if not self.is_open():  # asyncio allows only one close of a TLS connection
             return
         if self.transport.get_write_buffer_size():
             self.cut()  # a server that answered early and reads no more would keep it open
@@ -419,7 +422,8 @@ def _read_headers(lines: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def cut(transport: asyncio.Transport) -> None:
     """Close a connection at once; discards data that is not sent yet."""
-    peer = transport.get_extra_info("socket")
+    # One that is being closed may have no socket any more; asking for it may even be an error.
+    peer = None if transport.is_closing() else transport.get_extra_info("socket")
     if peer is not None:
         with suppress(OSError, AttributeError, TypeError):  # the last two: uvloop has no shutdown
             # Without a reset, a peer that is not reading does not notice the close.

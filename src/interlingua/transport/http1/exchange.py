@@ -178,6 +178,7 @@ class Exchange:
         try:
             connection = pool.take(target)
             if connection is not None and not keep_alive:
+                connection.has_turn = False  # the turn is that of the new one
                 connection.close()
                 connection = None
             return connection or await self._connect(target)
@@ -410,6 +411,9 @@ def _write_head(request: HttpRequest, target: Target) -> bytes:
     if not "".join(headers).islower():
         headers = {name.lower(): value for name, value in headers.items()}
     headers = {**target.headers, **headers}
+    # With a length and chunks, or with two lengths, some servers would see two requests.
+    headers.pop("content-length", None)
+    headers.pop("transfer-encoding", None)
     if size is None:
         headers["transfer-encoding"] = "chunked"
     elif size or request.method not in _BODILESS:

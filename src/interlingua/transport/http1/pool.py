@@ -10,6 +10,7 @@ from functools import lru_cache
 from time import monotonic
 from typing import Protocol
 
+from interlingua.spec.errors import NetworkError
 from interlingua.transport.http1 import tls
 from interlingua.transport.http1.addresses import (
     Resolve,
@@ -63,6 +64,7 @@ class Pool:
         self.watch: Watch = Watch(self._loop)
         """The deadlines of the exchanges."""
         self._tls = tls
+        self._loading = asyncio.Lock()  # of the certificates
         proxies = Proxies() if trust_env else None
         self.target = lru_cache(_MAX_TARGETS)(lambda url: find_target(url, proxies))
         self._resolver = Resolver()
@@ -83,8 +85,9 @@ class Pool:
 
     async def get_ready(self, target: Target) -> None:
         """Do what takes time before a connection is opened: load the certificates."""
-        if self._tls is None and target.needs_tls:
-            await tls.get_ready()
+        if self._tls is None and target.needs_tls and not tls.is_loaded():
+            async with self._loading:
+                await asyncio.to_thread(tls.load)
 
     async def wait_for_turn(self, target: Target) -> None:
         """Wait until the number of connections to the host is below the limit."""
@@ -98,6 +101,12 @@ class Pool:
         if self.max_connections is not None:
             self._queues[key].release()
 
+    async def _wait_for_place(self, key: object, limit: int) -> None:
+        """Let idle connections close that were given up; they count until they are closed."""
+        for _ in range(_MAX_TURNS):
+            if sum(connection.key == key for connection in self.connections) >= limit:
+                await asyncio.sleep(0)
+
     def take(self, target: Target) -> Connection | None:
         """The idle connection that was used last and can be used again, if there is one."""
         idle = self._idle.get(target.key)
@@ -108,7 +117,7 @@ class Pool:
             if monotonic() - connection.idle_since > KEEP_ALIVE:
                 connection.close()
             elif connection.can_serve():
-                connection.is_reused = True
+                connection.is_reused = connection.has_turn = True
                 return connection
             else:
                 connection.cut()
@@ -116,22 +125,41 @@ class Pool:
 
     async def open(self, target: Target) -> Connection:
         """Open a new connection."""
+        if self.max_connections is not None:
+            await self._wait_for_place(target.key, self.max_connections)
+        self._check_open(target)
         try:
             connection = await open_connection(target, self._resolve, self._context)
-        except OSError:  # `NetworkError` is one
+        except BaseException:  # also if it took too long
             peer = target.proxy or target.url
             self._resolver.forget(peer.host, peer.port)
             raise
-        connection.owner, connection.key = self, target.key
+        try:
+            self._check_open(target)
+        except NetworkError:
+            connection.cut()
+            raise
+        connection.owner, connection.key, connection.has_turn = self, target.key, True
         self.connections.add(connection)
         return connection
 
+    def _check_open(self, target: Target) -> None:
+        """Raise an error if the pool was closed while a request waited."""
+        if self._is_closed:
+            raise NetworkError(
+                f"The transport was closed before a connection to {target.url.address} was open. "
+                "Nothing was sent.",
+                phase="connect",
+                retryable=False,
+            )
+
     def release(self, connection: Connection) -> None:
         """Keep a connection whose exchange is over, if it can serve another request."""
-        self.end_turn(connection.key)
         if self._is_closed or not connection.is_reusable:
-            connection.close()
+            connection.close()  # its turn ends when it is closed
             return
+        connection.has_turn = False
+        self.end_turn(connection.key)
         connection.idle_since = monotonic()
         self._idle.setdefault(connection.key, {})[connection] = None
         if self._timer is None:
@@ -140,6 +168,8 @@ class Pool:
     def forget(self, connection: Connection) -> None:
         """Note that the connection is closed."""
         self.connections.discard(connection)
+        if connection.has_turn:
+            self.end_turn(connection.key)
         idle = self._idle.get(connection.key)
         if idle is not None:
             idle.pop(connection, None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from functools import cache
+
+from interlingua.spec.errors import ConfigurationError
 
 
 @cache
@@ -14,12 +15,14 @@ def load() -> ssl.SSLContext:
 
     It reads a file of some hundred certificates, which takes several milliseconds.
     """
-    context = ssl.create_default_context()
+    try:
+        context = ssl.create_default_context()
+    except OSError as error:  # such as a file in `SSLKEYLOGFILE` that cannot be written
+        raise ConfigurationError(f"Cannot prepare TLS: {error}") from error
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-async def get_ready() -> None:
-    """Load the certificates in a thread, unless they are loaded."""
-    if not load.cache_info().currsize:
-        await asyncio.to_thread(load)
+def is_loaded() -> bool:
+    """Whether `load` returns at once."""
+    return bool(load.cache_info().currsize)
