@@ -40,6 +40,7 @@ from interlingua.api.session.document import (
 )
 from interlingua.api.session.store import SessionStore
 from interlingua.api.session.stored import StoredSession
+from interlingua.api.session.tables import check_id
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
 from interlingua.api.session.turns import (
@@ -127,7 +128,7 @@ class Session:
         """How many of the oldest messages are not sent: `summary` is sent in their place."""
         self.summary: str | None = None
         self._session_id: str = settings.pop("session_id", None) or new_ulid()
-        _check_id(self._session_id)
+        check_id(self._session_id)
         self.tool_ids: ToolIds = ToolIds()
         """The ids of its tool calls at each provider."""
         given = read_messages(settings.pop("messages", None) or ())
@@ -309,7 +310,7 @@ class Session:
         cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
     ) -> Self:
         """Read the session with this id in a store; the options are as for `load`."""
-        _check_id(session_id)
+        check_id(session_id)
         _check_store(store)
         if "session_id" in options:
             raise ConfigurationError(
@@ -493,16 +494,6 @@ def _check_texts(model: Any, history: Any) -> None:
         refuse("model", "the name of a model", model)
     if history not in get_args(HistoryMode):
         refuse("history", "'full', 'dynamic' or 'stateless'", history)
-
-
-def _check_id(session_id: Any) -> None:
-    if not isinstance(session_id, str):
-        refuse("session_id", "a string", session_id)
-    try:
-        session_id.encode()
-    except UnicodeEncodeError:  # no store takes it
-        text = f"session_id contains a lone surrogate: {session_id!r:.60}."
-        raise ConfigurationError(text) from None
 
 
 def _check_store(store: Any) -> None:
