@@ -383,6 +383,24 @@ def test_explain(bare):
     assert list(bare.home.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("attached", "end"),
+    [
+        ((), "at most"),
+        (
+            ("-a", "https://example.com/cat.png"),
+            "no upper bound is known: budgets and rate limits reserve twice as many)",
+        ),
+    ],
+)
+def test_explain_says_what_is_reserved(bare, attached, end):
+    """Where no bound holds, it is a figure that was chosen."""
+    shown = bare.run("explain", "-m", "openai:gpt-5.2", *attached, "What is this?").stdout
+
+    (line,) = (line for line in shown.splitlines() if line.startswith("input: "))
+    assert f", {end}" in line
+
+
 def test_the_local_model_answers_without_keys(bare):
     """With no key and no model named, the model on this machine answers, and stderr says so."""
     pytest.importorskip("xllamacpp")

@@ -2,6 +2,9 @@
 
 import json
 import stat
+import time
+from contextlib import suppress
+from subprocess import PIPE, TimeoutExpired
 
 import pytest
 
@@ -135,6 +138,35 @@ def test_keys_in_a_keyring(bare):
     assert rows[0]["configured"]
     bare.run("keys", "remove", "mistral")
     assert SECRET not in (bare.home / "ring.json").read_text()
+
+
+def test_two_processes_that_set_keys_lose_none(bare):
+    """The second waits for the first, which has read the file and not yet written it."""
+    (bare.home / "keyring.py").write_text(
+        "import os, pathlib, time\n"
+        "HOME = pathlib.Path(__file__).parent\n"
+        "if os.environ.get('PAUSE'):\n"
+        "    (HOME / 'has_read').touch()\n"
+        "    while not (HOME / 'may_write').exists(): time.sleep(0.01)\n"
+        "class Ring: priority = 0\n"
+        "def get_keyring(): return Ring()\n"
+    )
+    paused = {**bare.env, "PAUSE": "1"}
+    with bare.start("keys", "set", "openai", stdin=PIPE, env=paused) as first:
+        first.stdin.write(f"{SECRET}\n")
+        first.stdin.close()
+        while not (bare.home / "has_read").exists():
+            time.sleep(0.01)
+        with bare.start("keys", "set", "mistral", stdin=PIPE) as second:
+            second.stdin.write(f"{SECRET}\n")
+            second.stdin.close()
+            with suppress(TimeoutExpired):
+                second.wait(timeout=1)  # it would end here if it did not wait
+            (bare.home / "may_write").touch()
+            assert (first.wait(), second.wait()) == (0, 0)
+
+    stored = json.loads((bare.home / "keys.json").read_text())
+    assert stored == {"OPENAI_API_KEY": SECRET, "MISTRAL_API_KEY": SECRET}
 
 
 def test_a_prompt_that_is_not_utf_8_is_asked_logged_and_found(program):

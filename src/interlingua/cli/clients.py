@@ -32,6 +32,9 @@ LOCAL_MODEL = "local:smollm2"
 LOCAL_SETTINGS: Mapping[str, Any] = {"max_tokens": 400, "temperature": 0.2}
 """How `LOCAL_MODEL` answers if nobody named it: it is tiny, wanders off, and repeats itself."""
 _SERVICE = "interlingua"  # the name in the keyring
+_PATIENCE = (
+    60.0  # seconds to wait for a process that changes the keys: its keyring may ask the user
+)
 
 
 def environment() -> Mapping[str, str]:
@@ -113,24 +116,44 @@ def stored_names() -> dict[str, str]:
 
 def store_key(variable: str, key: str) -> str:
     """Store a key; returns where: `keyring` or `file`."""
-    known, ring = _read_keys(), _keyring()
-    if ring is not None:
-        ring.set_password(_SERVICE, variable, key)
-    _write_keys({**known, variable: None if ring is not None else key})
+    with _changing_keys() as known:
+        ring = _keyring()
+        if ring is not None:
+            ring.set_password(_SERVICE, variable, key)
+        known[variable] = None if ring is not None else key
     return "file" if ring is None else "keyring"
 
 
 def remove_key(variable: str) -> bool:
     """Remove a key; whether there was one."""
-    known = _read_keys()
-    if variable not in known:
-        return False
-    ring = _keyring() if known[variable] is None else None
-    if ring is not None:
-        ring.delete_password(_SERVICE, variable)
-    del known[variable]
-    _write_keys(known)
+    with _changing_keys() as known:
+        if variable not in known:
+            return False
+        ring = _keyring() if known[variable] is None else None
+        if ring is not None:
+            ring.delete_password(_SERVICE, variable)
+        del known[variable]
     return True
+
+
+@contextmanager
+def _changing_keys() -> Iterator[dict[str, str | None]]:
+    """The keys in the file, to be changed; another process that changes them waits."""
+    import sqlite3
+
+    from interlingua.client.stores.sqlite_thread import locked
+
+    lock = private_file(_keys_path().with_name("keys.json-lock"))
+    try:
+        with locked(lock, _PATIENCE):
+            keys = _read_keys()
+            before = dict(keys)
+            yield keys
+            if keys != before:
+                _write_keys(keys)
+    except sqlite3.OperationalError as error:
+        text = f"{lock}: {error}. Another process changes the keys; end it and try again."
+        raise click.ClickException(text) from None
 
 
 def _keys_path() -> Path:

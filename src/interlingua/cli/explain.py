@@ -104,6 +104,8 @@ def _fields(explanation: Explanation) -> dict[str, object]:
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
+    from interlingua.tokens.fitted import SLACK
+
     screen = sys.stdout
     yield paint(screen, f"{explanation.method} {printable(explanation.url)}", BOLD)
     for name, value in explanation.headers.items():
@@ -120,6 +122,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield f"fetched first: {printable(path)}"
     lower, upper = explanation.input_token_bounds
     most = "no upper bound is known" if upper is None else f"at most {upper:,}"
+    if upper is None and explanation.estimated_input_tokens >= SLACK:  # else as many
+        most += ": budgets and rate limits reserve twice as many"
     yield f"input: about {explanation.estimated_input_tokens:,} tokens (at least {lower:,}, {most})"
     cost = explanation.estimated_cost
     yield "cost: unknown" if cost is None else f"cost: {dollars(cost.low)} to {dollars(cost.high)}"

@@ -74,7 +74,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """
     Between which the true number is, for 97 of 100 recorded requests of this kind.
 
-    The upper one is None if no bound holds, because of hosted tools or documents.
+    The upper one is None if no bound holds, because of hosted tools, images or documents. Budgets
+    and rate limits reserve the upper one; where there is none, twice the estimate, which was chosen
+    and not measured; for an estimate below 100 tokens, the estimate.
     """
     estimated_cost: CostRange | None = None
     """The least and the most that the call may cost; None if unknown: see `estimate_cost`."""

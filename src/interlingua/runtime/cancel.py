@@ -353,14 +353,24 @@ class Scopes:
                 ended.set_result(None)
 
     async def wait(
-        self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None
+        self,
+        request_id: str,
+        awaitable: Awaitable[Value],
+        scope: CancelScope | None = None,
+        goes_on: Callable[[Value], bool] | None = None,
     ) -> Value:
-        """Wait for a call that `cancel` can end; closes its scope, which is new unless given."""
+        """
+        Wait for a call that `cancel` can end; closes its scope, which is new unless given.
+
+        If `goes_on` says so of the value, the scope stays open, and the caller removes it.
+        """
         scope = scope or CancelScope()
         self.add(request_id, scope)
+        is_over = True
         try:
             value = await scope.wait(awaitable)
-            if not scope.finish():
+            is_over = goes_on is None or not goes_on(value)
+            if is_over and not scope.finish():
                 raise scope.error()
         except AbortError as error:
             error.add_facts(request_id=request_id)
@@ -368,9 +378,10 @@ class Scopes:
         else:
             return value
         finally:
-            if scope.clocks or scope.unlink is not None:
-                scope.close()
-            self.remove(request_id, scope)
+            if is_over:
+                if scope.clocks or scope.unlink is not None:
+                    scope.close()
+                self.remove(request_id, scope)
 
     def cancel(self, request_id: str) -> bool:
         """End all scopes of this id; False if there are none or all were already ended."""

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 from interlingua.runtime.cancel import CancelScope, Scopes
-from interlingua.spec.errors import AbortError
 from interlingua.spec.modalities.batch import BatchResult
 from interlingua.spec.operations import OperationResult
 from interlingua.spec.response import Cost, Usage
@@ -95,24 +94,16 @@ class WatchedItems(AsyncGenerator[Any, None]):
             await at_end(self._end._replace(error=error))
 
 
+def _is_streamed(result: object) -> bool:
+    return isinstance(result, AsyncGenerator)
+
+
 async def perform_in(
     scopes: Scopes, request_id: str, work: Awaitable[Any], scope: CancelScope
 ) -> Any:
     """The result of an operation that `cancel` can end; of a streamed one, until its last item."""
-    is_streamed = False
-    scopes.add(request_id, scope)
-    try:
-        result = await scope.wait(work)
-        is_streamed = isinstance(result, AsyncGenerator)
-        if not is_streamed and not scope.finish():
-            raise scope.error()
-    except AbortError as error:
-        error.add_facts(request_id=request_id)
-        raise
-    finally:
-        if not is_streamed:
-            scopes.remove(request_id, scope)
-    if not is_streamed:
+    result = await scopes.wait(request_id, work, scope, goes_on=_is_streamed)
+    if not _is_streamed(result):
         return result
 
     async def end(_: ItemsEnd) -> None:

@@ -264,15 +264,15 @@ def test_another_process_has_set_the_copy_aside_first(closed, tmp_path, monkeypa
     source, _ = closed
     path = copy_cut(source, tmp_path / "here", {})
     path.unlink()
-    locked = copies._locked
+    locked = copies.locked
 
     @contextmanager
-    def wait_for_other(target):
-        with locked(target):
+    def wait_for_other(lock, seconds):
+        with locked(lock, seconds):
             (path.parent / "s-copy").unlink()
             yield
 
-    monkeypatch.setattr(copies, "_locked", wait_for_other)
+    monkeypatch.setattr(copies, "locked", wait_for_other)
 
     assert state_of(path) == {}
 

@@ -71,6 +71,24 @@ def test_text_that_is_not_unicode(store):
     assert not store.search("two \ud800")
 
 
+@pytest.mark.parametrize("session_id", ["\ud800", 5, None])
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("create", ({},)),
+        ("append", ([],)),
+        ("truncate", (0,)),
+        ("update", ({},)),
+        ("load", ()),
+        ("delete", ()),
+    ],
+)
+def test_what_cannot_be_an_id_is_refused(store, method, arguments, session_id):
+    """As ours, by every method: SQLite does not take half a character."""
+    with pytest.raises(ConfigurationError, match="session_id"):
+        getattr(store, method)(session_id, *arguments)
+
+
 def test_opening_writes_nothing(tmp_path):
     """A file that is as it must be, and its copy, have the same bytes after they were read."""
     store = open_store(tmp_path / "s.db")

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,6 +32,7 @@ from interlingua.client.stores.sqlite_thread import (
     Schema,
     check_file,
     is_damage,
+    locked,
     make_private,
     make_tables,
 )
@@ -122,7 +123,9 @@ class SessionCopies:
             return  # another process has just set the copy aside: a new store begins
         if not is_store(path) and not is_store(copy):
             raise error
-        with _locked(path):
+        lock = Path(f"{path}-lock")
+        make_private(lock, like=path)
+        with locked(lock, _WAITING):
             self._repair(path, error)
 
     def _repair(self, path: Path, error: Exception) -> None:
@@ -171,22 +174,6 @@ def _fill(connection: Connection, table: str, source: str, columns: str) -> None
 
 
 # Repair.
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """
-    Exclude other processes. The lock of a SQLite file ends with its process on every system.
-
-    The empty file stays: another process may wait for it.
-    """
-    import sqlite3
-
-    lock = Path(f"{path}-lock")
-    make_private(lock, like=path)
-    with closing(sqlite3.connect(lock, timeout=_WAITING, isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")
-        yield
 
 
 def _is_damaged(path: Path, schema: Schema) -> bool:

@@ -497,13 +497,9 @@ def _check_texts(model: Any, history: Any) -> None:
 
 
 def _check_id(session_id: Any) -> None:
-    if not isinstance(session_id, str):
-        refuse("session_id", "a string", session_id)
-    try:
-        session_id.encode()
-    except UnicodeEncodeError:  # no store takes it
-        text = f"session_id contains a lone surrogate: {session_id!r:.60}."
-        raise ConfigurationError(text) from None
+    from interlingua.api.session import tables
+
+    tables.check_id(session_id)
 
 
 def _read_messages(messages: Any) -> tuple[Message, ...]:

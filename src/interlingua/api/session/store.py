@@ -30,7 +30,13 @@ from msgspec.structs import replace
 
 from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.recover import recover_file
-from interlingua.api.session.tables import STORE, header_columns, record_columns, storable
+from interlingua.api.session.tables import (
+    STORE,
+    check_id,
+    header_columns,
+    record_columns,
+    storable,
+)
 from interlingua.client.stores.sqlite_thread import SQLiteThread
 from interlingua.spec.check import refuse
 from interlingua.spec.content import Record
@@ -106,6 +112,7 @@ class SessionStore:
 
         Raises `ConfigurationError` if the id is taken.
         """
+        check_id(session_id)
         now, rows = self._now(), _rows(records)
         row = (session_id, *header_columns(header), now, now, len(rows))
 
@@ -138,6 +145,7 @@ class SessionStore:
         `header` replaces the header in the same step. `expected` is the number of records that the
         session must have before; if another process has added some, `StoreError` is raised.
         """
+        check_id(session_id)
         rows = _rows(records)
 
         def work(connection: Connection) -> int:
@@ -155,6 +163,7 @@ class SessionStore:
 
     async def truncate(self, session_id: str, count: int) -> None:
         """Remove the records from this number on."""
+        check_id(session_id)
         _check_count("count", count)
 
         def work(connection: Connection) -> None:
@@ -166,6 +175,7 @@ class SessionStore:
 
     async def update(self, session_id: str, header: Mapping[str, Any]) -> None:
         """Replace the header."""
+        check_id(session_id)
 
         def work(connection: Connection) -> None:
             self._touch(connection, session_id, self._count(connection, session_id), header)
@@ -174,6 +184,7 @@ class SessionStore:
 
     async def load(self, session_id: str) -> tuple[dict[str, Any], Records]:
         """Read the header and all records, in order."""
+        check_id(session_id)
 
         def work(connection: Connection) -> list[tuple[bytes, int]]:
             rows = connection.execute(
@@ -237,6 +248,7 @@ class SessionStore:
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session and its records; whether there was one."""
+        check_id(session_id)
 
         def work(connection: Connection) -> bool:
             _remove_records(connection, session_id, 0)

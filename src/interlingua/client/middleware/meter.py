@@ -63,8 +63,8 @@ def reserve_input(request: Request) -> int:
     """
     The upper bound of the input tokens; where none holds, twice the estimate.
 
-    That of a short request is the estimate: its bound would be many times as much, because a host
-    may add instructions of its own, and little depends on it.
+    That factor was chosen, not measured. That of a short request is the estimate: its bound would
+    be many times as much, because a host may add instructions of its own, and little depends on it.
     """
     tokens = estimate_input(request)
     if tokens < SLACK:

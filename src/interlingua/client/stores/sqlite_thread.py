@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -430,6 +430,22 @@ def make_private(path: Path, like: Path | None = None) -> None:
         return
     if like is not None:
         copy_mode(like, path)
+
+
+@contextlib.contextmanager
+def locked(lock: Path, seconds: float) -> Iterator[None]:
+    """
+    Exclude other processes; `sqlite3.OperationalError` if one has the lock for so long.
+
+    `lock` is an empty file. The lock of a SQLite file ends with its process on every system. The
+    file stays: another process may wait for it.
+    """
+    import sqlite3
+
+    connection = sqlite3.connect(lock, timeout=seconds, isolation_level=None)
+    with contextlib.closing(connection):
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
 
 
 def make_tables(connection: Connection, schema: Schema, database: str = "main") -> None:
