@@ -29,6 +29,7 @@ from interlingua.api.run.options import (
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.stream_result import StreamResult
 from interlingua.api.session.saved import HistoryMode, SavedSession, is_saved
+from interlingua.api.session.session_id import check_id
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
 from interlingua.api.session.turns import (
@@ -120,7 +121,7 @@ class Session:
         """How many of the oldest messages are not sent: `summary` is sent in their place."""
         self.summary: str | None = None
         self._session_id: str = settings.pop("session_id", None) or new_ulid()
-        _check_id(self._session_id)
+        check_id(self._session_id)
         self.tool_ids: ToolIds = ToolIds()
         """The ids of its tool calls at each provider."""
         given = settings.pop("messages", None) or ()
@@ -308,7 +309,7 @@ class Session:
         cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
     ) -> Self:
         """Read the session with this id in a store; the options are as for `load`."""
-        _check_id(session_id)
+        check_id(session_id)
         _check_store(store)
         if "session_id" in options:
             raise ConfigurationError(
@@ -494,12 +495,6 @@ def _check_texts(model: Any, history: Any) -> None:
         refuse("model", "the name of a model", model)
     if history not in get_args(HistoryMode):
         refuse("history", "'full', 'dynamic' or 'stateless'", history)
-
-
-def _check_id(session_id: Any) -> None:
-    from interlingua.api.session import tables
-
-    tables.check_id(session_id)
 
 
 def _read_messages(messages: Any) -> tuple[Message, ...]:

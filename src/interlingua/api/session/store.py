@@ -30,9 +30,9 @@ from msgspec.structs import replace
 
 from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.recover import recover_file
+from interlingua.api.session.session_id import check_id
 from interlingua.api.session.tables import (
     STORE,
-    check_id,
     header_columns,
     record_columns,
     storable,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from interlingua.api.session.session_id import storable
 from interlingua.client.stores.sqlite_thread import Schema
 from interlingua.spec.check import refuse
-from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dumps, loads
 
 _SEARCHED = ("text", "content", "title", "arguments", "raw_arguments")
@@ -91,20 +91,6 @@ def _search_text(record: Any) -> str:
 def copy_path(path: Path) -> Path:
     """The path of the second copy of a store."""
     return Path(f"{path}-copy")
-
-
-def check_id(session_id: Any) -> None:
-    """Raise `ConfigurationError` if it cannot be the id of a session."""
-    if not isinstance(session_id, str):
-        refuse("session_id", "a string", session_id)
-    if storable(session_id) != session_id:
-        text = f"session_id contains a lone surrogate: {session_id!r:.60}. No store takes it."
-        raise ConfigurationError(text)
-
-
-def storable(text: str) -> str:
-    """The text without halves of character pairs, which SQLite does not take."""
-    return text.encode(errors="replace").decode()
 
 
 def _texts(value: Any, *, searched: bool) -> Iterator[str]:
