@@ -197,7 +197,7 @@ def _fits_one(kinds: tuple[_Kind, ...], value: object) -> bool:
 
 
 def _are_strings(values: Iterable[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return _STRING.issuperset(map(type, values)) or all(isinstance(each, str) for each in values)
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -217,7 +217,11 @@ _ROOM = __name__.rpartition(".")[0]
 _ROWS: dict[type, tuple[Row, ...]] = {}
 """The rows of each class; made on first use, because reading annotations takes a millisecond."""
 _RIGHT_TYPES: dict[tuple[type, ...], tuple[Row, ...]] = {}
-"""A class and types of its fields that were right, with the rows that ask for more than a type."""
+"""
+A class and types of its fields that were right, with the rows that ask for more than a type.
+
+A program makes records of few combinations: most are looked up, and few values are looked at.
+"""
 MAX_CHECKED = 1024
 """How many classes or values are remembered as right."""
 
@@ -280,15 +284,21 @@ def check_fields(value: msgspec.Struct, place: Place) -> bool:
     """
     types = (type(value), *map(type, astuple(value)))
     unsure = _RIGHT_TYPES.get(types)
-    for row in rows_of(type(value)) if unsure is None else unsure:
-        check_value(row, getattr(value, row.name), place)
     if unsure is not None:
+        for row in unsure:
+            if not row.rule(getattr(value, row.name)):  # type: ignore[misc]
+                check_value(row, getattr(value, row.name), place)
         return True
-    if any(map(is_subclass, types)):
+    rows = rows_of(type(value))
+    for row in rows:
+        check_value(row, getattr(value, row.name), place)
+    kinds = dict(zip(value.__struct_fields__, types[1:], strict=True))
+    if any(is_subclass(kind) for name, kind in kinds.items() if name not in _NOT_CHANGED):
         return False
     if len(_RIGHT_TYPES) < MAX_CHECKED:
-        rows = rows_of(type(value))
-        _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
+        _RIGHT_TYPES[types] = tuple(
+            row for row in rows if row.rule is not None and kinds[row.name] is not NoneType
+        )
     return True
 
 

@@ -354,11 +354,12 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
             set_field(self, "tools", to_tools(tools))
+        # A request has none of these usually, and asking an abstract class is slow.
         choice: object = self.tool_choice
-        if isinstance(choice, (str, Mapping)):
+        if choice is not None and isinstance(choice, (str, Mapping)):
             set_field(self, "tool_choice", to_tool_choice(choice))
         form: object = self.response_format
-        if isinstance(form, (Mapping, type)):
+        if form is not None and isinstance(form, (Mapping, type)):
             set_field(self, "response_format", to_response_format(form))
         if self.stop_sequences is not None:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
