@@ -190,14 +190,6 @@ def is_number(value: object) -> TypeGuard[float]:
     return -_LARGEST <= value <= _LARGEST
 
 
-def counts(usage: Mapping[str, object], *names: str) -> list[int | None]:
-    """The token counts of the named fields, each as `count` reads it."""
-    return [  # the usual cases do not need the call of `count`
-        value if value is None or (type(value) is int and value >= 0) else count(value)
-        for value in map(usage.get, names)
-    ]
-
-
 def known_int(value: object) -> int:
     """A token count; 0 if it is absent."""
     return count(value) or 0

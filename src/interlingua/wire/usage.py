@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import TypeGuard
+from typing import Annotated, TypeAlias, TypeGuard, TypeVar, get_args
 
-from interlingua.spec.content import Json
+import msgspec
+
+from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.response import Usage
 from interlingua.spec.warnings import WarningList
+from interlingua.wire.fields import count
 
 _TICKS = 10_000_000_000
 """Units of `cost_in_usd_ticks` (xAI) in a dollar."""
@@ -24,6 +26,49 @@ _TIERS = {
     "ultrafast": "ultrafast",
 }
 """All others (`default`, `standard`, `on_demand`, `scale`, …) have the standard rates."""
+
+_ODD = (msgspec.ValidationError, UnicodeError)
+"""The errors of a count that is negative or no whole number, and of half a character in a name."""
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)] | None
+"""A field of `Counts`."""
+
+
+class Counts(msgspec.Struct, gc=False):
+    """The base of a host's usage object; a field is a `Count`, or other counts or None."""
+
+
+CountsT = TypeVar("CountsT", bound=Counts)
+
+
+def read_counts(
+    wire: UncheckedJson, kind: type[CountsT], notes: WarningList | None = None
+) -> CountsT:
+    """
+    The counts of a usage object, as `count` reads each.
+
+    Each negative count adds a warning to `notes`.
+    """
+    try:
+        return msgspec.convert(wire, kind)
+    except _ODD:
+        if notes is not None:
+            note_negative(wire, notes)
+        return _read_odd(wire, kind)
+
+
+def _read_odd(wire: UncheckedJson, kind: type[CountsT]) -> CountsT:
+    """Field by field; what is not a count is None."""
+    fields: dict[str, int | Counts | None] = {}
+    for field in msgspec.structs.fields(kind) if isinstance(wire, dict) else ():
+        value = wire.get(field.encode_name)
+        types = [each for each in get_args(field.type) if isinstance(each, type)]
+        inner = next((each for each in types if issubclass(each, Counts)), None)
+        if inner is None:
+            fields[field.name] = count(value)
+        elif isinstance(value, dict):
+            fields[field.name] = _read_odd(value, inner)
+    return kind(**fields)
 
 
 def make_usage(  # noqa: PLR0913 -- the figures of a host
@@ -55,9 +100,13 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     """
     if reasoning is not None and reasoning > output_tokens and not reasoning_inside:
         output_tokens += reasoning
-    if notes is not None:
-        note_negative(raw, notes)
-    limit = partial(_limited, notes)  # called only for parts that are there: most are not
+
+    def limit(name: str, part: int, side: str, whole: int) -> int:
+        if notes is not None:
+            note_limited(name, part, side, whole, notes)
+        return min(part, whole)
+
+    # Called only for parts that are there: most are not.
     read = cache_read and limit("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
@@ -85,12 +134,6 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
         reported_cost=own_cost(raw),
         raw=raw,
     )
-
-
-def _limited(notes: WarningList | None, name: str, part: int, side: str, whole: int) -> int:
-    if notes is not None:
-        note_limited(name, part, side, whole, notes)
-    return min(part, whole)
 
 
 def note_limited(name: str, part: int, side: str, whole: int, notes: WarningList) -> None:
@@ -128,6 +171,8 @@ def own_cost(usage: Mapping[str, Json]) -> float | None:
     OpenRouter: "cost" is what it charges. With a key of the caller's own (`is_byok`) that is only
     its fee, and `cost_details.upstream_inference_cost` is what the provider charges.
     """
+    if "cost" not in usage and "cost_in_usd_ticks" not in usage:  # most hosts
+        return None
     ticks = usage.get("cost_in_usd_ticks")
     if _is_amount(ticks, _MOST * _TICKS):
         return ticks / _TICKS

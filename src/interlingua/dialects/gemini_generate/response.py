@@ -39,14 +39,13 @@ from interlingua.wire.fields import (
     Fields,
     carried_body,
     carry_body,
-    counts,
     extra_of,
     known_int,
     whole_object,
 )
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 # The words of `FinishReason`; MODEL_ARMOR is only in recordings of Vertex AI. A client may ask for
 # enums as numbers: those on which the vendor's two APIs agree are listed, the others are `other`.
@@ -71,10 +70,7 @@ _FINISH_REASONS: dict[Reason, str] = {
     "content_filter": "SAFETY",
 }
 _NUMBERS = frozenset(str(number) for number in range(100))
-_COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
-_COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
 _DETAILS = ("promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails")
-_TOTAL = "totalTokenCount"
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
@@ -294,6 +290,21 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
     return raw if is_known else _FINISH_REASONS.get(finish.reason, "OTHER")
 
 
+class _Tokens(Counts, rename="camel"):
+    """`usageMetadata`."""
+
+    prompt_token_count: Count = None
+    tool_use_prompt_token_count: Count = None
+    candidates_token_count: Count = None
+    thoughts_token_count: Count = None
+    cached_content_token_count: Count = None
+    total_token_count: Count = None
+
+
+_TOTAL = "totalTokenCount"
+_COUNTS = frozenset(_Tokens.__struct_encode_fields__) - {_TOTAL}
+
+
 def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage:
     """
     The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them.
@@ -303,14 +314,15 @@ def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage
     """
     if not isinstance(wire, dict):
         return Usage()
-    prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
+    tokens = read_counts(wire, _Tokens, notes)
+    thoughts = tokens.thoughts_token_count
     # The tokens by modality: those of audio and images have prices of their own.
     input_details, output_details, cache_details = map(wire.get, _DETAILS)
     return make_usage(
-        input_tokens=(prompt or 0) + (tools or 0),
-        output_tokens=(answer or 0) + (thoughts or 0),
+        input_tokens=(tokens.prompt_token_count or 0) + (tokens.tool_use_prompt_token_count or 0),
+        output_tokens=(tokens.candidates_token_count or 0) + (thoughts or 0),
         reasoning=thoughts,
-        cache_read=cached,
+        cache_read=tokens.cached_content_token_count,
         cache_read_audio=cache_details and _by_modality(cache_details, "AUDIO"),
         input_audio=input_details and _by_modality(input_details, "AUDIO"),
         input_image=input_details and _by_modality(input_details, "IMAGE"),
@@ -419,7 +431,7 @@ class Frames:
         beside = _beside_total(usage)
         if not beside or not agreed:
             return usage
-        total, agreed_total = counts(usage, _TOTAL)[0] or 0, counts(agreed, _TOTAL)[0] or 0
+        total, agreed_total = _total_of(usage), _total_of(agreed)
         if abs(total - agreed_total) >= abs(beside):
             return usage
         others = {name: value for name, value in usage.items() if name not in _COUNTS}
@@ -439,10 +451,18 @@ class Frames:
         return is_main
 
 
+def _total_of(usage: dict[str, Json]) -> int:
+    return read_counts(usage, _Tokens).total_token_count or 0
+
+
 def _beside_total(usage: dict[str, Json]) -> int | None:
     """How many tokens of the total the other figures leave out; None if there is no total."""
-    total, *parts = counts(usage, _TOTAL, *_COUNTS[:-1])
-    return None if total is None else total - sum(part or 0 for part in parts)
+    tokens = read_counts(usage, _Tokens)
+    if tokens.total_token_count is None:
+        return None
+    input_tokens = (tokens.prompt_token_count or 0) + (tokens.tool_use_prompt_token_count or 0)
+    output_tokens = (tokens.candidates_token_count or 0) + (tokens.thoughts_token_count or 0)
+    return tokens.total_token_count - input_tokens - output_tokens
 
 
 class _Candidate:

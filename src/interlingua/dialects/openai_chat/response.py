@@ -45,14 +45,12 @@ from interlingua.wire.fields import (
     Fields,
     carried_body,
     carry_body,
-    count,
-    counts,
     extra_of,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -70,10 +68,6 @@ _REASONS: dict[str, Reason] = {
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
 _ENVELOPE = frozenset(("id", "object", "model"))
-# Names of other servers for `prompt_tokens_details.cached_tokens`, in this order of DeepSeek,
-# Mistral, Together and Hugging Face, and those that count as Anthropic does (Databricks, Venice,
-# Doubleword), all seen in recordings.
-_READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
 
 def decode_response(
@@ -266,6 +260,49 @@ def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     return None
 
 
+class _Cached(Counts):
+    """`cached_tokens_details` of `prompt_tokens_details`."""
+
+    audio_tokens: Count = None
+
+
+class _Given(Counts):
+    """`prompt_tokens_details`."""
+
+    cached_tokens: Count = None
+    cache_write_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+    cached_tokens_details: _Cached | None = None
+
+
+class _Made(Counts):
+    """`completion_tokens_details`."""
+
+    reasoning_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Tokens(Counts):
+    """`usage`, with the names that servers other than OpenAI's have for the details."""
+
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    total_tokens: Count = None
+    prompt_tokens_details: _Given | None = None
+    completion_tokens_details: _Made | None = None
+    reasoning_tokens: Count = None
+    prompt_cache_hit_tokens: Count = None
+    num_cached_tokens: Count = None
+    cached_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+
+
+_NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
+
+
 def decode_usage(
     wire: Json,
     notes: WarningList | None = None,
@@ -280,22 +317,28 @@ def decode_usage(
     """
     if not isinstance(wire, dict):
         return Usage()
-    input_details = wire.get("prompt_tokens_details")
-    output_details = wire.get("completion_tokens_details")
-    read = _count(input_details, "cached_tokens", wire, *_READ)
-    written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
-    reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
-    audio = input_details and _count(input_details, "audio_tokens", {})
-    sums = counts(wire, "prompt_tokens", "completion_tokens", "total_tokens")
-    prompt, completion, total = sums[0] or 0, sums[1] or 0, sums[2] or 0
+    tokens = read_counts(wire, _Tokens, notes)
+    given = tokens.prompt_tokens_details or _NOTHING_GIVEN
+    made = tokens.completion_tokens_details or _NOTHING_MADE
+    read = given.cached_tokens if given.cached_tokens is not None else _read_from_cache(tokens)
+    written, reasoning = given.cache_write_tokens, made.reasoning_tokens
+    if written is None:
+        written = tokens.cache_creation_input_tokens
+    if reasoning is None:
+        reasoning = tokens.reasoning_tokens
+    prompt, completion = tokens.prompt_tokens or 0, tokens.completion_tokens or 0
     # What the total shows to be counted beside a figure is added to it, and nothing else is:
     # reasoning at xAI (165 + 2 + 125 of reasoning = 292), audio at Mistral (11 + 15 + 375 of audio
     # = 401), both recorded, and cached tokens at hosts that count as Anthropic does.
-    beside = total - prompt - completion
+    beside = (tokens.total_tokens or 0) - prompt - completion
     if reasoning and beside == reasoning:
         completion += reasoning
-    elif beside > 0 and beside in (audio, read, written, (read or 0) + (written or 0)):
+    elif beside > 0 and beside in (
+        *(given.audio_tokens, read, written),
+        (read or 0) + (written or 0),
+    ):
         prompt += beside
+    cached = given.cached_tokens_details
     return make_usage(
         input_tokens=prompt,
         output_tokens=completion,
@@ -303,12 +346,11 @@ def decode_usage(
         reasoning_inside=reasoning_inside,
         cache_read=read,
         cache_write=written,
-        cache_read_audio=input_details
-        and _count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
-        input_audio=audio,
-        input_image=input_details and _count(input_details, "image_tokens", {}),
-        output_audio=output_details and _count(output_details, "audio_tokens", {}),
-        output_image=output_details and _count(output_details, "image_tokens", {}),
+        cache_read_audio=None if cached is None else cached.audio_tokens,
+        input_audio=given.audio_tokens,
+        input_image=given.image_tokens,
+        output_audio=made.audio_tokens,
+        output_image=made.image_tokens,
         service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
@@ -323,17 +365,18 @@ def _is_meant(usage: Usage, raw: dict[str, Json]) -> bool:
     )
 
 
-def _inner(details: Json, name: str) -> Json:
-    return details.get(name) if isinstance(details, dict) else None
-
-
-def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> int | None:
-    """A count from the details, or from the first of the other names that has it."""
-    if isinstance(details, dict) and (value := count(details.get(name))) is not None:
-        return value
-    for other in others:
-        if other in usage and (value := count(usage[other])) is not None:
-            return value
+def _read_from_cache(tokens: _Tokens) -> int | None:
+    """The other names of servers for `cached_tokens` of the details."""
+    # In this order of DeepSeek, Mistral, Together and Hugging Face, and those that count as
+    # Anthropic does (Databricks, Venice, Doubleword), all seen in recordings.
+    for read in (
+        tokens.prompt_cache_hit_tokens,
+        tokens.num_cached_tokens,
+        tokens.cached_tokens,
+        tokens.cache_read_input_tokens,
+    ):
+        if read is not None:
+            return read
     return None
 
 

@@ -19,14 +19,13 @@ from interlingua.wire.fields import (
     Fields,
     carried_body,
     carry_body,
-    counts,
     extra_of,
     restore,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -214,6 +213,36 @@ def _searches(whole: dict[str, Json]) -> int | None:
     return None
 
 
+class _Given(Counts):
+    """`input_tokens_details`."""
+
+    cached_tokens: Count = None
+    cache_write_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Made(Counts):
+    """`output_tokens_details`."""
+
+    reasoning_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Tokens(Counts):
+    """`usage`."""
+
+    input_tokens: Count = None
+    output_tokens: Count = None
+    total_tokens: Count = None
+    input_tokens_details: _Given | None = None
+    output_tokens_details: _Made | None = None
+
+
+_NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
+
+
 def decode_usage(
     wire: Json,
     notes: WarningList | None = None,
@@ -228,26 +257,19 @@ def decode_usage(
     """
     if not isinstance(wire, dict):
         return Usage()
-    given, made = wire.get("input_tokens_details"), wire.get("output_tokens_details")
-    input_tokens, output_tokens = counts(wire, "input_tokens", "output_tokens")
-    cache_read, cache_write, heard, seen = counts(
-        given if isinstance(given, dict) else {},
-        *("cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens"),
-    )
-    reasoning, spoken, drawn = counts(
-        made if isinstance(made, dict) else {},
-        *("reasoning_tokens", "audio_tokens", "image_tokens"),
-    )
+    tokens = read_counts(wire, _Tokens, notes)
+    given = tokens.input_tokens_details or _NOTHING_GIVEN
+    made = tokens.output_tokens_details or _NOTHING_MADE
     return make_usage(
-        input_tokens=input_tokens or 0,
-        output_tokens=output_tokens or 0,
-        reasoning=reasoning,
-        cache_read=cache_read,
-        cache_write=cache_write,
-        input_audio=heard,
-        input_image=seen,
-        output_audio=spoken,
-        output_image=drawn,
+        input_tokens=tokens.input_tokens or 0,
+        output_tokens=tokens.output_tokens or 0,
+        reasoning=made.reasoning_tokens,
+        cache_read=given.cached_tokens,
+        cache_write=given.cache_write_tokens,
+        input_audio=given.audio_tokens,
+        input_image=given.image_tokens,
+        output_audio=made.audio_tokens,
+        output_image=made.image_tokens,
         web_searches=searches,
         service_tier=served_tier(tier),
         raw=wire,
