@@ -102,6 +102,12 @@ def parse_duration(text: str) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
+def reports_limits(headers: Mapping[str, str]) -> bool:
+    """Whether any header is about a rate limit."""
+    names = " ".join(headers).lower()
+    return "ratelimit" in names or "rate-limit" in names
+
+
 def parse_rate_limit(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> RateLimitInfo | None:
@@ -112,8 +118,7 @@ def parse_rate_limit(
     or the nearest if none is exhausted. A point in time is relative to `now`, by default `date`.
     """
     # Few callers read the limits, so they are parsed on first use.
-    names = " ".join(headers).lower()
-    if "ratelimit" not in names and "rate-limit" not in names:
+    if not reports_limits(headers):
         return None
     # Copy only these headers: a response should not keep the others (cookies) alive.
     relevant = {

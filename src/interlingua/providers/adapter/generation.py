@@ -45,10 +45,10 @@ from interlingua.providers.replies import (
     FrameBatches,
     WholeBody,
     WholeDecoder,
+    answer_headers,
     check_answer,
     check_body,
     collect,
-    dated,
     feed_rest,
     in_steps,
     read_error,
@@ -414,8 +414,8 @@ class Generation:
     ) -> Response:
         """The whole answer that the body of a reply holds, without its cost."""
         own = self._configuration
-        if "date" not in headers:
-            headers = dated(headers)
+        if "date" not in headers:  # all known providers send one
+            headers = answer_headers(headers)
         dialect, given = own.dialect, {"request": request} if own.gives_request else {}
         response = dialect.decode_response(
             body, headers=headers, new_id=new_ulid, profile=profile, **given
@@ -431,13 +431,12 @@ class Generation:
         """The reader for a reply, chosen by its content type."""
         own, request, profile = self._configuration, ready.request, ready.profile
         dialect, limits = own.dialect, own.reply_limits
-        headers = reply.headers if "date" in reply.headers else dated(reply.headers)
         known = Response(
             provider=own.name,
             request_id=request.request_id,
             model=request.model,
             warnings=ready.warnings,
-            rate_limit=parse_rate_limit(headers),
+            rate_limit=parse_rate_limit(answer_headers(reply.headers)),
         )
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
