@@ -64,7 +64,9 @@ class HistoryScan:
     parts that it is about, and most histories have few kinds of parts.
     """
 
-    __slots__ = ("_triggers", "calls", "messages", "others", "parts", "results", "texts")
+    __slots__ = (
+        "_triggers", "calls", "holds_media", "messages", "others", "parts", "results", "texts",
+    )  # fmt: skip
 
     def __init__(self, messages: Messages) -> None:
         self.messages = messages
@@ -74,6 +76,8 @@ class HistoryScan:
         self.calls: list[ToolCall] = []
         self.results: list[ToolResult] = []
         self.others: list[Part] = []
+        self.holds_media: bool = False
+        """Whether any part is media."""
         self._triggers: frozenset[Trigger] | None = None
         parts, texts = self.parts, self.texts
         for message in messages:
@@ -89,11 +93,8 @@ class HistoryScan:
                     parts += part.content  # the loop reaches them too
             else:
                 self.others.append(part)
-
-    @property
-    def holds_media(self) -> bool:
-        """Whether any part is media."""
-        return any(isinstance(part, MEDIA_TYPES) for part in self.others)
+                if isinstance(part, MEDIA_TYPES):
+                    self.holds_media = True
 
     @property
     def rough_size(self) -> int:
