@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias, TypeGuard, TypeVar, get_args
 import msgspec
 
 from interlingua.spec.content import Json, UncheckedJson
-from interlingua.spec.response import Usage
-from interlingua.spec.warnings import WarningList
+from interlingua.spec.response import Usage, Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import count
 
 _TICKS = 10_000_000_000
@@ -42,7 +42,7 @@ CountsT = TypeVar("CountsT", bound=Counts)
 
 
 def read_counts(
-    wire: UncheckedJson, kind: type[CountsT], notes: WarningList | None = None
+    wire: UncheckedJson, kind: type[CountsT], notes: list[Warning] | None = None
 ) -> CountsT:
     """
     The counts of a usage object, as `count` reads each.
@@ -53,7 +53,7 @@ def read_counts(
         return msgspec.convert(wire, kind)
     except _ODD:
         if notes is not None:
-            note_negative(wire, notes)
+            _note_negative(wire, notes)
         return _read_odd(wire, kind)
 
 
@@ -87,7 +87,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     web_searches: int | None = None,
     service_tier: str | None = None,
     raw: dict[str, Json],
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
 ) -> Usage:
     """
     Counts in which no part is larger than its whole.
@@ -136,11 +136,11 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     )
 
 
-def note_limited(name: str, part: int, side: str, whole: int, notes: WarningList) -> None:
+def note_limited(name: str, part: int, side: str, whole: int, notes: list[Warning]) -> None:
     """Add a warning if a part is larger than its whole, to which it is limited."""
     if part > whole:
-        path = f"usage.{name}_tokens"
-        notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
+        path, fields = f"usage.{name}_tokens", {"part": part, "whole": whole, "side": side}
+        notes.append(make_warning("usage_limited", path, name=name, **fields))
 
 
 def served_tier(name: Json) -> str | None:
@@ -148,20 +148,14 @@ def served_tier(name: Json) -> str | None:
     return _TIERS.get(name.lower()) if isinstance(name, str) else None
 
 
-def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
+def _note_negative(usage: UncheckedJson, notes: list[Warning], path: str = "") -> None:
     """Add a warning for each negative count; `count` reads it as 0."""
-    for name, value in usage.items():
-        if type(value) is int:
-            if value < 0:
-                _note_negative(name, value, notes)
-        elif type(value) is dict:
-            for inner, part in value.items():
-                if type(part) is int and part < 0:
-                    _note_negative(f"{name}.{inner}", part, notes)
-
-
-def _note_negative(name: str, value: int, notes: WarningList) -> None:
-    notes.add("usage_negative", f"usage.{name}", name=name, value=value)
+    for name, value in usage.items() if isinstance(usage, dict) else ():
+        if type(value) is int and value < 0:
+            place = path + name
+            notes.append(make_warning("usage_negative", f"usage.{place}", name=place, value=value))
+        elif not path:
+            _note_negative(value, notes, f"{name}.")
 
 
 def own_cost(usage: Mapping[str, Json]) -> float | None:

@@ -22,7 +22,7 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, S
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import WarningList
+from interlingua.spec.response import Warning
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import text_of
@@ -228,11 +228,11 @@ class Decoder:
         # Seen in recordings: one stream of 363 has a block without its content_block_stop.
         for index in list(self._blocks):
             events += self._end(index)
-        notes = WarningList()
+        notes: list[Warning] = []
         finish = Finish(
             finish_reason=decode_stop_reason(self._stop_reason),
             usage=decode_usage(self._usage or None, notes),
-            warnings=tuple(notes.warnings),
+            warnings=tuple(notes),
             extra={NAME: self._extra},
         )
         return [*events, finish]

@@ -19,7 +19,7 @@ from interlingua.spec.content import MEDIA_TYPES, Json, Part, Text, Thinking, Un
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage, UsagePass
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, UsagePass, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
@@ -84,14 +84,14 @@ def decode_response(
     usage, finish = fields.object("usage"), decode_stop_reason(fields.text("stop_reason"))
     if finish.reason == "length":
         content = mark_cut(content, finish.reason)
-    notes = WarningList()
+    notes: list[Warning] = []
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=finish,
         usage=decode_usage(usage, notes),
-        warnings=notes.warnings,
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra={NAME: fields.left},
@@ -177,7 +177,7 @@ class _Tokens(Counts):
     server_tool_use: _Hosted | None = None
 
 
-def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage:
+def decode_usage(wire: UncheckedJson, notes: list[Warning] | None = None) -> Usage:
     """
     Return the usage: the sum of the passes that are billed, if the API lists them.
 

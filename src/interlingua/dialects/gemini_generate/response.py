@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from interlingua.dialects.gemini_generate.annotations import (
     GROUNDING,
@@ -23,7 +24,6 @@ from interlingua.dialects.gemini_generate.facts import (
     SIGNATURE,
     mark_absent,
     take_absent,
-    take_text,
     to_camel,
 )
 from interlingua.dialects.gemini_generate.tool_calls import response_links
@@ -33,10 +33,8 @@ from interlingua.spec.messages import Message
 from interlingua.spec.operations import OperationReply
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
-from interlingua.spec.warnings import WarningList
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
     extra_of,
@@ -74,7 +72,7 @@ _DETAILS = ("promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetail
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
-class Envelope(NamedTuple):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """An answer whose parts have not been decoded yet."""
 
     id: str
@@ -169,9 +167,9 @@ def is_answer(whole: dict[str, Json]) -> bool:
 
 def read_envelope(whole: dict[str, Json]) -> Envelope:
     """The fields of an answer; `extra` holds the fields without a canonical form."""
-    fields = Fields(whole, strict=False)
-    unread = fields.left
+    unread = dict(whole)
     parts: list[Json] = []
+    notes: list[Warning] = []
     finish = None
     candidates = unread.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
@@ -179,18 +177,28 @@ def read_envelope(whole: dict[str, Json]) -> Envelope:
         parts, finish, unread["candidate"] = _read_candidate(candidates[0])
         if len(candidates) > 1:
             unread["candidates"] = candidates[1:]
-    feedback = unread.get("promptFeedback")
-    notes = WarningList()
+    feedback, usage = unread.get("promptFeedback"), unread.get("usageMetadata")
+    if isinstance(usage, dict):
+        del unread["usageMetadata"]
     return Envelope(
-        id=take_text(fields, "responseId") or "",
-        model=take_text(fields, "modelVersion") or "",
+        id=_take_word(unread, "responseId"),
+        model=_take_word(unread, "modelVersion"),
         parts=parts,
         finish=finish,
         block=_enum_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None,
-        usage=decode_usage(fields.object("usageMetadata"), notes),
-        notes=notes.warnings,
+        usage=decode_usage(usage, notes),
+        notes=notes,
         extra=unread,
     )
+
+
+def _take_word(unread: dict[str, UncheckedJson], name: str) -> str:
+    """Remove a text; an empty one stays unread."""
+    word = unread.get(name)
+    if not isinstance(word, str) or not word:
+        return ""
+    del unread[name]
+    return word
 
 
 def _read_candidate(
@@ -305,7 +313,7 @@ _TOTAL = "totalTokenCount"
 _COUNTS = frozenset(_Tokens.__struct_encode_fields__) - {_TOTAL}
 
 
-def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage:
+def decode_usage(wire: UncheckedJson, notes: list[Warning] | None = None) -> Usage:
     """
     The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them.
 

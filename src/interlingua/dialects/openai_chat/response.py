@@ -38,7 +38,7 @@ from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
@@ -68,6 +68,8 @@ _REASONS: dict[str, Reason] = {
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
 _ENVELOPE = frozenset(("id", "object", "model"))
+_USUAL_CHOICE: Mapping[str, Json] = {"index": 0, "finish_reason": None}
+_USUAL_MESSAGE: Mapping[str, Json] = {"role": "assistant", "content": None}
 
 
 def decode_response(
@@ -84,15 +86,16 @@ def decode_response(
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         return carry_body(NAME, body)
+    quirks = quirks_of(profile)
     fields = Fields(whole, strict=False)
     others = fields.take("choices")[1:]
     usage = find_usage(whole)
     missing = _take_envelope(fields.left, has_usage=usage is not None)
-    message = _decode_message(first, whole, new_id, profile)
+    message = _decode_message(first, whole, new_id, quirks)
     finish_reason, choice_extra = _decode_choice(first, message, failed=bool(whole.get("error")))
     if finish_reason.reason == "length":
         message = msgspec.structs.replace(message, content=mark_cut(message.content, "length"))
-    notes = WarningList()
+    notes: list[Warning] = []
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
@@ -102,9 +105,9 @@ def decode_response(
             usage,
             notes,
             whole.get("service_tier"),
-            reasoning_inside=quirks_of(profile).reasoning_in_output,
+            reasoning_inside=quirks.reasoning_in_output,
         ),
-        warnings=notes.warnings,
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra=extra_for(fields.left, missing, choice=choice_extra, choices=others) or {NAME: {}},
@@ -127,28 +130,31 @@ def _decode_choice(
     choice: Mapping[str, Json], message: Message, *, failed: bool
 ) -> tuple[FinishReason, Json]:
     """The finish reason of a choice, and its unread fields and marks."""
-    fields = Fields(choice, strict=False)
-    fields.take("message")
-    missing = take_usual(fields.left, index=0, finish_reason=None)
+    unread = dict(choice)
+    del unread["message"]
+    missing = take_usual(unread, _USUAL_CHOICE)
+    reason = unread.get("finish_reason")
+    if isinstance(reason, str):
+        del unread["finish_reason"]
     kinds = set(map(type, message.content))
     finish_reason = decode_finish(
-        fields.text("finish_reason"),
+        reason if isinstance(reason, str) else None,
         has_tool_calls=ToolCall in kinds,
         has_refusal=Refusal in kinds,
         failed=failed,
     )
-    return finish_reason, extra_for(fields.left, missing).get(NAME)
+    return finish_reason, extra_for(unread, missing).get(NAME)
 
 
 def _decode_message(
-    choice: Mapping[str, Json], body: Mapping[str, Json], new_id: NewId | None, profile: Profile
+    choice: Mapping[str, Json], body: Mapping[str, Json], new_id: NewId | None, quirks: ChatQuirks
 ) -> Message:
     fields = Fields(choice["message"], strict=False)
     citations = read_citations(fields.left, body)
-    missing = take_usual(fields.left, role="assistant", content=None)
+    missing = take_usual(fields.left, _USUAL_MESSAGE)
     content = decode_assistant(fields, call_ids(new_id or counting_ids()), RECEIVED)
     # Text after thinking is not searched: there the server has split them itself.
-    first = content[0] if content and quirks_of(profile).think_tags else None
+    first = content[0] if content and quirks.think_tags else None
     if isinstance(first, Text) and not first.extra:
         content = (*split_tags(first.text), *content[1:])
     if citations:
@@ -305,7 +311,7 @@ _NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
 
 def decode_usage(
     wire: Json,
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
     tier: Json = None,
     *,
     reasoning_inside: bool = False,

@@ -12,8 +12,8 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import WarningList
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
+from interlingua.spec.warnings import WarningList, make_warning
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     Fields,
@@ -88,10 +88,11 @@ def decode_response(
     items = fields.take("output")
     content = tuple([part for item in items for part in read_item(item, make_id, own_calls)])
     model, finish = fields.text("model") or "", _decode_status(fields, content)
-    notes = WarningList(model or "the model")
+    notes: list[Warning] = []
     # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.
     if Image in map(type, content):
-        notes.add("image_price_apart", "cost")
+        target = model or "the model"
+        notes.append(make_warning("image_price_apart", "cost", target=target))
     return Response(
         id=fields.text("id") or "",
         model=model,
@@ -100,7 +101,7 @@ def decode_response(
         usage=decode_usage(
             fields.object("usage"), notes, whole.get("service_tier"), _searches(whole)
         ),
-        warnings=notes.warnings,
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra={NAME: fields.left},
@@ -245,7 +246,7 @@ _NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
 
 def decode_usage(
     wire: Json,
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
     tier: Json = None,
     searches: int | None = None,
 ) -> Usage:
