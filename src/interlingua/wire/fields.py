@@ -138,6 +138,24 @@ def wrong_type(path: str, expected: str, value: object) -> DecodeError:
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}.", path=path)
 
 
+def take_text(unread: dict[str, Any], key: str) -> str | None:
+    """Remove a string and return it; a value of another type is left, and None returned."""
+    value = unread.get(key)
+    if not isinstance(value, str):
+        return None
+    del unread[key]
+    return value
+
+
+def take_object(unread: dict[str, Any], key: str) -> dict[str, Any] | None:
+    """Remove an object and return it; a value of another type is left, and None returned."""
+    value = unread.get(key)
+    if not isinstance(value, dict):
+        return None
+    del unread[key]
+    return value
+
+
 def text_or_none(value: Json) -> str | None:
     """The value if it is text."""
     return value if isinstance(value, str) else None

@@ -23,10 +23,11 @@ from interlingua.spec.response import FinishReason, Reason, Response, Usage, Usa
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
     restore,
+    take_object,
+    take_text,
     text_of,
     whole_object,
 )
@@ -62,8 +63,6 @@ Served tiers with rates of their own. The priority tier is paid by a commitment 
 
 https://platform.claude.com/docs/en/api/service-tiers
 """
-# Not in `extra`, so that the usual answer has none.
-_CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
 def decode_response(
@@ -78,23 +77,23 @@ def decode_response(
     whole = whole_object(body)
     if not isinstance(whole.get("content"), list):
         return carry_body(NAME, body)
-    fields = Fields(whole, strict=False)
-    take_constants(fields.left)
-    content = tuple([read_part(block) for block in fields.left.pop("content")])
-    usage, finish = fields.object("usage"), decode_stop_reason(fields.text("stop_reason"))
+    unread = dict(whole)
+    take_constants(unread)
+    content = tuple([read_part(block) for block in unread.pop("content")])
+    finish = decode_stop_reason(take_text(unread, "stop_reason"))
     if finish.reason == "length":
         content = mark_cut(content, finish.reason)
     notes: list[Warning] = []
     return Response(
-        id=fields.text("id") or "",
-        model=fields.text("model") or "",
+        id=take_text(unread, "id") or "",
+        model=take_text(unread, "model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=finish,
-        usage=decode_usage(usage, notes),
+        usage=decode_usage(take_object(unread, "usage"), notes),
         warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra={NAME: fields.left},
+        extra={NAME: unread},
     )
 
 
@@ -287,6 +286,10 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
 
 def take_constants(fields: dict[str, Json]) -> None:
     """Removes the fields that have their usual value: encoding adds them again."""
-    for name, value in _CONSTANTS.items():
-        if name in fields and fields[name] == value:
-            del fields[name]
+    # So that `extra` of the usual answer is empty.
+    if fields.get("type") == "message":
+        del fields["type"]
+    if fields.get("role") == "assistant":
+        del fields["role"]
+    if "stop_sequence" in fields and fields["stop_sequence"] is None:
+        del fields["stop_sequence"]

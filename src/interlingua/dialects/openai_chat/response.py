@@ -46,6 +46,7 @@ from interlingua.wire.fields import (
     carried_body,
     carry_body,
     extra_of,
+    take_text,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -87,18 +88,18 @@ def decode_response(
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         return carry_body(NAME, body)
     quirks = quirks_of(profile)
-    fields = Fields(whole, strict=False)
-    others = fields.take("choices")[1:]
+    unread = dict(whole)
+    others = unread.pop("choices")[1:]
     usage = find_usage(whole)
-    missing = _take_envelope(fields.left, has_usage=usage is not None)
+    missing = _take_envelope(unread, has_usage=usage is not None)
     message = _decode_message(first, whole, new_id, quirks)
     finish_reason, choice_extra = _decode_choice(first, message, failed=bool(whole.get("error")))
     if finish_reason.reason == "length":
         message = msgspec.structs.replace(message, content=mark_cut(message.content, "length"))
     notes: list[Warning] = []
     return Response(
-        id=fields.text("id") or "",
-        model=fields.text("model") or "",
+        id=take_text(unread, "id") or "",
+        model=take_text(unread, "model") or "",
         message=message,
         finish_reason=finish_reason,
         usage=decode_usage(
@@ -110,7 +111,7 @@ def decode_response(
         warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra=extra_for(fields.left, missing, choice=choice_extra, choices=others) or {NAME: {}},
+        extra=extra_for(unread, missing, choice=choice_extra, choices=others) or {NAME: {}},
     )
 
 
@@ -133,12 +134,9 @@ def _decode_choice(
     unread = dict(choice)
     del unread["message"]
     missing = take_usual(unread, _USUAL_CHOICE)
-    reason = unread.get("finish_reason")
-    if isinstance(reason, str):
-        del unread["finish_reason"]
     kinds = set(map(type, message.content))
     finish_reason = decode_finish(
-        reason if isinstance(reason, str) else None,
+        take_text(unread, "finish_reason"),
         has_tool_calls=ToolCall in kinds,
         has_refusal=Refusal in kinds,
         failed=failed,

@@ -16,11 +16,12 @@ from interlingua.spec.response import FinishReason, Reason, Response, Usage, War
 from interlingua.spec.warnings import WarningList, make_warning
 from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
     extra_of,
     restore,
+    take_object,
+    take_text,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -83,28 +84,29 @@ def decode_response(
     whole = whole_object(body)
     if not isinstance(whole.get("output"), list):
         return carry_body(NAME, body)
-    fields = Fields(whole, strict=False)
-    make_id, own_calls = call_ids(new_id or counting_ids()), OwnCalls(profile, request)
-    items = fields.take("output")
+    unread = dict(whole)
+    make_id = call_ids(new_id or counting_ids())
+    own_calls = OwnCalls(profile, request) if profile.hosted_call_types else None
+    items = unread.pop("output")
     content = tuple([part for item in items for part in read_item(item, make_id, own_calls)])
-    model, finish = fields.text("model") or "", _decode_status(fields, content)
+    model, finish = take_text(unread, "model") or "", _decode_status(unread, content)
     notes: list[Warning] = []
     # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.
     if Image in map(type, content):
         target = model or "the model"
         notes.append(make_warning("image_price_apart", "cost", target=target))
     return Response(
-        id=fields.text("id") or "",
+        id=take_text(unread, "id") or "",
         model=model,
         message=Message(role="assistant", content=mark_cut(content, finish.reason)),
         finish_reason=finish,
         usage=decode_usage(
-            fields.object("usage"), notes, whole.get("service_tier"), _searches(whole)
+            take_object(unread, "usage"), notes, whole.get("service_tier"), _searches(whole)
         ),
         warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra={NAME: fields.left},
+        extra={NAME: unread},
     )
 
 
@@ -143,15 +145,15 @@ def close_envelope(
     return restore(body, holder, NAME) if native else {**_ENVELOPE, **body}
 
 
-def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
-    status = fields.left.get("status")
+def _decode_status(unread: dict[str, Json], content: tuple[Part, ...]) -> FinishReason:
+    status = unread.get("status")
     if not isinstance(status, str):
         return FinishReason(reason="other")
     if status not in _STATUSES:
         return FinishReason(reason="other", raw=status)  # `extra` keeps it too
-    fields.take("status")
+    del unread["status"]
     if status == "incomplete":
-        reason = _incomplete_reason(fields.left)
+        reason = _incomplete_reason(unread)
         if isinstance(reason, str):
             return FinishReason(reason=_INCOMPLETE.get(reason, "other"), raw=reason)
     if status != "completed":

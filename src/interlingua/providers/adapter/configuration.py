@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args
 
 from msgspec.structs import replace
 
@@ -42,17 +42,24 @@ from interlingua.providers.tariffs import Seller
 from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile, Transport
+from interlingua.spec.contracts import (
+    NEUTRAL_PROFILE,
+    Dialect,
+    Profile,
+    StreamDecoder,
+    Transport,
+)
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Warning
+from interlingua.spec.response import Response, Warning
 from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
+Decoded = TypeVar("Decoded")
 _MAX_PROFILES = 512  # cached per adapter
 
 
@@ -143,7 +150,11 @@ class Configuration:
         settings = {"api_version": self.api_version} if self.api_version else {}
         self.dialect_name: str = dialect
         self.dialect: Dialect = find_dialect(dialect)
-        self.gives_request: bool = _takes_request(self.dialect)
+        self.decode_response: Callable[..., Response] = self.dialect.decode_response
+        self.stream_decoder: Callable[..., StreamDecoder] = self.dialect.stream_decoder
+        if not _takes_request(self.dialect):
+            self.decode_response = _without_request(self.decode_response)
+            self.stream_decoder = _without_request(self.stream_decoder)
         self.endpoint: Endpoint | None = find_endpoint(self.provider, settings, dialect)
 
     def _bind(
@@ -311,6 +322,13 @@ def _takes_request(dialect: Dialect) -> bool:
         "request" in signature_of(decode).parameters
         for decode in (dialect.decode_response, dialect.stream_decoder)
     )
+
+
+def _without_request(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
+    def decode_without(*args: Any, request: Request, **given: Any) -> Decoded:  # noqa: ARG001
+        return decode(*args, **given)
+
+    return decode_without
 
 
 def under_request(

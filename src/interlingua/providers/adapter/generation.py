@@ -416,15 +416,14 @@ class Generation:
         own = self._configuration
         if "date" not in headers:  # all known providers send one
             headers = answer_headers(headers)
-        dialect, given = own.dialect, {"request": request} if own.gives_request else {}
-        response = dialect.decode_response(
-            body, headers=headers, new_id=new_ulid, profile=profile, **given
+        response = own.decode_response(
+            body, headers=headers, new_id=new_ulid, profile=profile, request=request
         )
         if response.finish_reason.reason in UNCLEAR:
-            check_answer(response, body, headers, request, dialect)
+            check_answer(response, body, headers, request, own.dialect)
         usage = response.usage
         if not (usage.input_tokens or usage.output_tokens or usage.is_known):
-            response = estimate_response(response, request, dialect.FACTS.token_family)
+            response = estimate_response(response, request, own.dialect.FACTS.token_family)
         return restore_arguments(response, request) if request.tools else response
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
@@ -442,14 +441,14 @@ class Generation:
         decoder: StreamDecoder
         content_type = reply.headers.get("content-type", "")
         is_json = not ready.stream or "json" in content_type
-        given = {"request": request} if own.gives_request else {}
+        make = partial(own.stream_decoder, new_id=new_ulid, profile=profile, request=request)
         if not is_json:
             if content_type.startswith(aws_event_stream.MEDIA_TYPE):
                 frames = aws_event_stream.ChunkDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
+            decoder = make()
         elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder(limits.event, limits.events)
-            decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
+            decoder = make()
         else:  # the server does not stream: one JSON body
             frames = WholeBody()
             decoder = WholeDecoder(
