@@ -32,7 +32,7 @@ _NO_MEMBERS: dict[int, str] = {}
 _UNKNOWN_USAGE = Usage(estimated=True)
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True, gc=False):
     """Where an attempt goes, and why."""
 
     provider: str

@@ -216,7 +216,6 @@ class Attempts:
         if request is not self.request:
             request = self._resolve(request)
         target = Target(request.provider or "", request.model, request.chosen_because)
-        policy = log.policy_for(target.provider, self._retry, self._adapters)
         for retries in count():
             running = log.start(target, stream=False)
             if request is not self.request:
@@ -232,6 +231,7 @@ class Attempts:
                     response = await inner.complete(request, send, call, self._resolve)
             except BaseException as error:
                 await self._fail(running, request, error)
+                policy = log.policy_for(target.provider, self._retry, self._adapters)
                 delay = await log.delay(error, policy, retries)
                 if delay is None:
                     raise
@@ -325,10 +325,10 @@ class Attempts:
             request = self._resolve(request)
         key = request.provider or ""
         adapter = member or self._adapters.get(key) or calls.adapters[key]
-        if key in calls.initialization.pending:
-            await calls.initialization.ensure(key)
         ids = self._call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
+            if key in calls.initialization.pending:
+                await calls.initialization.ensure(key)
             members = as_member_adapter(adapter)
             if members is not None:
                 send = partial(self._send, running, request)

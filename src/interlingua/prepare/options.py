@@ -140,3 +140,10 @@ class Settings:
             return ()
         pairs = zip(self._names, values, strict=True)
         return [*compress(pairs, map(is_not, values, self._unset))]
+
+    def names_in(self, request: Request) -> tuple[str, ...]:
+        """The names of the fields that are set."""
+        values = self._read(request)
+        if values == self._unset:
+            return ()
+        return tuple(compress(self._names, map(is_not, values, self._unset)))

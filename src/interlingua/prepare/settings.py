@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import compress
-from operator import is_, ne
+from operator import is_
 from typing import Any, TypeAlias, get_args
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
-from interlingua.prepare.options import TOOLS, options_for
+from interlingua.prepare.options import TOOLS, Settings, options_for
 from interlingua.prepare.thinking import (
     ask_for_thoughts,
     budget_below_max_tokens,
@@ -62,8 +61,12 @@ _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
 def adjust_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """The request as the profile accepts it; the same object if nothing changes."""
-    is_set = tuple(map(ne, astuple(request), _DEFAULTS))
-    for rule in _applicable(is_set):
+    names = _named.names_in(request)
+    if request.tools:
+        names = (*names, "tools")
+    if request.provider_options:
+        names = (*names, "provider_options")
+    for rule in _applicable(names):
         request = rule(request, profile, warnings)
     return request
 
@@ -334,13 +337,13 @@ The rules in their order, each with its fields. A rule runs only if one of them 
 
 Tools are dropped before `tools_before_thinking`, so that dropped tools do not stop the thinking.
 """
-_DEFAULTS = astuple(Request())
+_named = Settings(*sorted(frozenset[str]().union(*(each for _, each in RULES)) - _TOOLS - _OPTIONS))
+"""The fields of the rules that are None if they are not set."""
 
 
-@lru_cache(maxsize=256)
-def _applicable(is_set: tuple[bool, ...]) -> tuple[Rule, ...]:
+@lru_cache(maxsize=256)  # a program makes requests with few combinations of settings
+def _applicable(names: tuple[str, ...]) -> tuple[Rule, ...]:
     """The rules for the fields of a request that are set."""
-    names = set(compress(Request.__struct_fields__, is_set))
     return tuple(rule for rule, fields in RULES if not fields.isdisjoint(names))
 
 

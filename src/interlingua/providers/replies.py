@@ -20,6 +20,7 @@ from interlingua.spec.response import Response
 from interlingua.wire.fields import carried_body
 from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.ratelimit_headers import reports_limits
 
 UNCLEAR = frozenset(("error", "other"))
 """Finish reasons of responses that may not be an answer; only these are checked."""
@@ -110,6 +111,11 @@ def dated(headers: Mapping[str, str]) -> dict[str, str]:
     from email.utils import formatdate  # nearly every server sends a date
 
     return {"date": formatdate(usegmt=True), **headers}
+
+
+def answer_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers of an answer: `dated`, if they are about limits, of which only resets need it."""
+    return dated(headers) if "date" not in headers and reports_limits(headers) else headers
 
 
 def _reported_status(body: dict[str, UncheckedJson]) -> int | None:

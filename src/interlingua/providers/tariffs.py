@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from time import time as now
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -165,8 +165,13 @@ def price_finish(
 def unknown_price(seller: Seller, model: str, usage: Usage, tariff: Tariff | None) -> Warning:
     """The warning that a call has no price, or a pass of another model within it."""
     model = (tariff and tariff.unknown_model(usage)) or model
-    target = ":".join(filter(None, (seller.name or seller.provider, model)))
-    tier = f" in the tier {usage.service_tier!r}" if usage.service_tier else ""
+    return _unknown_price(seller.name or seller.provider, model, usage.service_tier)
+
+
+@lru_cache(maxsize=256)  # every call of such a model has it
+def _unknown_price(seller: str, model: str, served_tier: str | None) -> Warning:
+    target = ":".join(filter(None, (seller, model)))
+    tier = f" in the tier {served_tier!r}" if served_tier else ""
     return make_warning("price_unknown", target=target or "the model", tier=tier)
 
 

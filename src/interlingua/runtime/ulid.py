@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import lru_cache
 from random import Random
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -19,7 +20,11 @@ if hasattr(os, "register_at_fork"):
 def new_ulid() -> str:
     """26 letters and digits: 48 bits of milliseconds, then 80 random bits."""
     now = time.time_ns() // 1_000_000
-    high, low = now >> 20, now & 0xFFFFF
-    timestamp = f"{_PAIRS[high >> 20]}{_PAIRS[high >> 10 & 1023]}{_PAIRS[high & 1023]}"
     suffix = _random.getrandbits(128).to_bytes(16, "big").translate(_LETTERS).decode()
-    return f"{timestamp}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}{suffix}"
+    return f"{_high_letters(now >> 20)}{_PAIRS[now >> 10 & 1023]}{_PAIRS[now & 1023]}{suffix}"
+
+
+@lru_cache(maxsize=2)
+def _high_letters(high: int) -> str:
+    """The first letters of an id, which stay the same for 17 minutes."""
+    return f"{_PAIRS[high >> 20]}{_PAIRS[high >> 10 & 1023]}{_PAIRS[high & 1023]}"

@@ -61,13 +61,13 @@ _LARGEST = 1.7e308  # more than any number that a program means
 _ANY_NUMBER = -_LARGEST
 
 
-def _is_number(value: Any, least: float) -> bool:
+def _is_number(least: float, value: Any) -> bool:
     return least <= value <= _LARGEST and value is not True and value is not False
 
 
 def at_least(least: float, word: str) -> Rule:
     """Return the rule for numbers from a smallest one; `word` is "an integer" or "a number"."""
-    return Rule(partial(_is_number, least=least), f"{word} of {least} or more")
+    return Rule(partial(_is_number, least), f"{word} of {least} or more")
 
 
 def _is_above_zero(value: float) -> bool:
@@ -77,9 +77,7 @@ def _is_above_zero(value: float) -> bool:
 Count: TypeAlias = Annotated[int, at_least(0, "an integer")]
 Positive: TypeAlias = Annotated[int, at_least(1, "an integer")]
 Amount: TypeAlias = Annotated[float, at_least(0, "a number")]
-Seconds: TypeAlias = Annotated[
-    float, Rule(partial(_is_number, least=0), "a number of seconds from 0")
-]
+Seconds: TypeAlias = Annotated[float, Rule(partial(_is_number, 0), "a number of seconds from 0")]
 Duration: TypeAlias = Annotated[float, Rule(_is_above_zero, "a number greater than 0")]
 ThinkingBudget: TypeAlias = Annotated[int, at_least(-1, "an integer")]  # -1: the model decides
 
@@ -102,8 +100,8 @@ _KINDS: dict[object, _Kind] = {
     str: _Kind((str,), None, ("a string",)),
     bytes: _Kind((bytes,), None, ("bytes",)),
     bool: _Kind((bool,), None, ("True or False",)),
-    int: _Kind((int,), partial(_is_number, least=_ANY_NUMBER), ("an integer",)),
-    float: _Kind((float, int), partial(_is_number, least=_ANY_NUMBER), ("a number",)),
+    int: _Kind((int,), partial(_is_number, _ANY_NUMBER), ("an integer",)),
+    float: _Kind((float, int), partial(_is_number, _ANY_NUMBER), ("a number",)),
     # A dict is a Mapping, but is tried first, because asking an abstract class is slow.
     Mapping: _Kind((dict, Mapping), None, ("a mapping",)),
     dict: _Kind((dict,), None, ("a dict",)),
@@ -197,7 +195,7 @@ def _fits_one(kinds: tuple[_Kind, ...], value: object) -> bool:
 
 
 def _are_strings(values: Iterable[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return _STRING.issuperset(map(type, values)) or all(isinstance(each, str) for each in values)
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -217,7 +215,11 @@ _ROOM = __name__.rpartition(".")[0]
 _ROWS: dict[type, tuple[Row, ...]] = {}
 """The rows of each class; made on first use, because reading annotations takes a millisecond."""
 _RIGHT_TYPES: dict[tuple[type, ...], tuple[Row, ...]] = {}
-"""A class and types of its fields that were right, with the rows that ask for more than a type."""
+"""
+A class and types of its fields that were right, with the rows that ask for more than a type.
+
+A program makes records of few combinations: most are looked up, and few values are looked at.
+"""
 MAX_CHECKED = 1024
 """How many classes or values are remembered as right."""
 
@@ -300,15 +302,22 @@ def check_fields(value: msgspec.Struct, place: Place) -> bool:
     """
     types = (type(value), *map(type, astuple(value)))
     unsure = _RIGHT_TYPES.get(types)
-    for row in rows_of(type(value)) if unsure is None else unsure:
-        check_value(row, getattr(value, row.name), place)
     if unsure is not None:
+        for row in unsure:
+            field, holds = getattr(value, row.name), row.rule
+            if field != () and holds is not None and not holds(field):  # () obeys every rule
+                check_value(row, field, place)
         return True
-    if any(map(is_subclass, types)):
+    rows = rows_of(type(value))
+    for row in rows:
+        check_value(row, getattr(value, row.name), place)
+    kinds = dict(zip(value.__struct_fields__, types[1:], strict=True))
+    if any(is_subclass(kind) for name, kind in kinds.items() if name not in _NOT_CHANGED):
         return False
     if len(_RIGHT_TYPES) < MAX_CHECKED:
-        rows = rows_of(type(value))
-        _RIGHT_TYPES[types] = tuple(row for row in rows if row.rule is not None)
+        _RIGHT_TYPES[types] = tuple(
+            row for row in rows if row.rule is not None and kinds[row.name] is not NoneType
+        )
     return True
 
 

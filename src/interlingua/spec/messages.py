@@ -67,20 +67,21 @@ class Message(Record, frozen=True, kw_only=True):
         tool_call_id: Any = None
 
     def __post_init__(self) -> None:
+        content: Any = self.content  # callers may pass a string
+        if type(content) is not tuple or not _KINDS.issuperset(map(type, content)):
+            msgspec.structs.force_setattr(self, "content", to_parts(content))
+        role = self.role
+        if role not in ROLES:
+            raise ConfigurationError(
+                f"Unknown role {role!r}. Use one of {', '.join(sorted(ROLES))}."
+            )
+        if type(role) is not str:  # a subclass, such as an enumeration
+            msgspec.structs.force_setattr(self, "role", str.__str__(role))
         if not TYPE_CHECKING and self.tool_call_id is not None:
             raise ConfigurationError(
                 "Message has no field 'tool_call_id'. "
                 "Use Message.tool_result(tool_call_id, content)."
             )
-        content: Any = self.content  # callers may pass a string
-        if type(content) is not tuple or not _KINDS.issuperset(map(type, content)):
-            msgspec.structs.force_setattr(self, "content", to_parts(content))
-        if self.role not in ROLES:
-            raise ConfigurationError(
-                f"Unknown role {self.role!r}. Use one of {', '.join(sorted(ROLES))}."
-            )
-        if type(self.role) is not str:  # a subclass, such as an enumeration
-            msgspec.structs.force_setattr(self, "role", str.__str__(self.role))
 
     @staticmethod
     def system(content: Content, *more: Content) -> Message:

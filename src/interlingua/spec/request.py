@@ -346,27 +346,27 @@ class Request(Record, frozen=True, kw_only=True, metaclass=Hinted):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        set_field = msgspec.structs.force_setattr
         messages: object = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
             from interlingua.spec.plain_dicts import to_request_messages
 
-            set_field(self, "messages", to_request_messages(messages))
+            _set(self, "messages", to_request_messages(messages))
         tools: object = self.tools
         if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
-            set_field(self, "tools", to_tools(tools))
+            _set(self, "tools", to_tools(tools))
+        # A request has none of these usually, and asking an abstract class is slow.
         choice: object = self.tool_choice
-        if isinstance(choice, (str, Mapping)):
-            set_field(self, "tool_choice", to_tool_choice(choice))
+        if choice is not None and isinstance(choice, (str, Mapping)):
+            _set(self, "tool_choice", to_tool_choice(choice))
         form: object = self.response_format
-        if isinstance(form, (Mapping, type)):
-            set_field(self, "response_format", to_response_format(form))
+        if form is not None and isinstance(form, (Mapping, type)):
+            _set(self, "response_format", to_response_format(form))
         if self.stop_sequences is not None:
-            set_field(self, "stop_sequences", _texts(self.stop_sequences))
+            _set(self, "stop_sequences", _texts(self.stop_sequences))
         if self.active_skills != ():
-            set_field(self, "active_skills", _texts(self.active_skills))
+            _set(self, "active_skills", _texts(self.active_skills))
         if self.active_connectors != ():
-            set_field(self, "active_connectors", _texts(self.active_connectors))
+            _set(self, "active_connectors", _texts(self.active_connectors))
 
 
 NOT_SETTINGS = frozenset(("model", "messages", "tools", "short_name", "context"))
@@ -388,6 +388,7 @@ SAME_FOR_EVERY_MODEL = frozenset(
 """The settings that say what is wanted, or of which call; any other may differ by model."""
 
 _MESSAGE = frozenset((Message,))
+_set = msgspec.structs.force_setattr
 
 
 class HasDefinition(Protocol):

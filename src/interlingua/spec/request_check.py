@@ -9,10 +9,8 @@ a subclass of `str` may give other texts than its own when it is joined or forma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from itertools import compress
+from collections.abc import Mapping
 from math import inf
-from operator import is_not
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -27,7 +25,7 @@ from typing import (
 )
 
 import msgspec
-from msgspec.structs import astuple, fields
+from msgspec.structs import fields
 
 from interlingua.spec.check import (
     MAX_CHECKED,
@@ -35,7 +33,6 @@ from interlingua.spec.check import (
     Row,
     check_fields,
     check_value,
-    is_subclass,
     path_of,
     plain_fields,
     refuse,
@@ -70,10 +67,6 @@ from interlingua.spec.request import (
 if TYPE_CHECKING:
     from interlingua.spec.operations import OperationInput
 
-_DEFAULTS = astuple(Request())
-_ANYTHING = Row("", True, (object,), None, "")
-_ROWS = tuple(row_for(field.name, field.type) or _ANYTHING for field in fields(Request))
-
 
 def check_request(request: Request) -> Request:
     """
@@ -83,19 +76,14 @@ def check_request(request: Request) -> Request:
     """
     if type(request) is not Request:
         refuse("request", "a Request", request)
-    values = astuple(request)
-    is_set = map(is_not, values, _DEFAULTS)
-    for row, value in compress(zip(_ROWS, values, strict=True), is_set):
-        _, _, types, rule, _ = row
-        if not isinstance(value, types) or (rule is not None and not rule(value)):
-            check_value(row, value)  # None may be right
+    is_plain = check_fields(request, None)
     if not request.messages and not request.provider_options:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
+    if not request.model.isascii():
+        _check_text(request.model, "model")
+    if not is_plain:
+        return check_request(plain_fields(request))
     try:
-        if not request.model.isascii():
-            _check_text(request.model, "model")
-        if not _USUAL_TYPES.issuperset(map(type, values)):
-            _find_subclass(values[:-1])  # without the context, which is the caller's own
         _check_messages(request.messages)
         if request.tools or request.tool_choice:
             _check_tools(request)
@@ -108,14 +96,6 @@ def check_request(request: Request) -> Request:
 
 class _SubclassFoundError(Exception):
     """A string of a subclass of `str` was found."""
-
-
-_USUAL_TYPES = frozenset((str, int, float, bool, NoneType, tuple, dict, ToolChoice, ResponseFormat))
-
-
-def _find_subclass(values: Iterable[object]) -> None:
-    if any(is_subclass(type(value)) for value in values):
-        raise _SubclassFoundError
 
 
 Input = TypeVar("Input", bound="OperationInput")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import islice
 from math import floor, log10
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
@@ -443,21 +442,17 @@ class Response(Record, frozen=True, kw_only=True):
         return self.message.reasoning
 
 
-_PARTS = tuple(
+_COUNTS = tuple(
     name
     for name in Usage.__struct_fields__
     if name not in ("input_tokens", "output_tokens", "passes", "estimated", "raw")
+    and name not in ("service_tier", "media_size", "media_quality", "reported_cost")
 )
-"""The fields that are None if the provider did not report them."""
-_read_parts = attrgetter(*_PARTS)
-_NO_PARTS = (None,) * len(_PARTS)
-_COUNTS = tuple(
-    name
-    for name in _PARTS
-    if name not in ("service_tier", "media_size", "media_quality", "reported_cost")
-)
-
-
+"""The counts that are None if the provider did not report them."""
+_NO_MORE_USAGE = msgspec.structs.astuple(Usage())[2:-1]
+"""What follows the two totals, without `raw`, if the provider reported nothing else."""
+_OPTIONAL_AMOUNTS = (*_AMOUNTS[1:], "pricing_version")
+"""The fields of a cost that are left out of the metadata of a message if they are 0 or empty."""
 RAW_FINISH_REASON = "raw_finish_reason"
 """The metadata of an answer that ended for a reason without a canonical form."""
 
@@ -477,27 +472,25 @@ def label_message(
     provider may answer with the name of a version. `because` says why that model was chosen. What
     the message has already is kept.
     """
-    message, usage = response.message, response.usage
+    message, finish, usage = response.message, response.finish_reason, response.usage
     metadata = {
         **message.metadata,
         "model": model or response.model,
         "provider": provider or response.provider,
-        "finish_reason": response.finish_reason.reason,
+        "finish_reason": finish.reason,
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
     }
-    if response.finish_reason.reason == "other" and response.finish_reason.raw:
-        metadata[RAW_FINISH_REASON] = response.finish_reason.raw
-    parts = _read_parts(usage)
-    if parts != _NO_PARTS:
-        pairs = zip(_PARTS, parts, strict=True)
-        metadata["usage"] |= {name: part for name, part in pairs if part is not None}
-    if usage.passes:
-        metadata["usage"]["passes"] = msgspec.to_builtins(usage.passes)
-    if usage.estimated:
-        metadata["usage"]["estimated"] = True
+    if msgspec.structs.astuple(usage)[2:-1] != _NO_MORE_USAGE:
+        # Fields that are not set are left out. A custom adapter may have figures of other types.
+        known = msgspec.structs.replace(usage, raw=None)
+        metadata["usage"] |= msgspec.to_builtins(known, enc_hook=float)
+    if finish.reason == "other" and finish.raw:
+        metadata[RAW_FINISH_REASON] = finish.raw
     if response.cost is not None:
-        amounts = msgspec.structs.asdict(response.cost).items()
-        metadata["cost"] = {name: each for name, each in amounts if each or name == "total"}
+        amounts = metadata["cost"] = msgspec.structs.asdict(response.cost)
+        for name in _OPTIONAL_AMOUNTS:
+            if not amounts[name]:
+                del amounts[name]
     if registry_id is not None:
         metadata["registry_id"] = registry_id
     if because is not None:

@@ -138,6 +138,24 @@ def wrong_type(path: str, expected: str, value: object) -> DecodeError:
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}.", path=path)
 
 
+def take_text(unread: dict[str, Any], key: str) -> str | None:
+    """Remove a string and return it; a value of another type is left, and None returned."""
+    value = unread.get(key)
+    if not isinstance(value, str):
+        return None
+    del unread[key]
+    return value
+
+
+def take_object(unread: dict[str, Any], key: str) -> dict[str, Any] | None:
+    """Remove an object and return it; a value of another type is left, and None returned."""
+    value = unread.get(key)
+    if not isinstance(value, dict):
+        return None
+    del unread[key]
+    return value
+
+
 def text_or_none(value: Json) -> str | None:
     """The value if it is text."""
     return value if isinstance(value, str) else None
@@ -188,14 +206,6 @@ def is_number(value: object) -> TypeGuard[float]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -_LARGEST <= value <= _LARGEST
-
-
-def counts(usage: Mapping[str, object], *names: str) -> list[int | None]:
-    """The token counts of the named fields, each as `count` reads it."""
-    return [  # the usual cases do not need the call of `count`
-        value if value is None or (type(value) is int and value >= 0) else count(value)
-        for value in map(usage.get, names)
-    ]
 
 
 def known_int(value: object) -> int:

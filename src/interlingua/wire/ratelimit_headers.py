@@ -31,6 +31,12 @@ def should_retry(headers: Mapping[str, str]) -> bool | None:
     return {"true": True, "false": False}.get(text)
 
 
+def reports_limits(headers: Mapping[str, str]) -> bool:
+    """Whether any header is about a rate limit."""
+    names = " ".join(headers).lower()
+    return "ratelimit" in names or "rate-limit" in names
+
+
 def parse_rate_limit(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> RateLimitInfo | None:
@@ -40,8 +46,8 @@ def parse_rate_limit(
     Limits per minute are preferred to longer windows. `reset_after` is that of an exhausted limit,
     or the nearest if none is exhausted. A point in time is relative to `now`, by default `date`.
     """
-    names = " ".join(headers).lower()
-    if "ratelimit" not in names and "rate-limit" not in names:
+    # Few callers read the limits, so they are parsed on first use.
+    if not reports_limits(headers):
         return None
     # Copy only these headers: a response should not keep the others (cookies) alive.
     relevant = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import TypeGuard
+from typing import Annotated, TypeAlias, TypeGuard, TypeVar, get_args
 
-from interlingua.spec.content import Json
-from interlingua.spec.response import Usage
-from interlingua.spec.warnings import WarningList
+import msgspec
+
+from interlingua.spec.content import Json, UncheckedJson
+from interlingua.spec.response import Usage, Warning
+from interlingua.spec.warnings import make_warning
+from interlingua.wire.fields import count
 
 _TICKS = 10_000_000_000
 """Units of `cost_in_usd_ticks` (xAI) in a dollar."""
@@ -24,6 +26,49 @@ _TIERS = {
     "ultrafast": "ultrafast",
 }
 """All others (`default`, `standard`, `on_demand`, `scale`, …) have the standard rates."""
+
+_ODD = (msgspec.ValidationError, UnicodeError)
+"""The errors of a count that is negative or no whole number, and of half a character in a name."""
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)] | None
+"""A field of `Counts`."""
+
+
+class Counts(msgspec.Struct, gc=False):
+    """The base of a host's usage object; a field is a `Count`, or other counts or None."""
+
+
+CountsT = TypeVar("CountsT", bound=Counts)
+
+
+def read_counts(
+    wire: UncheckedJson, kind: type[CountsT], notes: list[Warning] | None = None
+) -> CountsT:
+    """
+    The counts of a usage object, as `count` reads each.
+
+    Each negative count adds a warning to `notes`.
+    """
+    try:
+        return msgspec.convert(wire, kind)
+    except _ODD:
+        if notes is not None:
+            _note_negative(wire, notes)
+        return _read_odd(wire, kind)
+
+
+def _read_odd(wire: UncheckedJson, kind: type[CountsT]) -> CountsT:
+    """Field by field; what is not a count is None."""
+    fields: dict[str, int | Counts | None] = {}
+    for field in msgspec.structs.fields(kind) if isinstance(wire, dict) else ():
+        value = wire.get(field.encode_name)
+        types = [each for each in get_args(field.type) if isinstance(each, type)]
+        inner = next((each for each in types if issubclass(each, Counts)), None)
+        if inner is None:
+            fields[field.name] = count(value)
+        elif isinstance(value, dict):
+            fields[field.name] = _read_odd(value, inner)
+    return kind(**fields)
 
 
 def make_usage(  # noqa: PLR0913 -- the figures of a host
@@ -42,7 +87,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     web_searches: int | None = None,
     service_tier: str | None = None,
     raw: dict[str, Json],
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
 ) -> Usage:
     """
     Counts in which no part is larger than its whole.
@@ -55,9 +100,13 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     """
     if reasoning is not None and reasoning > output_tokens and not reasoning_inside:
         output_tokens += reasoning
-    if notes is not None:
-        note_negative(raw, notes)
-    limit = partial(_limited, notes)  # called only for parts that are there: most are not
+
+    def limit(name: str, part: int, side: str, whole: int) -> int:
+        if notes is not None:
+            note_limited(name, part, side, whole, notes)
+        return min(part, whole)
+
+    # Called only for parts that are there: most are not.
     read = cache_read and limit("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
@@ -87,17 +136,11 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     )
 
 
-def _limited(notes: WarningList | None, name: str, part: int, side: str, whole: int) -> int:
-    if notes is not None:
-        note_limited(name, part, side, whole, notes)
-    return min(part, whole)
-
-
-def note_limited(name: str, part: int, side: str, whole: int, notes: WarningList) -> None:
+def note_limited(name: str, part: int, side: str, whole: int, notes: list[Warning]) -> None:
     """Add a warning if a part is larger than its whole, to which it is limited."""
     if part > whole:
-        path = f"usage.{name}_tokens"
-        notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
+        path, fields = f"usage.{name}_tokens", {"part": part, "whole": whole, "side": side}
+        notes.append(make_warning("usage_limited", path, name=name, **fields))
 
 
 def served_tier(name: Json) -> str | None:
@@ -105,20 +148,14 @@ def served_tier(name: Json) -> str | None:
     return _TIERS.get(name.lower()) if isinstance(name, str) else None
 
 
-def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
+def _note_negative(usage: UncheckedJson, notes: list[Warning], path: str = "") -> None:
     """Add a warning for each negative count; `count` reads it as 0."""
-    for name, value in usage.items():
-        if type(value) is int:
-            if value < 0:
-                _note_negative(name, value, notes)
-        elif type(value) is dict:
-            for inner, part in value.items():
-                if type(part) is int and part < 0:
-                    _note_negative(f"{name}.{inner}", part, notes)
-
-
-def _note_negative(name: str, value: int, notes: WarningList) -> None:
-    notes.add("usage_negative", f"usage.{name}", name=name, value=value)
+    for name, value in usage.items() if isinstance(usage, dict) else ():
+        if type(value) is int and value < 0:
+            place = path + name
+            notes.append(make_warning("usage_negative", f"usage.{place}", name=place, value=value))
+        elif not path:
+            _note_negative(value, notes, f"{name}.")
 
 
 def own_cost(usage: Mapping[str, Json]) -> float | None:
@@ -128,6 +165,8 @@ def own_cost(usage: Mapping[str, Json]) -> float | None:
     OpenRouter: "cost" is what it charges. With a key of the caller's own (`is_byok`) that is only
     its fee, and `cost_details.upstream_inference_cost` is what the provider charges.
     """
+    if "cost" not in usage and "cost_in_usd_ticks" not in usage:  # most hosts
+        return None
     ticks = usage.get("cost_in_usd_ticks")
     if _is_amount(ticks, _MOST * _TICKS):
         return ticks / _TICKS

@@ -30,12 +30,11 @@ from msgspec.structs import replace
 
 from interlingua.api.session.copies import SessionCopies
 from interlingua.api.session.recover import recover_file
-from interlingua.api.session.session_id import check_id
+from interlingua.api.session.session_id import check_id, storable
 from interlingua.api.session.tables import (
     STORE,
     header_columns,
     record_columns,
-    storable,
 )
 from interlingua.client.stores.sqlite_thread import SQLiteThread
 from interlingua.spec.check import refuse

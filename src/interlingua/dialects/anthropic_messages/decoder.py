@@ -15,13 +15,13 @@ from interlingua.dialects.anthropic_messages.response import (
     decode_stop_reason,
     decode_usage,
     take_constants,
-    usage_notes,
 )
 from interlingua.spec.content import Json, Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
 from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import text_of
@@ -227,10 +227,11 @@ class Decoder:
         # Seen in recordings: one stream of 363 has a block without its content_block_stop.
         for index in list(self._blocks):
             events += self._end(index)
+        notes: list[Warning] = []
         finish = Finish(
             finish_reason=decode_stop_reason(self._stop_reason),
-            usage=decode_usage(self._usage or None),
-            warnings=usage_notes(self._usage),
+            usage=decode_usage(self._usage or None, notes),
+            warnings=tuple(notes),
             extra={NAME: self._extra},
         )
         return [*events, finish]

@@ -22,18 +22,17 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, UsagePass, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
-    count,
-    counts,
     restore,
+    take_object,
+    take_text,
     text_of,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import mark_cut
-from interlingua.wire.usage import note_limited, note_negative, own_cost
+from interlingua.wire.usage import Count, Counts, note_limited, own_cost, read_counts
 
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
 _REASONS: dict[str, Reason] = {
@@ -63,8 +62,6 @@ Served tiers with rates of their own. The priority tier is paid by a commitment 
 
 https://platform.claude.com/docs/en/api/service-tiers
 """
-# Not in `extra`, so that the usual answer has none.
-_CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
 def decode_response(
@@ -79,22 +76,23 @@ def decode_response(
     whole = whole_object(body)
     if not isinstance(whole.get("content"), list):
         return carry_body(NAME, body)
-    fields = Fields(whole, strict=False)
-    take_constants(fields.left)
-    content = tuple([read_part(block) for block in fields.left.pop("content")])
-    usage, finish = fields.object("usage"), decode_stop_reason(fields.text("stop_reason"))
+    unread = dict(whole)
+    take_constants(unread)
+    content = tuple([read_part(block) for block in unread.pop("content")])
+    finish = decode_stop_reason(take_text(unread, "stop_reason"))
     if finish.reason == "length":
         content = mark_cut(content, finish.reason)
+    notes: list[Warning] = []
     return Response(
-        id=fields.text("id") or "",
-        model=fields.text("model") or "",
+        id=take_text(unread, "id") or "",
+        model=take_text(unread, "model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=finish,
-        usage=decode_usage(usage),
-        warnings=usage_notes(usage),
+        usage=decode_usage(take_object(unread, "usage"), notes),
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra={NAME: fields.left},
+        extra={NAME: unread},
     )
 
 
@@ -149,45 +147,76 @@ def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
     return finish.raw if is_known else _STOP_REASONS.get(finish.reason, "end_turn")
 
 
-def decode_usage(wire: UncheckedJson) -> Usage:
+class _Written(Counts):
+    """`cache_creation`."""
+
+    ephemeral_1h_input_tokens: Count = None
+
+
+class _Made(Counts):
+    """`output_tokens_details`."""
+
+    thinking_tokens: Count = None
+
+
+class _Hosted(Counts):
+    """`server_tool_use`."""
+
+    web_search_requests: Count = None
+
+
+class _Tokens(Counts):
+    """`usage`."""
+
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+    cache_creation: _Written | None = None
+    output_tokens_details: _Made | None = None
+    server_tool_use: _Hosted | None = None
+
+
+def decode_usage(wire: UncheckedJson, notes: list[Warning] | None = None) -> Usage:
     """
     Return the usage: the sum of the passes that are billed, if the API lists them.
 
     The API's `input_tokens` excludes cached tokens, ours includes them.
 
     «Total input tokens in a request is the summation of `input_tokens`,
-    `cache_creation_input_tokens`, and `cache_read_input_tokens`» (`Message.usage`).
+    `cache_creation_input_tokens`, and `cache_read_input_tokens`» (`Message.usage`). Figures that
+    cannot be add warnings to `notes`.
     """
     if not isinstance(wire, dict):
         return Usage()
-    input_tokens, output, read, written = counts(
-        wire, "input_tokens", "output_tokens", _CACHE_READ, _CACHE_WRITE
-    )
-    details = wire.get("output_tokens_details")
-    thinking = count(details.get("thinking_tokens")) if isinstance(details, dict) else None
-    if thinking is not None and thinking > (output or 0):
+    tokens = read_counts(wire, _Tokens, notes)
+    read, written = tokens.cache_read_input_tokens or 0, tokens.cache_creation_input_tokens or 0
+    output, creation = tokens.output_tokens or 0, tokens.cache_creation
+    made, hosted = tokens.output_tokens_details, tokens.server_tool_use
+    thinking = None if made is None else made.thinking_tokens
+    if thinking is not None and thinking > output:
         # `output_tokens` includes thinking; with more thinking than output, it does not.
-        output = (output or 0) + thinking
-    creation, tier = wire.get(_CREATION), wire.get("service_tier")
-    tools = wire.get("server_tool_use")
-    searches = count(tools.get("web_search_requests")) if isinstance(tools, dict) else None
-    hourly = count(creation.get(_HOUR)) if isinstance(creation, dict) else None
+        output += thinking
+    hourly = 0 if creation is None else creation.ephemeral_1h_input_tokens or 0
+    passes, tier = wire.get("iterations"), wire.get("service_tier")
+    if hourly > written and notes is not None and not passes:  # they have figures of their own
+        note_limited("cache_write_1h", hourly, "cache_write", written, notes)
     if isinstance(tier, str):
         # https://platform.claude.com/docs/en/build-with-claude/fast-mode has prices of its own
         tier = "fast" if wire.get("speed") == "fast" else _SERVED.get(tier)
     usage = Usage(
-        input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
-        output_tokens=output or 0,
+        input_tokens=(tokens.input_tokens or 0) + read + written,
+        output_tokens=output,
         reasoning_tokens=thinking,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        cache_write_1h_tokens=min(hourly, written or 0) or None if hourly else None,
-        web_searches=searches or None,
+        cache_read_tokens=tokens.cache_read_input_tokens,
+        cache_write_tokens=tokens.cache_creation_input_tokens,
+        cache_write_1h_tokens=min(hourly, written) or None,
+        web_searches=None if hosted is None else hosted.web_search_requests or None,
         service_tier=tier if isinstance(tier, str) else None,
         reported_cost=own_cost(wire) if "cost" in wire else None,
         raw=wire,
     )
-    return _add_passes(usage, wire["iterations"]) if wire.get("iterations") else usage
+    return _add_passes(usage, passes) if passes else usage
 
 
 def _add_passes(usage: Usage, iterations: UncheckedJson) -> Usage:
@@ -235,22 +264,6 @@ def _billed_passes(iterations: UncheckedJson) -> tuple[UsagePass, ...]:
     return tuple(reversed(passes))
 
 
-def usage_notes(wire: UncheckedJson) -> tuple[Warning, ...]:
-    """The warnings about figures that cannot be."""
-    if not isinstance(wire, dict):
-        return ()
-    creation = wire.get(_CREATION)
-    hourly = creation.get(_HOUR) if isinstance(creation, dict) else None
-    if not hourly and all(type(value) is not int or value >= 0 for value in wire.values()):
-        return ()
-    notes = WarningList()
-    note_negative(wire, notes)
-    if not wire.get("iterations"):  # they have figures of their own
-        written = count(wire.get(_CACHE_WRITE)) or 0
-        note_limited("cache_write_1h", count(hourly) or 0, "cache_write", written, notes)
-    return tuple(notes.warnings)
-
-
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The provider's own figures if they still match, else figures made from ours."""
     if native and usage.raw is not None and decode_usage(usage.raw) == usage:
@@ -274,6 +287,10 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
 
 def take_constants(fields: dict[str, Json]) -> None:
     """Removes the fields that have their usual value: encoding adds them again."""
-    for name, value in _CONSTANTS.items():
-        if name in fields and fields[name] == value:
-            del fields[name]
+    # So that `extra` of the usual answer is empty.
+    if fields.get("type") == "message":
+        del fields["type"]
+    if fields.get("role") == "assistant":
+        del fields["role"]
+    if "stop_sequence" in fields and fields["stop_sequence"] is None:
+        del fields["stop_sequence"]

@@ -130,7 +130,8 @@ def _decode_text(fields: Fields) -> Text | Thinking:
     if fields.left.get("thought") is True:
         return decode_thinking(fields)
     text = fields.need("text")
-    if fields.flag("thought") is False:  # an explicit default is written again
+    # An explicit default is written again.
+    if "thought" in fields.left and fields.flag("thought") is False:
         fields.left["thought"] = False
     return Text(text=text, extra=extra_for(fields.left))
 

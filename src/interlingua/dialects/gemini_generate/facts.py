@@ -63,11 +63,16 @@ https://ai.google.dev/gemini-api/docs/thought-signatures
 class Shape:
     """The known fields of an object; `inner` are the fields that hold such objects themselves."""
 
-    __slots__ = ("inner", "names")
+    __slots__ = ("inner", "names", "snake_names")
 
     def __init__(self, *names: str, **inner: Shape) -> None:
         self.names: frozenset[str] = frozenset((*names, *inner))
+        self.snake_names: frozenset[str] = frozenset(map(_to_snake, self.names)) - self.names
         self.inner: dict[str, Shape] = inner
+
+
+def _to_snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 _MEDIA = Shape("mimeType", "data", "fileUri", "displayName")
@@ -128,24 +133,23 @@ def to_camel(value: UncheckedJson, shape: Shape) -> UncheckedJson:
 
     It looks only as deep as the shape.
     """
-    return value if _is_camel(value, shape) else _rename(value, shape)
+    if isinstance(value, dict) and _is_camel(value, shape):  # the usual body
+        return value
+    return _rename(value, shape)
 
 
-def _is_camel(value: Json, shape: Shape) -> bool:
-    if isinstance(value, list):
-        return all(_is_camel(item, shape) for item in value if isinstance(item, dict))
-    if not isinstance(value, dict):
-        return True
-    if "_" in "".join(value):
+def _is_camel(value: dict[str, Json], shape: Shape) -> bool:
+    if not shape.snake_names.isdisjoint(value):
         return False
-    for name in shape.inner.keys() & value.keys():
-        item, inner = value[name], shape.inner[name]
-        if isinstance(item, list):
-            for each in item:  # not by a call with the list: this is read in every response
-                if isinstance(each, dict) and not _is_camel(each, inner):
-                    return False
-        elif not _is_camel(item, inner) or (name in _ARRAYS and isinstance(item, dict)):
+    for name, inner in shape.inner.items():
+        if name not in value:
+            continue
+        item = value[name]
+        if isinstance(item, dict) and (name in _ARRAYS or not _is_camel(item, inner)):
             return False
+        for each in item if isinstance(item, list) else ():
+            if isinstance(each, dict) and not _is_camel(each, inner):
+                return False
     return True
 
 
@@ -307,9 +311,10 @@ def take_nested(fields: dict[str, Json], key: str) -> dict[str, Json]:
 
 def mark_absent(extra: dict[str, Json], wire: Mapping[str, Json], *names: str) -> None:
     """Notes in `extra` which of the fields `wire` does not have."""
-    absent = [name for name in names if name not in wire]
-    if absent:
-        extra[ABSENT] = absent
+    for name in names:
+        if name not in wire:
+            extra[ABSENT] = [each for each in names if each not in wire]
+            return
 
 
 def take_absent(extra: dict[str, Json]) -> Collection[str]:

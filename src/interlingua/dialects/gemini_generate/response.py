@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from interlingua.dialects.gemini_generate.annotations import (
     GROUNDING,
@@ -23,7 +24,6 @@ from interlingua.dialects.gemini_generate.facts import (
     SIGNATURE,
     mark_absent,
     take_absent,
-    take_text,
     to_camel,
 )
 from interlingua.dialects.gemini_generate.tool_calls import response_links
@@ -32,18 +32,16 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
-from interlingua.spec.warnings import WarningList
+from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
-    counts,
     extra_of,
     known_int,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 # The words of `FinishReason`; MODEL_ARMOR is only in recordings of Vertex AI. A client may ask for
 # enums as numbers: those on which the vendor's two APIs agree are listed, the others are `other`.
@@ -68,14 +66,11 @@ _FINISH_REASONS: dict[Reason, str] = {
     "content_filter": "SAFETY",
 }
 _NUMBERS = frozenset(str(number) for number in range(100))
-_COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
-_COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
 _DETAILS = ("promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails")
-_TOTAL = "totalTokenCount"
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
-class Envelope(NamedTuple):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """An answer whose parts have not been decoded yet."""
 
     id: str
@@ -130,7 +125,6 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
-    from interlingua.streams.declared_calls import declared_response  # of the server side
 
     response = declared_response(response, request)
     parts: list[Json] = []
@@ -167,9 +161,9 @@ def is_answer(whole: dict[str, Json]) -> bool:
 
 def read_envelope(whole: dict[str, Json]) -> Envelope:
     """The fields of an answer; `extra` holds the fields without a canonical form."""
-    fields = Fields(whole, strict=False)
-    unread = fields.left
+    unread = dict(whole)
     parts: list[Json] = []
+    notes: list[Warning] = []
     finish = None
     candidates = unread.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
@@ -177,18 +171,28 @@ def read_envelope(whole: dict[str, Json]) -> Envelope:
         parts, finish, unread["candidate"] = _read_candidate(candidates[0])
         if len(candidates) > 1:
             unread["candidates"] = candidates[1:]
-    feedback = unread.get("promptFeedback")
-    notes = WarningList()
+    feedback, usage = unread.get("promptFeedback"), unread.get("usageMetadata")
+    if isinstance(usage, dict):
+        del unread["usageMetadata"]
     return Envelope(
-        id=take_text(fields, "responseId") or "",
-        model=take_text(fields, "modelVersion") or "",
+        id=_take_word(unread, "responseId"),
+        model=_take_word(unread, "modelVersion"),
         parts=parts,
         finish=finish,
         block=_enum_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None,
-        usage=decode_usage(fields.object("usageMetadata"), notes),
-        notes=notes.warnings,
+        usage=decode_usage(usage, notes),
+        notes=notes,
         extra=unread,
     )
+
+
+def _take_word(unread: dict[str, UncheckedJson], name: str) -> str:
+    """Remove a text; an empty one stays unread."""
+    word = unread.get(name)
+    if not isinstance(word, str) or not word:
+        return ""
+    del unread[name]
+    return word
 
 
 def _read_candidate(
@@ -288,7 +292,22 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
     return raw if is_known else _FINISH_REASONS.get(finish.reason, "OTHER")
 
 
-def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage:
+class _Tokens(Counts, rename="camel"):
+    """`usageMetadata`."""
+
+    prompt_token_count: Count = None
+    tool_use_prompt_token_count: Count = None
+    candidates_token_count: Count = None
+    thoughts_token_count: Count = None
+    cached_content_token_count: Count = None
+    total_token_count: Count = None
+
+
+_TOTAL = "totalTokenCount"
+_COUNTS = frozenset(_Tokens.__struct_encode_fields__) - {_TOTAL}
+
+
+def decode_usage(wire: UncheckedJson, notes: list[Warning] | None = None) -> Usage:
     """
     The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them.
 
@@ -297,14 +316,15 @@ def decode_usage(wire: UncheckedJson, notes: WarningList | None = None) -> Usage
     """
     if not isinstance(wire, dict):
         return Usage()
-    prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
+    tokens = read_counts(wire, _Tokens, notes)
+    thoughts = tokens.thoughts_token_count
     # The tokens by modality: those of audio and images have prices of their own.
     input_details, output_details, cache_details = map(wire.get, _DETAILS)
     return make_usage(
-        input_tokens=(prompt or 0) + (tools or 0),
-        output_tokens=(answer or 0) + (thoughts or 0),
+        input_tokens=(tokens.prompt_token_count or 0) + (tokens.tool_use_prompt_token_count or 0),
+        output_tokens=(tokens.candidates_token_count or 0) + (thoughts or 0),
         reasoning=thoughts,
-        cache_read=cached,
+        cache_read=tokens.cached_content_token_count,
         cache_read_audio=cache_details and _by_modality(cache_details, "AUDIO"),
         input_audio=input_details and _by_modality(input_details, "AUDIO"),
         input_image=input_details and _by_modality(input_details, "IMAGE"),
@@ -413,7 +433,7 @@ class Frames:
         beside = _beside_total(usage)
         if not beside or not agreed:
             return usage
-        total, agreed_total = counts(usage, _TOTAL)[0] or 0, counts(agreed, _TOTAL)[0] or 0
+        total, agreed_total = _total_of(usage), _total_of(agreed)
         if abs(total - agreed_total) >= abs(beside):
             return usage
         others = {name: value for name, value in usage.items() if name not in _COUNTS}
@@ -433,10 +453,18 @@ class Frames:
         return is_main
 
 
+def _total_of(usage: dict[str, Json]) -> int:
+    return read_counts(usage, _Tokens).total_token_count or 0
+
+
 def _beside_total(usage: dict[str, Json]) -> int | None:
     """How many tokens of the total the other figures leave out; None if there is no total."""
-    total, *parts = counts(usage, _TOTAL, *_COUNTS[:-1])
-    return None if total is None else total - sum(part or 0 for part in parts)
+    tokens = read_counts(usage, _Tokens)
+    if tokens.total_token_count is None:
+        return None
+    input_tokens = (tokens.prompt_token_count or 0) + (tokens.tool_use_prompt_token_count or 0)
+    output_tokens = (tokens.candidates_token_count or 0) + (tokens.thoughts_token_count or 0)
+    return tokens.total_token_count - input_tokens - output_tokens
 
 
 class _Candidate:

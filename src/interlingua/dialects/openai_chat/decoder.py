@@ -61,7 +61,8 @@ from interlingua.spec.events import (
     ToolCallEnd,
 )
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import WarningList
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
@@ -253,9 +254,9 @@ class Decoder:
         citations = read_citations(parts.extra, self._start | self._late)
         choice = self._choice.value
         place = parts.last.get(Text)
-        notes = WarningList()
+        notes: list[Warning] = []
         if not self._has_end:
-            notes.add("stream_end_missing", None)
+            notes.append(make_warning("stream_end_missing"))
         tier = self._late.get("service_tier") or self._start.get("service_tier")
         finish = Finish(
             finish_reason=decode_finish(
@@ -265,7 +266,7 @@ class Decoder:
                 failed=failed,
             ),
             usage=decode_usage(self._usage, notes, tier, reasoning_inside=self._reasoning_inside),
-            warnings=tuple(notes.warnings),
+            warnings=tuple(notes),
             extra=extra_for(self._late, choice=choice, choices=self._others) or {NAME: {}},
             citations={} if place is None or not citations else {place: citations},
             logprobs=read_logprobs(choice, parts.last),

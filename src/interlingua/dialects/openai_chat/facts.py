@@ -379,6 +379,8 @@ def extra_for(
     **nested: object,
 ) -> Extra:
     """The `extra` that keeps unread fields, unread fields of nested objects, and marks."""
+    if not (unread or missing or sent_as or nested):  # the usual part or message
+        return {}
     extra = {name: fields for name, fields in nested.items() if fields}
     if sent_as:
         extra[SENT_AS] = sent_as
@@ -403,12 +405,14 @@ def absent(fields: Mapping[str, Json], *names: str, inside: str = "") -> list[st
     return [prefix + name for name in names if name not in fields]
 
 
-def take_usual(fields: dict[str, Json], **usual: Json) -> list[str]:
+def take_usual(fields: dict[str, Json], usual: Mapping[str, Json]) -> list[str]:
     """Remove the fields that have their usual value; returns the names that were absent."""
-    missing = [] if fields.keys() >= usual.keys() else absent(fields, *usual)
+    missing: list[str] = []
     for name, value in usual.items():
         actual = fields.get(name, _ABSENT)
-        if actual == value and type(actual) is type(value):
+        if actual is _ABSENT:
+            missing.append(name)
+        elif actual == value and type(actual) is type(value):
             del fields[name]
     return missing
 

@@ -38,20 +38,19 @@ from interlingua.spec.content import MEDIA_TYPES, Json, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
     Fields,
     carried_body,
     carry_body,
-    count,
-    counts,
     extra_of,
+    take_text,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -69,10 +68,8 @@ _REASONS: dict[str, Reason] = {
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
 _ENVELOPE = frozenset(("id", "object", "model"))
-# Names of other servers for `prompt_tokens_details.cached_tokens`, in this order of DeepSeek,
-# Mistral, Together and Hugging Face, and those that count as Anthropic does (Databricks, Venice,
-# Doubleword), all seen in recordings.
-_READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
+_USUAL_CHOICE: Mapping[str, Json] = {"index": 0, "finish_reason": None}
+_USUAL_MESSAGE: Mapping[str, Json] = {"role": "assistant", "content": None}
 
 
 def decode_response(
@@ -89,30 +86,31 @@ def decode_response(
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         return carry_body(NAME, body)
-    fields = Fields(whole, strict=False)
-    others = fields.take("choices")[1:]
+    quirks = quirks_of(profile)
+    unread = dict(whole)
+    others = unread.pop("choices")[1:]
     usage = find_usage(whole)
-    missing = _take_envelope(fields.left, has_usage=usage is not None)
-    message = _decode_message(first, whole, new_id, profile)
+    missing = _take_envelope(unread, has_usage=usage is not None)
+    message = _decode_message(first, whole, new_id, quirks)
     finish_reason, choice_extra = _decode_choice(first, message, failed=bool(whole.get("error")))
     if finish_reason.reason == "length":
         message = msgspec.structs.replace(message, content=mark_cut(message.content, "length"))
-    notes = WarningList()
+    notes: list[Warning] = []
     return Response(
-        id=fields.text("id") or "",
-        model=fields.text("model") or "",
+        id=take_text(unread, "id") or "",
+        model=take_text(unread, "model") or "",
         message=message,
         finish_reason=finish_reason,
         usage=decode_usage(
             usage,
             notes,
             whole.get("service_tier"),
-            reasoning_inside=quirks_of(profile).reasoning_in_output,
+            reasoning_inside=quirks.reasoning_in_output,
         ),
-        warnings=notes.warnings,
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra=extra_for(fields.left, missing, choice=choice_extra, choices=others) or {NAME: {}},
+        extra=extra_for(unread, missing, choice=choice_extra, choices=others) or {NAME: {}},
     )
 
 
@@ -132,28 +130,28 @@ def _decode_choice(
     choice: Mapping[str, Json], message: Message, *, failed: bool
 ) -> tuple[FinishReason, Json]:
     """The finish reason of a choice, and its unread fields and marks."""
-    fields = Fields(choice, strict=False)
-    fields.take("message")
-    missing = take_usual(fields.left, index=0, finish_reason=None)
+    unread = dict(choice)
+    del unread["message"]
+    missing = take_usual(unread, _USUAL_CHOICE)
     kinds = set(map(type, message.content))
     finish_reason = decode_finish(
-        fields.text("finish_reason"),
+        take_text(unread, "finish_reason"),
         has_tool_calls=ToolCall in kinds,
         has_refusal=Refusal in kinds,
         failed=failed,
     )
-    return finish_reason, extra_for(fields.left, missing).get(NAME)
+    return finish_reason, extra_for(unread, missing).get(NAME)
 
 
 def _decode_message(
-    choice: Mapping[str, Json], body: Mapping[str, Json], new_id: NewId | None, profile: Profile
+    choice: Mapping[str, Json], body: Mapping[str, Json], new_id: NewId | None, quirks: ChatQuirks
 ) -> Message:
     fields = Fields(choice["message"], strict=False)
     citations = read_citations(fields.left, body)
-    missing = take_usual(fields.left, role="assistant", content=None)
+    missing = take_usual(fields.left, _USUAL_MESSAGE)
     content = decode_assistant(fields, call_ids(new_id or counting_ids()), RECEIVED)
     # Text after thinking is not searched: there the server has split them itself.
-    first = content[0] if content and quirks_of(profile).think_tags else None
+    first = content[0] if content and quirks.think_tags else None
     if isinstance(first, Text) and not first.extra:
         content = (*split_tags(first.text), *content[1:])
     if citations:
@@ -267,9 +265,52 @@ def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     return None
 
 
+class _Cached(Counts):
+    """`cached_tokens_details` of `prompt_tokens_details`."""
+
+    audio_tokens: Count = None
+
+
+class _Given(Counts):
+    """`prompt_tokens_details`."""
+
+    cached_tokens: Count = None
+    cache_write_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+    cached_tokens_details: _Cached | None = None
+
+
+class _Made(Counts):
+    """`completion_tokens_details`."""
+
+    reasoning_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Tokens(Counts):
+    """`usage`, with the names that servers other than OpenAI's have for the details."""
+
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    total_tokens: Count = None
+    prompt_tokens_details: _Given | None = None
+    completion_tokens_details: _Made | None = None
+    reasoning_tokens: Count = None
+    prompt_cache_hit_tokens: Count = None
+    num_cached_tokens: Count = None
+    cached_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+
+
+_NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
+
+
 def decode_usage(
     wire: Json,
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
     tier: Json = None,
     *,
     reasoning_inside: bool = False,
@@ -281,22 +322,28 @@ def decode_usage(
     """
     if not isinstance(wire, dict):
         return Usage()
-    input_details = wire.get("prompt_tokens_details")
-    output_details = wire.get("completion_tokens_details")
-    read = _count(input_details, "cached_tokens", wire, *_READ)
-    written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
-    reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
-    audio = input_details and _count(input_details, "audio_tokens", {})
-    sums = counts(wire, "prompt_tokens", "completion_tokens", "total_tokens")
-    prompt, completion, total = sums[0] or 0, sums[1] or 0, sums[2] or 0
+    tokens = read_counts(wire, _Tokens, notes)
+    given = tokens.prompt_tokens_details or _NOTHING_GIVEN
+    made = tokens.completion_tokens_details or _NOTHING_MADE
+    read = given.cached_tokens if given.cached_tokens is not None else _read_from_cache(tokens)
+    written, reasoning = given.cache_write_tokens, made.reasoning_tokens
+    if written is None:
+        written = tokens.cache_creation_input_tokens
+    if reasoning is None:
+        reasoning = tokens.reasoning_tokens
+    prompt, completion = tokens.prompt_tokens or 0, tokens.completion_tokens or 0
     # What the total shows to be counted beside a figure is added to it, and nothing else is:
     # reasoning at xAI (165 + 2 + 125 of reasoning = 292), audio at Mistral (11 + 15 + 375 of audio
     # = 401), both recorded, and cached tokens at hosts that count as Anthropic does.
-    beside = total - prompt - completion
+    beside = (tokens.total_tokens or 0) - prompt - completion
     if reasoning and beside == reasoning:
         completion += reasoning
-    elif beside > 0 and beside in (audio, read, written, (read or 0) + (written or 0)):
+    elif beside > 0 and beside in (
+        *(given.audio_tokens, read, written),
+        (read or 0) + (written or 0),
+    ):
         prompt += beside
+    cached = given.cached_tokens_details
     return make_usage(
         input_tokens=prompt,
         output_tokens=completion,
@@ -304,12 +351,11 @@ def decode_usage(
         reasoning_inside=reasoning_inside,
         cache_read=read,
         cache_write=written,
-        cache_read_audio=input_details
-        and _count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
-        input_audio=audio,
-        input_image=input_details and _count(input_details, "image_tokens", {}),
-        output_audio=output_details and _count(output_details, "audio_tokens", {}),
-        output_image=output_details and _count(output_details, "image_tokens", {}),
+        cache_read_audio=None if cached is None else cached.audio_tokens,
+        input_audio=given.audio_tokens,
+        input_image=given.image_tokens,
+        output_audio=made.audio_tokens,
+        output_image=made.image_tokens,
         service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
@@ -324,17 +370,18 @@ def _is_meant(usage: Usage, raw: dict[str, Json]) -> bool:
     )
 
 
-def _inner(details: Json, name: str) -> Json:
-    return details.get(name) if isinstance(details, dict) else None
-
-
-def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> int | None:
-    """A count from the details, or from the first of the other names that has it."""
-    if isinstance(details, dict) and (value := count(details.get(name))) is not None:
-        return value
-    for other in others:
-        if other in usage and (value := count(usage[other])) is not None:
-            return value
+def _read_from_cache(tokens: _Tokens) -> int | None:
+    """The other names of servers for `cached_tokens` of the details."""
+    # In this order of DeepSeek, Mistral, Together and Hugging Face, and those that count as
+    # Anthropic does (Databricks, Venice, Doubleword), all seen in recordings.
+    for read in (
+        tokens.prompt_cache_hit_tokens,
+        tokens.num_cached_tokens,
+        tokens.cached_tokens,
+        tokens.cache_read_input_tokens,
+    ):
+        if read is not None:
+            return read
     return None
 
 

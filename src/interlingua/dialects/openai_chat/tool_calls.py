@@ -72,7 +72,7 @@ def _decode_tool_call(item: Json, path: str, make_id: MakeId, mark: str, *, stri
     if inner is None or name is None:
         return opaque_tool_call(item)
     unread = fields.left
-    missing = take_usual(unread, type=kind)
+    missing = take_usual(unread, {"type": kind})
     call_id = _take_id(unread, "id", mark) or make_id()
     if "index" in unread:  # OpenRouter, DeepSeek, Mistral and Ollama number whole ones too
         unread[POSITION] = unread.pop("index")

@@ -68,7 +68,7 @@ def _decode_tool(tool: UncheckedJson, path: str) -> ToolSpec:
     kind: ToolType = "custom" if tool.get("type") == "custom" else "function"
     if tool.get("type", kind) != kind or not isinstance(tool.get(kind), dict):
         return BuiltinTool(dialect=NAME, data=tool)
-    missing = take_usual(fields.left, type=kind)
+    missing = take_usual(fields.left, {"type": kind})
     inner = Fields(fields.take(kind), f"{path}.{kind}")
     definition = _decode_definition(inner, kind)
     if inner.left:
@@ -131,7 +131,7 @@ def _decode_choice(wire: UncheckedJson, *, legacy: bool) -> ToolChoice | None:
 def _decode_named(wire: dict[str, UncheckedJson], name: str, kind: ToolType) -> ToolChoice:
     unread = dict(wire)
     inner = {key: value for key, value in unread.pop(kind).items() if key != "name"}
-    missing = take_usual(unread, type=kind)
+    missing = take_usual(unread, {"type": kind})
     form = kind if kind == "custom" else None
     extra = extra_for(unread, missing, sent_as=form, **{kind: inner})
     return ToolChoice(mode="named", tool_name=name, extra=extra)

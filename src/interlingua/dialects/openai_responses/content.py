@@ -36,7 +36,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, count, extra_of, text_or_none, wrong_type
+from interlingua.wire.fields import Fields, count, extra_of, take_text, text_or_none, wrong_type
 from interlingua.wire.media import (
     decode_base64,
     encode_base64,
@@ -76,21 +76,11 @@ def decode_part(block: Json, path: str, text_kind: str) -> Part:
     """One content part; one of an unknown type is carried verbatim."""
     if not isinstance(block, dict):
         raise wrong_type(path, "a content part", block)
-    fields = Fields(block, path)
-    kind = fields.take("type")
+    kind = block.get("type")
     if kind in _TEXT_KINDS:
-        text = fields.need("text")
-        annotations = fields.left.get("annotations")
-        citations = _decode_annotations(annotations) if annotations else ()
-        tokens = fields.left.get(_LOGPROBS)
-        if kind != text_kind:
-            fields.left["type"] = kind
-        return Text(
-            text=text,
-            citations=citations,
-            logprobs=read_tokens(tokens) if tokens else (),
-            extra=extra_for(fields.left),
-        )
+        return _decode_text(block, path, text_kind)
+    fields = Fields(block, path)
+    fields.take("type")
     if kind == "refusal":
         return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left))
     decode = _MEDIA_DECODERS.get(kind) if isinstance(kind, str) else None
@@ -100,6 +90,22 @@ def decode_part(block: Json, path: str, text_kind: str) -> Part:
     if _encode_media(part) != block:
         part = replace(part, extra={NAME: {**extra_of(part, NAME), WIRE: block}})
     return part
+
+
+def _decode_text(block: dict[str, Json], path: str, text_kind: str) -> Text:
+    unread = dict(block)
+    text = take_text(unread, "text")
+    if text is None:
+        raise wrong_type(f"{path}.text", "a string", block.get("text"))
+    if unread["type"] == text_kind:
+        del unread["type"]
+    annotations, tokens = unread.get("annotations"), unread.get(_LOGPROBS)
+    return Text(
+        text=text,
+        citations=_decode_annotations(annotations) if annotations else (),
+        logprobs=read_tokens(tokens) if tokens else (),
+        extra=extra_for(unread),
+    )
 
 
 def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Json] | None:

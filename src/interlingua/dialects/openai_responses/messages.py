@@ -9,7 +9,7 @@ A leading system message is `instructions`; a later one stays in place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -84,15 +84,7 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
         first = 1
         if messages[0].name is not None:
             warnings.add("name_dropped", "messages[0].name")
-    tool_calls = [
-        part for message in messages for part in message.content if type(part) is ToolCall
-    ]
-    custom = (
-        {tool_call.id for tool_call in tool_calls if tool_call.type == "custom"}
-        if tool_calls
-        else ()
-    )
-    encoder = ItemEncoder(warnings, custom=custom)
+    encoder = ItemEncoder(warnings)
     for warnings.message in range(first, len(messages)):
         message = messages[warnings.message]
         if message.extra:
@@ -159,7 +151,6 @@ class ItemEncoder:
         warnings: WarningList,
         *,
         response_id: str | None = None,
-        custom: Collection[str] = (),
         first: int = 0,
     ) -> None:
         self.items: list[Json] = []
@@ -169,7 +160,7 @@ class ItemEncoder:
         self._warnings = warnings
         self._response_id = response_id
         self._is_response = response_id is not None
-        self._custom = custom  # the ids of tool calls of free-text tools
+        self._custom: set[str] = set()  # the ids of tool calls of free-text tools so far
 
     def plain_message(self, role: Role, parts: tuple[Part, ...]) -> None:
         """A message without fields of this API; a single text is encoded as a string."""
@@ -218,7 +209,7 @@ class ItemEncoder:
         """The item for a part that is not message content; None, and a warning, if none fits."""
         match part:
             case ToolCall():
-                return encode_tool_call(part, self._new_id(TOOL_CALLS[part.type], part))
+                return self._tool_call(part)
             case ToolResult():
                 is_custom = part.tool_call_id in self._custom
                 return encode_result(part, "custom" if is_custom else "function", self._warnings)
@@ -243,6 +234,11 @@ class ItemEncoder:
             case _:
                 assert_never(part)
         return None
+
+    def _tool_call(self, call: ToolCall) -> Json:
+        if call.type == "custom" and not self._is_response:
+            self._custom.add(call.id)
+        return encode_tool_call(call, self._new_id(TOOL_CALLS[call.type], call))
 
     def _is_made(self, part: Part) -> bool:
         """Whether an image has an item: this API's model made it, or it is part of a response."""
@@ -415,14 +411,14 @@ def decode_turn(
     if not parts or not _TEXTS.issuperset(map(type, parts)):
         return [Opaque(dialect=NAME, data=item)]
     for part in parts:
-        if part.extra and ITEM in extra_of(part, NAME):
+        if part.extra and ITEM in part.extra[NAME]:
             return [Opaque(dialect=NAME, data=item)]
     if new_id is None and "id" not in unread and "status" not in unread:
         is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
         if not is_plain:
             unread[LIST] = True
     if marked or unread:
-        extra = {NAME: {**extra_of(parts[0], NAME), ITEM: unread}}
+        extra = {NAME: {**parts[0].extra.get(NAME, {}), ITEM: unread}}
         parts[0] = replace(parts[0], extra=extra)
     return parts
 

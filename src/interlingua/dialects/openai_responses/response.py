@@ -13,20 +13,20 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import WarningList
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
+from interlingua.spec.warnings import WarningList, make_warning
 from interlingua.wire.fields import (
-    Fields,
     carried_body,
     carry_body,
-    counts,
     extra_of,
     restore,
+    take_object,
+    take_text,
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, mark_cut, plain_calls
-from interlingua.wire.usage import make_usage, served_tier
+from interlingua.wire.usage import Count, Counts, make_usage, read_counts, served_tier
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -84,27 +84,29 @@ def decode_response(
     whole = whole_object(body)
     if not isinstance(whole.get("output"), list):
         return carry_body(NAME, body)
-    fields = Fields(whole, strict=False)
-    make_id, own_calls = call_ids(new_id or counting_ids()), OwnCalls(profile, request)
-    items = fields.take("output")
+    unread = dict(whole)
+    make_id = call_ids(new_id or counting_ids())
+    own_calls = OwnCalls(profile, request) if profile.hosted_call_types else None
+    items = unread.pop("output")
     content = tuple([part for item in items for part in read_item(item, make_id, own_calls)])
-    model, finish = fields.text("model") or "", _decode_status(fields, content)
-    notes = WarningList(model or "the model")
+    model, finish = take_text(unread, "model") or "", _decode_status(unread, content)
+    notes: list[Warning] = []
     # An image is billed by its own model, in `tool_usage`, and not in the tokens of `usage`.
     if Image in map(type, content):
-        notes.add("image_price_apart", "cost")
+        target = model or "the model"
+        notes.append(make_warning("image_price_apart", "cost", target=target))
     return Response(
-        id=fields.text("id") or "",
+        id=take_text(unread, "id") or "",
         model=model,
         message=Message(role="assistant", content=mark_cut(content, finish.reason)),
         finish_reason=finish,
         usage=decode_usage(
-            fields.object("usage"), notes, whole.get("service_tier"), _searches(whole)
+            take_object(unread, "usage"), notes, whole.get("service_tier"), _searches(whole)
         ),
-        warnings=notes.warnings,
+        warnings=notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra={NAME: fields.left},
+        extra={NAME: unread},
     )
 
 
@@ -150,15 +152,15 @@ def close_envelope(
     return restore(body, holder, NAME) if native else {**_ENVELOPE, **repeated, **body}
 
 
-def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
-    status = fields.left.get("status")
+def _decode_status(unread: dict[str, Json], content: tuple[Part, ...]) -> FinishReason:
+    status = unread.get("status")
     if not isinstance(status, str):
         return FinishReason(reason="other")
     if status not in _STATUSES:
         return FinishReason(reason="other", raw=status)  # `extra` keeps it too
-    fields.take("status")
+    del unread["status"]
     if status == "incomplete":
-        reason = _incomplete_reason(fields.left)
+        reason = _incomplete_reason(unread)
         if isinstance(reason, str):
             return FinishReason(reason=_INCOMPLETE.get(reason, "other"), raw=reason)
     if status != "completed":
@@ -221,9 +223,39 @@ def _searches(whole: dict[str, Json]) -> int | None:
     return None
 
 
+class _Given(Counts):
+    """`input_tokens_details`."""
+
+    cached_tokens: Count = None
+    cache_write_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Made(Counts):
+    """`output_tokens_details`."""
+
+    reasoning_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Tokens(Counts):
+    """`usage`."""
+
+    input_tokens: Count = None
+    output_tokens: Count = None
+    total_tokens: Count = None
+    input_tokens_details: _Given | None = None
+    output_tokens_details: _Made | None = None
+
+
+_NOTHING_GIVEN, _NOTHING_MADE = _Given(), _Made()
+
+
 def decode_usage(
     wire: Json,
-    notes: WarningList | None = None,
+    notes: list[Warning] | None = None,
     tier: Json = None,
     searches: int | None = None,
 ) -> Usage:
@@ -235,26 +267,19 @@ def decode_usage(
     """
     if not isinstance(wire, dict):
         return Usage()
-    given, made = wire.get("input_tokens_details"), wire.get("output_tokens_details")
-    input_tokens, output_tokens = counts(wire, "input_tokens", "output_tokens")
-    cache_read, cache_write, heard, seen = counts(
-        given if isinstance(given, dict) else {},
-        *("cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens"),
-    )
-    reasoning, spoken, drawn = counts(
-        made if isinstance(made, dict) else {},
-        *("reasoning_tokens", "audio_tokens", "image_tokens"),
-    )
+    tokens = read_counts(wire, _Tokens, notes)
+    given = tokens.input_tokens_details or _NOTHING_GIVEN
+    made = tokens.output_tokens_details or _NOTHING_MADE
     return make_usage(
-        input_tokens=input_tokens or 0,
-        output_tokens=output_tokens or 0,
-        reasoning=reasoning,
-        cache_read=cache_read,
-        cache_write=cache_write,
-        input_audio=heard,
-        input_image=seen,
-        output_audio=spoken,
-        output_image=drawn,
+        input_tokens=tokens.input_tokens or 0,
+        output_tokens=tokens.output_tokens or 0,
+        reasoning=made.reasoning_tokens,
+        cache_read=given.cached_tokens,
+        cache_write=given.cache_write_tokens,
+        input_audio=given.audio_tokens,
+        input_image=given.image_tokens,
+        output_audio=made.audio_tokens,
+        output_image=made.image_tokens,
         web_searches=searches,
         service_tier=served_tier(tier),
         raw=wire,

@@ -102,7 +102,8 @@ class HistoryScan:
                     parts += part.content  # the loop reaches them too
             else:
                 self.others.append(part)
-                self.holds_media = self.holds_media or isinstance(part, MEDIA_TYPES)
+                if isinstance(part, MEDIA_TYPES):
+                    self.holds_media = True
 
     @property
     def rough_size(self) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args
 
 from msgspec.structs import replace
 
@@ -46,7 +46,12 @@ from interlingua.providers.tariffs import Seller
 from interlingua.runtime.callbacks import signature_of
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile, Transport
+from interlingua.spec.contracts import (
+    NEUTRAL_PROFILE,
+    Dialect,
+    Profile,
+    Transport,
+)
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, SDKError, UnsupportedError
 from interlingua.spec.messages import Message
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
     from interlingua.providers.credentials import Credentials
     from interlingua.wire.secrets import Redactor
 
+Decoded = TypeVar("Decoded")
 _MAX_PROFILES = 512  # cached per adapter
 
 

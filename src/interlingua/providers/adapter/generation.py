@@ -32,8 +32,8 @@ from interlingua.providers.replies import (
     LARGE,
     STEP,
     UNCLEAR,
+    answer_headers,
     check_answer,
-    dated,
     read_error,
     read_json,
     unreadable,
@@ -339,14 +339,14 @@ class Generation:
     ) -> Response:
         """The whole answer that the body of a reply holds, without its cost."""
         own = self._configuration
-        if "date" not in headers:
-            headers = dated(headers)
+        if "date" not in headers:  # all known providers send one
+            headers = answer_headers(headers)
         dialect, given = own.dialect, {"request": request} if own.answers_take_request else {}
         response = dialect.decode_response(
             body, headers=headers, new_id=new_ulid, profile=profile, **given
         )
         if response.finish_reason.reason in UNCLEAR:
-            check_answer(response, body, headers, request, dialect)
+            check_answer(response, body, headers, request, own.dialect)
         usage = response.usage
         if not (usage.input_tokens or usage.output_tokens or usage.is_known):
             from interlingua.providers.usage import estimate_response
