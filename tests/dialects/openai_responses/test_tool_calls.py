@@ -180,11 +180,15 @@ def test_a_failed_result_says_so_in_its_text(content, output, codes):
 
 def test_result_of_a_custom_call():
     """It answers with the kind of item that the call had."""
-    part = ToolResult(tool_call_id="c", content="x")
+    encoder = ItemEncoder(WarningList())
+    call = ToolCall(id="c", name="f", arguments={"input": "y"}, type="custom")
+    encoder.message("assistant", (call,), "m")
+    encoder.message("tool", (ToolResult(tool_call_id="c", content="x"),), "m")
 
-    items, _ = say(part, role="tool", custom=frozenset("c"))
-
-    assert items[0]["type"] == "custom_tool_call_output"
+    assert [item["type"] for item in encoder.items] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
 
 
 @pytest.mark.parametrize(

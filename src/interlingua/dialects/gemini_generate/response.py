@@ -32,7 +32,6 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
-from interlingua.streams.declared_calls import declared_response
 from interlingua.wire.fields import (
     carried_body,
     carry_body,
@@ -125,6 +124,8 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
+
+    from interlingua.streams.declared_calls import declared_response  # of the server side
 
     response = declared_response(response, request)
     parts: list[Json] = []
