@@ -38,6 +38,10 @@ TESTS = {
 
 TEXTS = {
     ("CONTRIBUTING.md", "cli/ "): "tests/test_docs.py: test_the_map_names_every_room",
+    ("docs/howto/gateway.md", "pip install"): "tests/gateway/test_page.py",
+    ("docs/howto/gateway.md", "Serving on"): "tests/gateway/test_page.py",
+    ("docs/howto/gateway.md", "ANTHROPIC_BASE_URL="): "tests/gateway/test_page.py",
+    ("docs/howto/gateway.md", "adapters:"): "tests/gateway/test_page.py",
     ("docs/howto/recording.md", "$ interlingua record"): "tests/cli/test_page.py",
 }
 """Texts that are not the output of the block before them, and who compares them."""

@@ -112,8 +112,9 @@ class Routes:
     """
     The public names of models.
 
-    A name is looked up as it is, then among the patterns (`claude-*`), the longest first, then, if
-    `direct` allows it, as a model of the client (`provider:model`), then as `default`.
+    A name is looked up as it is, then among the patterns (`claude-*`), the longest first, then as a
+    model of the client (`provider:model`), then as `default`. `direct` says whether clients may name
+    the models of the client.
     """
 
     def __init__(
@@ -173,11 +174,13 @@ class ClientApplication(Application):
     """
     Answers the requests of every dialect with the models of a client.
 
-        routes = {"claude-*": "gemini:gemini-3-pro", "default": "local:smollm2"}
-        app = ClientApplication(client, routes)
+        client = Client(adapters)
+        app = ClientApplication(client, {"claude-*": "openai:gpt-5.2"})
 
-    `secret` authenticates the state that travels through the programs that call: at least 16 bytes,
-    the same in all processes that serve them; without it the state ends with this process.
+    `routes` are the public names of models, or patterns, and the models behind them; without them
+    models are named as the client names them. `secret` authenticates the state that travels through
+    the programs that call: at least 16 bytes, the same in all processes that serve them; without it
+    the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
     `max_body` bytes is refused.
     """

@@ -106,7 +106,10 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
             note_limited(name, part, side, whole, notes)
         return min(part, whole)
 
-    # Called only for parts that are there: most are not.
+    def inside(name: str, part: int | None, side: str, whole: int) -> int | None:
+        return limit(name, part, side, whole) if part else part
+
+    # The figures that most answers have are called only if they are there.
     read = cache_read and limit("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
@@ -114,21 +117,11 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
         reasoning_tokens=reasoning and limit("reasoning", reasoning, "output", output_tokens),
         cache_read_tokens=read,
         cache_write_tokens=cache_write and limit("cache_write", cache_write, "input", input_tokens),
-        cache_read_audio_tokens=limit("cache_read_audio", cache_read_audio, "cached", read or 0)
-        if cache_read_audio
-        else None,
-        input_audio_tokens=limit("input_audio", input_audio, "input", input_tokens)
-        if input_audio
-        else None,
-        input_image_tokens=limit("input_image", input_image, "input", input_tokens)
-        if input_image
-        else None,
-        output_audio_tokens=limit("output_audio", output_audio, "output", output_tokens)
-        if output_audio
-        else None,
-        output_image_tokens=limit("output_image", output_image, "output", output_tokens)
-        if output_image
-        else None,
+        cache_read_audio_tokens=inside("cache_read_audio", cache_read_audio, "cached", read or 0),
+        input_audio_tokens=inside("input_audio", input_audio, "input", input_tokens),
+        input_image_tokens=inside("input_image", input_image, "input", input_tokens),
+        output_audio_tokens=inside("output_audio", output_audio, "output", output_tokens),
+        output_image_tokens=inside("output_image", output_image, "output", output_tokens),
         web_searches=web_searches,
         service_tier=service_tier,
         reported_cost=own_cost(raw),

@@ -23,7 +23,7 @@ from interlingua.transport.timeouts import connection_error, system_error
 from interlingua.version import USER_AGENT
 
 _PORTS = {"http": 80, "https": 443}
-_PATH_SAFE = "!$%&'()*+,-./:;=@_~"
+_PATH_SAFE = "!$%&'+()*,-./:;=@_~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BAD_HOST = re.compile(r"[\s\x00-\x20\x7f/?#@\\<>^|%]")
 

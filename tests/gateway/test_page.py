@@ -1,0 +1,74 @@
+"""What docs/howto/gateway.md shows: the commands, what they print, and the file."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from interlingua.gateway.config import gateway_from_file
+from interlingua.gateway.keys import hash_key
+
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "gateway.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
+SERVE = [sys.executable, "-c", "from interlingua.cli import main; main()", "serve"]
+
+
+def block(language, start):
+    """The block of the page that begins so."""
+    (found,) = [text for kind, text in BLOCKS if kind == language and text.startswith(start)]
+    return found
+
+
+def environment(tmp_path):
+    return {**os.environ, "INTERLINGUA_HOME": str(tmp_path), "GEMINI_API_KEY": "k"}
+
+
+def test_what_serve_prints(tmp_path):
+    """The address, the key, once, and how to connect, as on the page."""
+    said = []
+    for _ in range(2):
+        with subprocess.Popen(
+            [*SERVE, "--port", "0"], stdout=subprocess.PIPE, text=True, env=environment(tmp_path)
+        ) as program:
+            lines = [program.stdout.readline() for _ in range(6)]
+            program.terminate()
+        said.append("".join(lines))
+    shown = re.sub(r"\d+\.\d+\.\d+\.\d+:\d+", "127.0.0.1:4000", said[0])
+
+    assert re.sub(r"il_[\w-]+", "il_…", shown) == block("text", "Serving on")
+    assert "il_" not in said[1]
+    assert "--new-key makes another" in said[1]
+
+
+def test_the_file_is_valid(tmp_path):
+    """It is read as it is, but for the hash of the key."""
+    text = block("text", "adapters:").replace("sha256:…", hash_key("il_x"))
+    path = tmp_path / "interlingua.yaml"
+    path.write_text(text, encoding="utf-8")
+
+    assert set(yaml.safe_load(text)["gateway"]["routes"]) == {"claude-*", "fast", "default"}
+    assert gateway_from_file(path, {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}).keys
+    checked = subprocess.run(
+        [*SERVE, "--config", str(path), "--check", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment(tmp_path), "ANTHROPIC_API_KEY": "k"},
+    )
+    names = [row["name"] for row in json.loads(checked.stdout)["routes"]]
+    assert sorted(names) == ["claude-*", "default", "fast"]
+
+
+def test_the_commands_exist(tmp_path):
+    """Each command of the page is one that `serve --help` explains."""
+    said = subprocess.run(
+        [*SERVE, "--help"], capture_output=True, text=True, check=True, env=environment(tmp_path)
+    )
+    for option in re.findall(r"interlingua serve (--[\w-]+)", PAGE):
+        assert option in said.stdout
+    assert "interlingua serve" in block("text", "pip install")
+    assert "ANTHROPIC_BASE_URL" in block("text", "ANTHROPIC_BASE_URL=")
