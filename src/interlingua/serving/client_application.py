@@ -113,8 +113,8 @@ class Routes:
     The public names of models.
 
     A name is looked up as it is, then among the patterns (`claude-*`), the longest first, then as a
-    model of the client (`provider:model`), then as `default`. `direct` says whether clients may name
-    the models of the client.
+    model of the client (`provider:model`), then as `default`. `direct` says if callers may name
+    models of the client.
     """
 
     def __init__(
