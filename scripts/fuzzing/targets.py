@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+import brotli
 
 from fuzzing.connection import SEEDS, read_replies
 from fuzzing.recorded import (
@@ -30,6 +34,7 @@ from interlingua.conformance.laws import read_cases
 from interlingua.serving.application import find_route, serve_of
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import Dialect, Frame, HttpRequest, WireCall
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import ProviderError, SDKError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -47,7 +52,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.transport import CannedReply, CannedTransport
-from interlingua.transport.bodies import Inflater
+from interlingua.transport.bodies import inflater_for
 from interlingua.transport.cassette import FORMAT, load_exchanges
 from interlingua.wire.aws_event_stream import ChunkDecoder, encode_chunk
 from interlingua.wire.json_array import JSONArrayDecoder
@@ -59,6 +64,7 @@ from interlingua.wire.ratelimit_values import parse_retry_after
 from interlingua.wire.secrets import Redactor, redact, redact_url
 from interlingua.wire.sse import SSEDecoder
 
+zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 LIMIT = 1_000_000  # bytes that one input may become
 Use = Callable[[bytes], object]
 
@@ -101,10 +107,15 @@ def grow(data: bytes) -> object:
     return partial.value
 
 
-def inflate(data: bytes) -> int:
+def inflate(coding: str) -> Use:
     """Compressed data."""
-    inflater = Inflater(LIMIT)
-    return sum(len(piece) for chunk in chunks(data) for piece in inflater.feed(chunk))
+
+    def use(data: bytes) -> int:
+        inflater = inflater_for({"content-encoding": coding}, Limits(inflated=LIMIT))
+        assert inflater is not None  # noqa: S101
+        return sum(len(piece) for chunk in chunks(data) for piece in inflater.feed(chunk))
+
+    return use
 
 
 def read_headers(data: bytes) -> object:
@@ -133,7 +144,9 @@ def _formats() -> dict[str, Target]:
     return {
         "json": Target(loads, [json]),
         "partial_json": Target(grow, [json]),
-        "inflate": Target(inflate, [gzip.compress(json)]),
+        "inflate": Target(inflate("gzip"), [gzip.compress(json)]),
+        "inflate.br": Target(inflate("br"), [brotli.compress(json)]),
+        "inflate.zstd": Target(inflate("zstd"), [zstd.compress(json)]),
         "headers": Target(read_headers, [b"12", b"6m0s", b"Wed, 21 Oct 2026 07:28:00 GMT"]),
         "redact": Target(remove_keys, [b"api_key=sk-12345678901234567890 &x=1"]),
         "connection": Target(read_replies, SEEDS),

@@ -26,6 +26,8 @@ from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 
 _PIECE = 256 * 1024
 _INFLATED_PIECE = 32 * 1024  # its reader may have to decode thousands of events
+_BROTLI_PIECE = _INFLATED_PIECE // 2  # the library yields up to twice as much
+_ZSTD_WINDOW = 23  # 8 MiB: no sender may ask a receiver for more (RFC 9659)
 
 
 class FileBody:
@@ -194,23 +196,23 @@ class ZstdInflater(Inflater):
     def __init__(self, limit: int, library: Any) -> None:
         super().__init__(limit)
         self._library = library
-        self._decompressor = library.ZstdDecompressor()
+        self._options = {library.DecompressionParameter.window_log_max: _ZSTD_WINDOW}
+        self._decompressor = library.ZstdDecompressor(options=self._options)
 
     def _begin(self, data: bytes) -> bytes | None:
         return data or None
 
     def _step(self, data: bytes) -> tuple[bytes, bytes | None]:
         self._is_first = False
+        if self._decompressor.eof:  # several frames may follow each other (RFC 8878)
+            self._decompressor = self._library.ZstdDecompressor(options=self._options)
         try:
             piece = self._decompressor.decompress(data, _INFLATED_PIECE)
         except self._library.ZstdError:
             raise DecodeError("The response is not valid zstd data.") from None
-        if not self._decompressor.eof:
-            return piece, None if self._decompressor.needs_input else b""
-        rest = self._decompressor.unused_data
-        if rest:  # several frames may follow each other (RFC 8878)
-            self._decompressor = self._library.ZstdDecompressor()
-        return piece, rest or None
+        if self._decompressor.eof:
+            return piece, self._decompressor.unused_data or None
+        return piece, None if self._decompressor.needs_input else b""
 
 
 class BrotliInflater(Inflater):
@@ -232,10 +234,11 @@ class BrotliInflater(Inflater):
     def _step(self, data: bytes) -> tuple[bytes, bytes | None]:
         self._is_first = False
         try:
-            piece = self._decompressor.process(data, output_buffer_limit=_INFLATED_PIECE)
+            piece = self._decompressor.process(data, output_buffer_limit=_BROTLI_PIECE)
         except self._library.error:
             raise DecodeError("The response is not valid Brotli data.") from None
-        return piece, None if self._decompressor.can_accept_more_data() else b""
+        # It may hold output, also if it could accept more data.
+        return piece, b"" if piece and not self._decompressor.is_finished() else None
 
 
 @cache
@@ -274,7 +277,7 @@ async def inflate(chunks: AsyncIterable[bytes], inflater: Inflater) -> AsyncIter
         for step, piece in enumerate(inflater.feed(chunk), 1):
             if piece:
                 yield piece
-            if len(piece) == _INFLATED_PIECE or step % _STEPS == 0:
+            if len(piece) > _INFLATED_PIECE // 2 or step % _STEPS == 0:
                 await asyncio.sleep(0)
     if not inflater.is_complete:
         raise EOFError

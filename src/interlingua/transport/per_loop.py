@@ -77,6 +77,12 @@ class PerLoop(Generic[Value]):
             else:
                 self._discard(entry.value)
 
+    def drop(self, loop: asyncio.AbstractEventLoop, value: Value) -> None:
+        """Return this value no more; its loop may have opened another one meanwhile."""
+        entry = self._entries.get(loop)
+        if entry is not None and entry.value is value:
+            del self._entries[loop]
+
     def forget(self) -> None:
         """Drop the values without closing them: they belong to the parent process."""
         _inherited.append(dict(self._entries))
@@ -99,7 +105,7 @@ async def _keep(
     finally:
         holder = owner()
         if holder is not None:
-            holder._entries.pop(loop, None)  # noqa: SLF001 -- same module
+            holder.drop(loop, value)
         await close(value)
 
 

@@ -53,11 +53,11 @@ class HttpTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
+        loop = asyncio.get_running_loop()
         if not self._is_loaded:
             return _FirstExchange(self, request)
         from interlingua.transport.http1.exchange import Exchange
 
-        loop = asyncio.get_running_loop()
         return Exchange(
             request,
             self._pools.get(loop),
