@@ -257,8 +257,9 @@ def test_a_body_as_large_as_the_limit():
 
 def test_unsupported_content_encoding():
     """An unsupported content encoding is an error that names it."""
-    told = reply(b"\x0b", headers=("content-encoding: compress",))
-    error = fails(answering(told), has_ended=True)
+    error = fails(
+        answering(reply(b"\x0b", headers=("content-encoding: compress",))), has_ended=True
+    )
 
     assert type(error) is DecodeError
     assert "'compress'" in error.message

@@ -21,6 +21,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.transport.httpx2_transport import HttpxTransport
 from support.servers import CHUNKED, LAST, Server, answering, free_port, piece, reply, streaming
+from support.simulated import settled
 
 KEY = "sk-planted-0123456789abcdef"
 SHORT = 0.2
@@ -113,7 +114,13 @@ def test_a_whole_reply_and_a_stream():
         (cut(CHUNKED, piece(b"one")), read, {}, NetworkError, True),
         (cut(CHUNKED, piece(b"one")), collect, {}, StreamError, True),
         (answering(reply(b"x" * 100)), read, {"limits": Limits(body=99)}, DecodeError, False),
-        (answering(reply(b"x", headers=("content-encoding: lzw",))), read, {}, DecodeError, False),
+        (
+            answering(reply(b"x", headers=("content-encoding: compress",))),
+            read,
+            {},
+            DecodeError,
+            False,
+        ),
         (silent, read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
         (silent, read, {"timeouts": Timeouts(first_byte=SHORT)}, RequestTimeoutError, False),
         (streaming(b"a"), read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
@@ -196,6 +203,28 @@ def test_several_event_loops():
         assert server.all_closed()
 
 
+def test_one_stale_connection_makes_the_others_suspect():
+    """The request is sent again on a new connection, though others are idle."""
+
+    async def script(connection):
+        number = len(server.connections)
+        await connection.read_request()
+        await settled(lambda: len(server.connections) > 1)  # each call opens a connection
+        await connection.send(reply(b"ok"))
+        if number <= 2:
+            await connection.read_request()
+            connection.writer.close()
+
+    async def work(transport):
+        await asyncio.gather(*(read(transport, call(server.url)) for _ in range(2)))
+        return (await read(transport, call(server.url)))[2]
+
+    with Server(script) as server:
+        assert run(work) == b"ok"
+
+    assert sorted(len(connection.requests) for connection in server.connections) == [1, 1, 2]
+
+
 def test_custom_client():
     """A given client is used with its settings, and stays open."""
 
@@ -255,18 +284,119 @@ def test_proxies_are_chosen_as_in_the_default_transport(environment):
     assert request.headers["proxy-authorization"] == "basic dxnlcjpwyxnz"  # lowered by the server
 
 
-def test_a_proxy_that_refuses_a_tunnel(environment):
-    """A wrong password is not retryable; a server error of the proxy is."""
-    for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
-        with Server(answering(reply(status=status))) as proxy:
-            environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+def through_proxy(environment, proxy, url, **settings):
+    """The error of a call through this proxy."""
+    environment.setenv("ALL_PROXY", proxy)
 
-            async def work(transport):
-                with pytest.raises(NetworkError, match="The proxy refused") as caught:
-                    await read(transport, call("https://provider.test/v1"))
-                return caught.value
+    async def work(transport):
+        with pytest.raises(NetworkError) as caught:
+            await read(transport, call(url))
+        return caught.value
 
-            assert run(work).retryable is retryable
+    error = run(work, **settings)
+    assert "planted" not in f"{error!s}{error!r}"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"), [("407 Proxy Authentication Required", False), ("502 Bad", True)]
+)
+def test_a_proxy_that_refuses_a_tunnel(environment, status, retryable):
+    """It is named, without its password; a wrong one is not retryable, a server error is."""
+    with Server(answering(reply(status=status))) as proxy:
+        address = f"127.0.0.1:{proxy.port}"
+        error = through_proxy(
+            environment, f"http://planted:planted@{address}", "https://provider.test/v1"
+        )
+
+    assert str(error) == (
+        f"The proxy {address} refused a connection to provider.test:443: {status}"
+    )
+    assert (error.retryable, error.phase) == (retryable, "connect")
+    assert proxy.requests[0].method == "CONNECT"
+    assert "authorization" not in proxy.requests[0].headers
+
+
+def test_a_socks_proxy_that_refuses_a_connection(environment):
+    """It is named too."""
+    pytest.importorskip("socksio", reason="needs httpx2[socks]")
+
+    async def refuse(connection):
+        await connection.reader.readexactly(3)
+        await connection.send(b"\x05\xff")
+
+    with Server(refuse) as proxy:
+        address = f"127.0.0.1:{proxy.port}"
+        error = through_proxy(environment, f"socks5h://{address}", "https://provider.test/v1")
+
+    assert str(error).startswith(f"The proxy {address} refused a connection to provider.test:443: ")
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+def test_a_silent_proxy_is_cut_off(environment, scheme):
+    """When the call is given up, the connection to the proxy is closed."""
+    if scheme == "socks5":
+        pytest.importorskip("socksio", reason="needs httpx2[socks]")
+
+    asked = []
+
+    async def silent_proxy(connection):
+        asked.append(await connection.reader.read(1))
+
+    with Server(silent_proxy) as proxy:
+        environment.setenv("ALL_PROXY", f"{scheme}://127.0.0.1:{proxy.port}")
+
+        async def work(transport):
+            task = asyncio.ensure_future(read(transport, call("https://provider.test/v1")))
+            await settled(lambda: asked)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(proxy.all_closed)
+
+        run(work)
+
+
+def test_a_proxy_that_does_not_listen(environment):
+    """The error names the proxy, and not the host that nobody asked."""
+    address = f"127.0.0.1:{free_port()}"
+    for url in ("https://provider.test/v1", "http://provider.test/v1"):
+        error = through_proxy(environment, f"http://planted:planted@{address}", url)
+        assert str(error) == f"Cannot connect to the proxy {address}: Connection refused"
+        assert isinstance(error.cause, ConnectionRefusedError)
+
+
+def test_a_host_behind_a_proxy_that_speaks_no_tls(environment):
+    """The error names both."""
+
+    async def script(connection):
+        await connection.read_request()
+        await connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        await connection.reader.read(1000)
+        await connection.send(b"This is not TLS.")
+
+    with Server(script) as proxy:
+        address = f"127.0.0.1:{proxy.port}"
+        error = through_proxy(environment, f"http://{address}", "https://provider.test/v1")
+
+    start = f"The TLS handshake with provider.test:443 through the proxy {address} failed: "
+    assert str(error).startswith(start)
+
+
+def test_a_client_of_your_own_whose_proxy_refuses():
+    """The transport does not know its address."""
+    with Server(answering(reply(status="407 Who"))) as proxy:
+
+        async def main():
+            address = f"http://127.0.0.1:{proxy.port}"
+            async with httpx2.AsyncClient(proxy=address, trust_env=False) as client:
+                with pytest.raises(NetworkError) as caught:
+                    await read(HttpxTransport(client=client), call("https://provider.test/v1"))
+            return caught.value
+
+        error = asyncio.run(main())
+
+    assert str(error) == "The proxy refused a connection to provider.test:443: 407 Who"
 
 
 @pytest.mark.parametrize(

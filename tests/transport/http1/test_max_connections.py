@@ -37,7 +37,9 @@ class Counted(Pool):
     async def _count(self, host, port):
         self.opened += 1
         self._opening += 1
-        self.most = max(self.most, len(self.connections) + self._opening)
+        # The event loop closes the socket of one that was cut in its next iteration.
+        is_open = [not each.transport.is_closing() for each in self.connections]
+        self.most = max(self.most, sum(is_open) + self._opening)
         return await resolve(host, port)
 
     async def open(self, target):
