@@ -1,5 +1,7 @@
 """What is written of a request."""
 
+import asyncio
+
 import pytest
 
 from interlingua.spec.contracts import HttpRequest
@@ -7,6 +9,8 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.http1.addresses import find_target
 from interlingua.transport.http1.exchange import _write_head
 from support.forms import Streamed
+from support.http_calls import run
+from support.servers import CHUNKED, Server, piece
 
 URL = "http://host.test/v1"
 
@@ -68,3 +72,36 @@ def test_what_would_break_a_head_is_refused(fields):
     """Before anything is sent."""
     with pytest.raises(ConfigurationError, match="invalid header"):
         written(**fields)
+
+
+async def read(got):
+    return await got.read()
+
+
+async def collect(got):
+    return [chunk async for chunk in got.chunks()]
+
+
+@pytest.mark.parametrize("action", [read, collect])
+def test_a_body_that_fails_while_the_reply_arrives(action):
+    """The error is that of the body, also if the server began to answer before it had it all."""
+    has_begun = asyncio.Event()
+
+    async def pieces():
+        yield b"x" * 1000
+        await has_begun.wait()
+        raise ZeroDivisionError
+
+    async def script(connection):
+        await connection.reader.readexactly(1000)
+        await connection.send(CHUNKED, piece(b"one"))
+
+    async def work(transport):
+        async with transport.send(HttpRequest(url=server.url, body=pieces())) as got:
+            has_begun.set()
+            with pytest.raises(ConfigurationError, match="ZeroDivisionError"):
+                await action(got)
+
+    with Server(script) as server:
+        run(work)
+        assert server.all_closed()
