@@ -11,7 +11,8 @@ from support.patience import PATIENCE
 from support.simulated import DIALECTS, SLOW, run, settled, simulated
 
 WORDS = "Oslo " * 200
-SLOW_CALL = tool_call("look", city=WORDS) + latency(between=0.01)
+# Two calls: the last one of Gemini comes with the end of the stream.
+SLOW_CALL = tool_call("look", city=WORDS) + tool_call("look", city=WORDS) + latency(between=0.01)
 NEVER = text("never") + latency(first=60)
 SOME = 4  # deltas after which a stream is in its middle
 

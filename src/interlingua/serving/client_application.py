@@ -196,7 +196,7 @@ class ClientApplication(Application):
     ) -> None:
         self.max_body = max_body
         self._client = client
-        self._routes = routes if isinstance(routes, Routes) else Routes(routes)
+        self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
         self._authorize = authorize
 

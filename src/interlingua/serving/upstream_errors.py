@@ -31,7 +31,7 @@ _TIMED_OUT = 504
 _RETRY_AFTER = 5.0
 """Seconds after which a client may ask again for a provider that cannot be reached."""
 _ADDRESS = "[address]"
-_replace_urls = re.compile(r"[a-z]+://[^\s\"'<>)\]]+", re.IGNORECASE).sub
+_replace_urls = re.compile(r"\b[a-z]{1,16}://[^\s\"'<>)\]]+", re.IGNORECASE).sub
 
 
 def hosts_of(client: Client) -> tuple[str, ...]:

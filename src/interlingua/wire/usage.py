@@ -107,7 +107,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
         return min(part, whole)
 
     def inside(name: str, part: int | None, side: str, whole: int) -> int | None:
-        return limit(name, part, side, whole) if part else part
+        return limit(name, part, side, whole) if part else None
 
     # The figures that most answers have are called only if they are there.
     read = cache_read and limit("cache_read", cache_read, "input", input_tokens)

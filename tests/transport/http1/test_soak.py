@@ -274,7 +274,7 @@ async def soak(url, seed):
     """Run all calls; the bytes that the second half has left."""
     transport = HttpTransport()
     caller = Caller(transport, url, seed)
-    sizes, at_first = [], descriptors("socket:")
+    sizes, at_first, others = [], descriptors("socket:"), left_over()
     for _ in range(2):
         pool = transport._pools.get(asyncio.get_running_loop())
         await caller.run(CALLS // 2)
@@ -284,7 +284,7 @@ async def soak(url, seed):
         await settled(lambda: descriptors("socket:") == at_first)  # those of the server too
         del pool
         gc.collect()
-        assert left_over() == set()
+        assert left_over() <= others  # of other tests
         sizes.append(tracemalloc.get_traced_memory()[0])
     answered = {kind for kind, end in caller.ends if end == "answered"}
     assert answered == set(COMPLETE)
