@@ -422,13 +422,13 @@ def _read_headers(lines: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def cut(transport: asyncio.Transport) -> None:
     """Close a connection at once; discards data that is not sent yet."""
-    # A transport of TLS whose connection is lost raises AttributeError in some patches of 3.11.
-    with suppress(AttributeError):
-        peer = transport.get_extra_info("socket")
-        if peer is not None:
-            with suppress(OSError, AttributeError, TypeError):  # uvloop has no shutdown
-                # Without a reset, a peer that is not reading does not notice the close.
-                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                # Without a shutdown, the connection stays open while a forked child has the socket.
-                peer.shutdown(socket.SHUT_RDWR)
+    # One that is being closed may have no socket any more; asking for it may even be an error.
+    peer = None if transport.is_closing() else transport.get_extra_info("socket")
+    if peer is not None:
+        with suppress(OSError, AttributeError, TypeError):  # the last two: uvloop has no shutdown
+            # Without a reset, a peer that is not reading does not notice the close.
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            # Without a shutdown, the connection stays open while a forked child has the socket.
+            peer.shutdown(socket.SHUT_RDWR)
+    with suppress(AttributeError):  # of TLS whose connection is lost, in Python 3.11.2
         transport.abort()
