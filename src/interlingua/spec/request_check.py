@@ -140,11 +140,11 @@ def _check_fields(value: Record, place: Place) -> None:
 def _check_messages(messages: tuple[Message, ...]) -> None:
     values: list[Json] = []
     for i, message in enumerate(messages):
-        if (
-            message.name is not None
-            or message.id is not None
-            or (message.metadata and type(message.metadata) is not dict)
-            or (message.extra and type(message.extra) is not dict)
+        if not (
+            (message.name is None or type(message.name) is str)
+            and (message.id is None or type(message.id) is str)
+            and type(message.metadata) is dict
+            and type(message.extra) is dict
         ):
             _check_fields(message, ("messages", i))
         for part in message.content:
