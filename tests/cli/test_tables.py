@@ -8,8 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.cli.output import Output, use_plain_symbols
-from interlingua.cli.tables import Column, cell_width, draw, fold_lines, room_beside, wrap
+from interlingua.cli.tables import (
+    Column,
+    cell_width,
+    draw,
+    fold_lines,
+    room_beside,
+    shorten,
+    wrap,
+)
 
+FAMILY = "👨\u200d👩\u200d👧\u200d👦"
+ACCENTED = "e\u0301"
+SYLLABLE = "नि"
+SIGNS = ("a", "日", FAMILY, ACCENTED, SYLLABLE, "👍🏽", "1\ufe0f\u20e3", "ع")
+"""What a terminal shows as one sign, of one to seven characters."""
 WORDS = st.lists(st.text("abc日é/", min_size=1, max_size=12), max_size=6).map(" ".join)
 COLUMNS = (
     Column("name", "name"),
@@ -68,6 +81,33 @@ def test_wrapped_lines(text, width):
     assert " ".join(lines).split() == text.split() or any(
         cell_width(word) > width for word in text.split()
     )
+
+
+@given(st.lists(st.sampled_from(SIGNS), min_size=1, max_size=30), st.integers(2, 20))
+def test_signs_of_several_characters(signs, width):
+    """No line is too wide, and none begins within a sign: emoji, accents, Indic vowels."""
+    text = "".join(signs)
+    lines = wrap(text, width)
+
+    assert "".join(lines) == text
+    assert max(map(cell_width, lines)) <= width
+    starts = {sum(map(len, signs[:count])) for count in range(len(signs) + 1)}
+    assert all(len("".join(lines[:count])) in starts for count in range(len(lines)))
+
+
+@given(st.lists(st.sampled_from(SIGNS), max_size=30), st.integers(2, 20))
+def test_shortened(signs, width):
+    """A text that is too long ends with a mark, after a whole sign; others stay as they are."""
+    text = "".join(signs)
+    short = shorten(text, width)
+
+    assert cell_width(short) <= width
+    if cell_width(text) <= width:
+        assert short == text
+    else:
+        kept = short.removesuffix("…")
+        assert short.endswith("…")
+        assert any("".join(signs[:count]) == kept for count in range(len(signs)))
 
 
 @given(st.lists(WORDS, max_size=4).map("\n  ".join), st.integers(20, 60))

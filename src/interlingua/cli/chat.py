@@ -27,7 +27,7 @@ from interlingua.cli.prompts import (
     reasoning_option,
     setting_option,
 )
-from interlingua.cli.tables import one_line
+from interlingua.cli.tables import one_line, shorten
 
 if TYPE_CHECKING:
     from interlingua import Explanation
@@ -47,7 +47,7 @@ _HELP = (
 _HISTORY_LENGTH = 1000  # prompts that are remembered
 PROMPT = "> "
 _CONTINUATION = "… "
-_SHORT = 60  # characters of a prompt that are repeated
+_SHORT = 60  # columns of a prompt that are repeated
 _LAST = "last"
 _NOTHING = "nothing had arrived, and /retry asks again"
 
@@ -347,8 +347,7 @@ def _paths(start: str) -> list[str]:
 
 
 def _first_line(text: str) -> str:
-    text = one_line(text)
-    return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")
+    return shorten(printable(one_line(text)), _SHORT)
 
 
 def _bold(prompt: str) -> str:

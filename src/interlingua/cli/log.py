@@ -20,7 +20,7 @@ from interlingua.cli.output import (
     terminal_width,
     with_output,
 )
-from interlingua.cli.tables import BOLD, one_line, room_beside
+from interlingua.cli.tables import BOLD, one_line, room_beside, shorten
 
 _COLUMNS = (
     Column("id", "id", right=True),
@@ -189,12 +189,8 @@ def _print(out: Output, calls: list[dict[str, Any]]) -> None:
             call["model"] = f"{call['model']}{' (failed)' if call['error'] else ''}"
         room = room_beside(_COLUMNS[:-1], calls, terminal_width(sys.stdout)) if calls else 0
         for call in calls:
-            call["prompt"] = _shorten(call["prompt"], max(_SHORT, room))
+            call["prompt"] = shorten(call["prompt"], max(_SHORT, room))
     out.table(_COLUMNS, calls, empty="No call is in the log.")
-
-
-def _shorten(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _time(at: float) -> str:

@@ -151,16 +151,34 @@ def _fold(line: str, width: int) -> list[str]:
     return [line[:indent] + first, *(" " * indent + other for other in others)]
 
 
+def shorten(text: str, width: int) -> str:
+    """The start of a text that fits into so many columns; `…` stands for the rest."""
+    if cell_width(text) <= width:
+        return text
+    return f"{_chop(text, width - 1)[0]}…"
+
+
 def _chop(word: str, width: int) -> list[str]:
+    """Cut a word into pieces that fit; what is shown as one sign stays together."""
     pieces, size = [""], 0
-    for character in word:
-        columns = cell_width(character)
+    for sign, columns in _signs(word):
         if size + columns > width:
             pieces.append("")
             size = 0
-        pieces[-1] += character
+        pieces[-1] += sign
         size += columns
     return pieces
+
+
+def _signs(text: str) -> Iterator[tuple[str, int]]:
+    """The signs of a text (a letter with its accents, a family of emoji) and their columns."""
+    if text.isascii():
+        yield from ((character, 1) for character in text)
+        return
+    from rich.cells import split_graphemes
+
+    for start, end, columns in split_graphemes(text)[0]:
+        yield text[start:end], columns
 
 
 def _cells(
