@@ -128,6 +128,26 @@ def test_a_value_goes_on_behind_its_label():
     assert folded == "  found:    one two three four\n            five six"
 
 
+def test_columns_are_left_out_by_rank():
+    """A table that is too wide loses its least columns, and is a list only when none is left."""
+    columns = (
+        Column("name", "name"),
+        Column("day", "day", rank=1),
+        Column("size", "size", rank=2),
+        Column("cost", "cost"),
+    )
+    rows = [{"name": "n" * 10, "day": "d" * 10, "size": "s" * 10, "cost": "c" * 10}]
+    drawn = {width: draw(columns, rows, width, no_paint) for width in (46, 45, 34, 33, 20, 15)}
+
+    left_out = {width: each.left_out for width, each in drawn.items()}
+    assert left_out == {
+        46: (), 45: ("size",), 34: ("size",), 33: ("day", "size"), 20: ("day", "size"),
+        15: ("day", "size"),
+    }  # fmt: skip
+    assert drawn[33].lines[0].split() == ["name", "cost"]
+    assert all(len(line) <= width for width in (46, 45, 34, 33) for line in drawn[width].lines)
+
+
 def test_short_forms_and_money():
     """The short form is used where the long one does not fit; decimals are aligned."""
     columns = (

@@ -1,9 +1,9 @@
 """
 Tables and paragraphs for a terminal of a given width.
 
-Nothing is cut off. Columns that may wrap share the width that the others leave; a first cell that
-is too long stands on a line of its own; and where even that does not fit, each row is a list of
-`title: value`.
+No text is cut off. Columns that may wrap share the width that the others leave; a first cell that
+is too long stands on a line of its own; then the columns that matter least are left out; and where
+even that does not fit, each row is a list of `title: value`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ class Column(NamedTuple):
     """How it is written where the table is else too wide."""
     colors: Mapping[str, str] = {}
     """The colour of a cell by its text."""
+    rank: int = 0
+    """Where the table is too wide, columns are left out: the highest rank first, never rank 0."""
 
 
 class Drawing(NamedTuple):
-    """The lines of a table, and whether short forms were used."""
+    """The lines of a table, whether short forms were used, and the titles that were left out."""
 
     lines: list[str]
     is_short: bool
+    left_out: tuple[str, ...] = ()
 
 
 def draw(
@@ -55,18 +58,34 @@ def draw(
     paint: Callable[[str, str], str],
 ) -> Drawing:
     """Draw a table; `paint` takes a text and a code such as `BOLD`."""
-    cells = whole = _cells(columns, rows, is_short=False)
+    cells = _cells(columns, rows, is_short=False)
     is_short = _width(columns, cells) > width and any(column.short for column in columns)
     if is_short:
         cells = _cells(columns, rows, is_short=True)
     widths = _fit(columns, cells, width)
     if widths is None:
-        return Drawing(list(_records(columns, whole, width, paint)), is_short=False)
+        return _draw_less(columns, rows, width, paint)
     titles = [column.title for column in columns]
     head = _row(columns, titles, widths, lambda text, _code: paint(text, BOLD))
     rule = paint("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), DIM)
     body = (line for row in cells for line in _row(columns, row, widths, paint))
     return Drawing([*head, rule, *body], is_short)
+
+
+def _draw_less(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, object]],
+    width: int,
+    paint: Callable[[str, str], str],
+) -> Drawing:
+    """Draw a table without the column that matters least, or as lists where all of them matter."""
+    least = max(columns, key=lambda column: column.rank)
+    if not least.rank:
+        whole = _cells(columns, rows, is_short=False)
+        return Drawing(list(_records(columns, whole, width, paint)), is_short=False)
+    rest = [column for column in columns if column is not least]
+    drawing = draw(rest, rows, width, paint)
+    return drawing._replace(left_out=(*drawing.left_out, least.title))
 
 
 def room_beside(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], width: int) -> int:
