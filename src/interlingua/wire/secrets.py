@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -144,6 +145,7 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
             yield from _find_forms(text, match.start(), match.end())
 
 
+@lru_cache(maxsize=1024)  # the same names come with every request
 def is_secret_header(name: str) -> bool:
     """Whether a header of this name may hold a key."""
     name = name.lower()
