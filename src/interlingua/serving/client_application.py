@@ -66,7 +66,7 @@ from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Warning
-from interlingua.streams.grammar import is_content
+from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request: histories with many images are this large."""
@@ -449,8 +449,9 @@ class _Exchange:
         async with aclosing(events), delivery:
             try:
                 async for event in events:
-                    frames = await self._keep(encoder.feed(self._show(event, delivery)))
-                    await delivery.put(frames, begin=is_content(event))
+                    shown = event if type(event) in DELTAS else self._show(event, delivery)
+                    begin = not delivery.has_begun and is_content(event)
+                    await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect

@@ -55,7 +55,9 @@ def _read(body: Mapping[str, Json]) -> References:
     ids = [item.get("id") for item in _items(body) if is_reference(item)]
     for value in ids:
         if not isinstance(value, str):
-            raise InvalidRequestError("An `item_reference` in `input` needs an `id`.", error_code=None)
+            raise InvalidRequestError(
+                "An `item_reference` in `input` needs an `id`.", error_code=None
+            )
     return References(
         None if previous is None else str(previous),
         None if conversation is None else str(conversation),
