@@ -99,7 +99,8 @@ class Compaction:
     async def complete(self) -> Response:
         """The answer: that of the provider, if it makes summaries, else a summary of the model."""
         if self._is_native:
-            response = await self._client.complete(self._request)
+            request = self._form.native(self._call, self._request)
+            response = await self._client.complete(request)
             if self._form.is_answered(response):  # a fallback may be of another provider
                 return response
         response = await self._client.complete(self._question())

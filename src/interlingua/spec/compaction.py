@@ -39,6 +39,8 @@ class CompactionForm(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of the items in a body that have a summary."""
     replace_items: Callable[[WireCall, Callable[[str], str | None]], WireCall]
     """The call, in which the texts of summaries take the place of their items; None leaves one."""
+    native: Callable[[WireCall, Request], Request]
+    """The request to a provider that makes summaries itself."""
     conversation: Callable[[Request], Request]
     """The request without the question for a summary."""
     answer: Callable[[WireCall, Summary], Response]

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.dialects.openai_responses.facts import NAME, PREFIXES, normal_item
+from interlingua.dialects.openai_responses.facts import NAME, PATH, PREFIXES, normal_item
 from interlingua.spec.compaction import CompactionForm, Summary
 from interlingua.spec.content import Json, Opaque, Part
 from interlingua.spec.contracts import WireCall
@@ -67,6 +67,13 @@ def _replace_items(call: WireCall, open_value: Callable[[str], str | None]) -> W
             item if text is None else {"role": "user", "content": f"{_INTRODUCTION}{text}"}
         )
     return replace(call, body={**body, "input": replaced})
+
+
+def _native(call: WireCall, request: Request) -> Request:
+    if not _is_compact(call):
+        return request
+    own = {**request.provider_options.get(NAME, {}), "path": f"{PATH}/compact"}
+    return replace(request, provider_options={**request.provider_options, NAME: own})
 
 
 def _conversation(request: Request) -> Request:
@@ -137,6 +144,7 @@ COMPACTION = CompactionForm(
     is_asked=_is_asked,
     values=_values,
     replace_items=_replace_items,
+    native=_native,
     conversation=_conversation,
     answer=_answer,
     is_answered=_is_answered,
