@@ -32,7 +32,6 @@ from interlingua.serving.application import (
     check_served,
     decode_operation,
     encode_operation,
-    error_reply,
     failure_reply,
     find_route,
     framing_of,
@@ -50,7 +49,7 @@ from interlingua.serving.client_operations import (
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
-from interlingua.serving.upstream_errors import for_clients, hosts_of
+from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
 from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -234,7 +233,7 @@ class ClientApplication(Application):
             reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
-            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+            reply = client_reply(incoming, error, self._client)
         await send_whole(ids.sign(reply), send)
 
     async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
@@ -423,7 +422,7 @@ class _Exchange:
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
+                reply = client_reply(self._incoming, error, self._client)
                 delivery.abandon()
                 await send_whole(self._ids.sign(reply), send)
 
