@@ -25,6 +25,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
     ServerError,
+    StoreError,
     StreamError,
 )
 from interlingua.wire.classify import SPENT
@@ -86,6 +87,8 @@ def _translated(error: SDKError) -> SDKError:
             return ServerError(text, status_code=_TIMED_OUT, retry_after=_RETRY_AFTER)
         case NetworkError():
             text = f"The gateway cannot reach {provider}. {_AGAIN}"
+        case StoreError():
+            text = "The gateway cannot reach its store. Tell who runs the gateway."
         case StreamError():
             text = f"The answer of {provider} ended without its last part. {_AGAIN}"
         case DecodeError():
