@@ -68,12 +68,22 @@ class Gateway(NamedTuple):
     """What is kept for callers; None for nothing."""
 
 
+def guarded(client: Client) -> Client:
+    """
+    The client, which no longer calls a model that is down.
+
+    Agents ask again and again (Codex six times, opencode for ever), so three failures in a row are
+    enough.
+    """
+    return client.with_middleware(CircuitBreaker(failures=3))
+
+
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     """Serve every provider that the environment has a key for, and the local model."""
     client = Client.from_env(os.environ if environ is None else environ)
     # No provider lists the local model; its name is a route, so that clients are told it.
     routes = {_LOCAL: _LOCAL} if find_spec("xllamacpp") is not None else {}
-    return Gateway(client.with_middleware(CircuitBreaker()), Routes(routes))
+    return Gateway(guarded(client), Routes(routes))
 
 
 def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Gateway:
@@ -82,7 +92,7 @@ def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None
 
     Whatever is wrong in it is a `ConfigurationError` with the line.
     """
-    client = Client.from_file(path, environ).with_middleware(CircuitBreaker())
+    client = guarded(Client.from_file(path, environ))
     file = read_document(Path(path).expanduser())
     section = file.section("gateway", "gateway").check(rows_of_options(_Gateway))
     routes = section.section("routes", "gateway.routes")
