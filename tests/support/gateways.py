@@ -11,8 +11,7 @@ import uvicorn
 from google import genai
 
 from interlingua.client.client import Client
-from interlingua.client.middleware.circuit_breaker import CircuitBreaker
-from interlingua.gateway.config import Gateway
+from interlingua.gateway.config import Gateway, guarded
 from interlingua.gateway.keys import Key, hash_key, make_key
 from interlingua.gateway.server import listen, make_application
 from interlingua.serving.client_application import Caller, Routes
@@ -40,12 +39,12 @@ class Front(NamedTuple):
 
 
 @contextlib.contextmanager
-def gateway(adapters, routes=None, *, models=None, direct=True):
-    """A gateway before these adapters; its key may use `models`."""
+def gateway(adapters, routes=None, *, models=None, direct=True, kept=None, others=()):
+    """A gateway before these adapters; its key may use `models`; `others` are more keys."""
     key = make_key()
-    client = Client(adapters).with_middleware(CircuitBreaker())
-    caller = Caller("tests", models)
-    given = Gateway(client, Routes(routes, direct=direct), (Key(hash_key(key), caller),))
+    client = guarded(Client(adapters))
+    keys = (Key(hash_key(key), Caller("tests", models)), *others)
+    given = Gateway(client, Routes(routes, direct=direct), keys, kept=kept)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
         yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)
 
