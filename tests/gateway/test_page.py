@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from interlingua.gateway.config import gateway_from_file
+from interlingua.gateway.config import ServerTimeouts, gateway_from_file
 from interlingua.gateway.keys import hash_key
+from interlingua.serving.client_application import MAX_BODY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "gateway.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
@@ -61,6 +62,17 @@ def test_the_file_is_valid(tmp_path):
     )
     names = [row["name"] for row in json.loads(checked.stdout)["routes"]]
     assert sorted(names) == ["claude-*", "default", "fast"]
+
+
+def test_the_settings_of_the_server_are_valid(tmp_path):
+    """The timeouts on the page are the defaults."""
+    path = tmp_path / "interlingua.yaml"
+    path.write_text(f"adapters: {{gemini: {{}}}}\n{block('text', 'gateway:')}", encoding="utf-8")
+    found = gateway_from_file(path, {"GEMINI_API_KEY": "k"})
+
+    assert found.workers == 4
+    assert found.cors == ("https://chat.example",)
+    assert (found.timeouts, found.max_body) == (ServerTimeouts(), MAX_BODY)
 
 
 def test_the_commands_exist(tmp_path):

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from interlingua.client.client import Client
-from interlingua.client.config import Section, read_document
+from interlingua.client.config import Section, read_document, read_registry
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
 from interlingua.gateway.keys import Key, is_hash
-from interlingua.serving.client_application import Caller, ModelRoute, Routes
-from interlingua.spec.check import rows_of_options
+from interlingua.serving.client_application import MAX_BODY, Caller, ModelRoute, Routes
+from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
@@ -25,14 +25,40 @@ PORT = 4000
 _LOCAL = "local:smollm2"
 
 
+class ServerTimeouts(NamedTuple):
+    """How long the server waits for its clients, in seconds."""
+
+    headers: float = 15.0
+    """From the first byte of a request to the end of its headers."""
+    stalled: float = 300.0
+    """While a client neither sends more of its request nor takes more of the reply."""
+    idle: float = 75.0
+    """While a connection has no request; longer than the clients keep theirs."""
+    grace: float = 30.0
+    """What requests have to end after a signal to stop."""
+
+
 class _Gateway(TypedDict, total=False):
     """The keys of the section."""
 
     host: str
     port: int
+    workers: Positive
     direct: bool
     keys: Mapping[str, Any]
     routes: Mapping[str, Any]
+    cors: list[str]
+    max_body: Positive
+    timeouts: Mapping[str, Any]
+
+
+class _Timeouts(TypedDict, total=False):
+    """The keys of the timeouts."""
+
+    headers: Seconds
+    stalled: Seconds
+    idle: Seconds
+    grace: Seconds
 
 
 class _Key(TypedDict, total=False):
@@ -60,6 +86,12 @@ class Gateway(NamedTuple):
     keys: tuple[Key, ...] = ()
     host: str = HOST
     port: int = PORT
+    workers: int = 1
+    timeouts: ServerTimeouts = ServerTimeouts()
+    cors: tuple[str, ...] = ()
+    """The origins whose pages may call; `*` for all."""
+    max_body: int = MAX_BODY
+    """Bytes of a request."""
 
 
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
@@ -70,24 +102,35 @@ def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     return Gateway(client.with_middleware(CircuitBreaker()), Routes(routes))
 
 
-def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Gateway:
+def gateway_from_file(
+    path: str | Path, environ: Mapping[str, str] | None = None, *, text: str | None = None
+) -> Gateway:
     """
     Read the adapters, the models and the section `gateway` of a registry file.
 
-    Whatever is wrong in it is a `ConfigurationError` with the line.
+    Whatever is wrong in it is a `ConfigurationError` with the line. `text` is the content of the
+    file, if it is known.
     """
-    client = Client.from_file(path, environ).with_middleware(CircuitBreaker())
-    file = read_document(Path(path).expanduser())
+    adapters, registry, default = read_registry(path, environ, text=text)
+    client = Client(
+        adapters, default_provider=default, registry=registry, middleware=[CircuitBreaker()]
+    )
+    file = read_document(Path(path).expanduser(), text)
     section = file.section("gateway", "gateway").check(rows_of_options(_Gateway))
     routes = section.section("routes", "gateway.routes")
     found = {name: _route(routes, name, client) for name in routes}
     keys = section.sections("keys", rows_of_options(_Key))
+    timeouts = section.section("timeouts", "gateway.timeouts").check(rows_of_options(_Timeouts))
     return Gateway(
         client,
         Routes(found, direct=section.get("direct", not found)),
         tuple(_key(name, each) for name, each in keys.items()),
-        section.get("host", HOST),
-        section.get("port", PORT),
+        host=section.get("host", HOST),
+        port=section.get("port", PORT),
+        workers=section.get("workers", 1),
+        timeouts=ServerTimeouts(**{name: timeouts.get(name) for name in timeouts}),
+        cors=tuple(section.get("cors", ())),
+        max_body=section.get("max_body", MAX_BODY),
     )
 
 
