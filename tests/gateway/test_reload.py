@@ -95,7 +95,7 @@ def test_requests_end_with_the_configuration_with_which_they_began(monkeypatch):
     def make(gateway, _secret):
         return applications.setdefault(gateway.host, Slow(gateway.host))
 
-    def read(source):
+    def read(source, _stores):
         return Gateway(Closing({"openai": OpenAIAdapter(api_key="k")}), Routes(), host=source.hash)
 
     monkeypatch.setattr(editions_module, "make_application", make)

@@ -49,12 +49,11 @@ class Front(NamedTuple):
 
 
 @contextlib.contextmanager
-def gateway(adapters, routes=None, *, models=None, direct=True, **settings):
-    """A gateway before these adapters; its key may use `models`."""
+def gateway(adapters, routes=None, *, models=None, direct=True, others=(), **settings):
+    """A gateway before these adapters; its key may use `models`; `others` are more keys."""
     key = make_key()
     client = Client(adapters).with_middleware(CircuitBreaker())
-    caller = Caller("tests", models)
-    keys = (Key(hash_key(key), caller),)
+    keys = (Key(hash_key(key), Caller("tests", models)), *others)
     given = Gateway(client, Routes(routes, direct=direct), keys, **settings)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
         yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)

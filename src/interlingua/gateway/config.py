@@ -15,7 +15,10 @@ from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
 from interlingua.gateway.keys import Key, is_hash
+from interlingua.gateway.responses import read_keep, read_kept
+from interlingua.gateway.stores import Stores
 from interlingua.serving.client_application import MAX_BODY, Caller, ModelRoute, Routes
+from interlingua.serving.kept_responses import KeptResponses
 from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
@@ -47,6 +50,7 @@ class _Gateway(TypedDict, total=False):
     direct: bool
     keys: Mapping[str, Any]
     routes: Mapping[str, Any]
+    responses: Any  # `gateway/responses.py` reads it
     cors: list[str]
     max_body: Positive
     timeouts: Mapping[str, Any]
@@ -66,6 +70,7 @@ class _Key(TypedDict, total=False):
 
     hash: str
     models: list[str]
+    responses: Any
 
 
 class _Route(TypedDict, total=False):
@@ -86,6 +91,8 @@ class Gateway(NamedTuple):
     keys: tuple[Key, ...] = ()
     host: str = HOST
     port: int = PORT
+    kept: KeptResponses | None = None
+    """What is kept for callers; None for nothing."""
     workers: int = 1
     timeouts: ServerTimeouts = ServerTimeouts()
     cors: tuple[str, ...] = ()
@@ -103,14 +110,19 @@ def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
 
 
 def gateway_from_file(
-    path: str | Path, environ: Mapping[str, str] | None = None, *, text: str | None = None
+    path: str | Path,
+    environ: Mapping[str, str] | None = None,
+    *,
+    text: str | None = None,
+    stores: Stores | None = None,
 ) -> Gateway:
     """
     Read the adapters, the models and the section `gateway` of a registry file.
 
     Whatever is wrong in it is a `ConfigurationError` with the line. `text` is the content of the
-    file, if it is known.
+    file, if it is known; `stores` are those that are open already.
     """
+    stores = Stores(Path(path).expanduser().parent) if stores is None else stores
     adapters, registry, default = read_registry(path, environ, text=text)
     client = Client(
         adapters, default_provider=default, registry=registry, middleware=[CircuitBreaker()]
@@ -127,6 +139,7 @@ def gateway_from_file(
         tuple(_key(name, each) for name, each in keys.items()),
         host=section.get("host", HOST),
         port=section.get("port", PORT),
+        kept=read_kept(section, stores),
         workers=section.get("workers", 1),
         timeouts=ServerTimeouts(**{name: timeouts.get(name) for name in timeouts}),
         cors=tuple(section.get("cors", ())),
@@ -143,7 +156,8 @@ def _key(name: str, section: Section) -> Key:
             "`interlingua serve --new-key` prints one.",
         )
     models = section.get("models")
-    return Key(value, Caller(name, None if models is None else tuple(models)))
+    keep = read_keep(section, name)
+    return Key(value, Caller(name, None if models is None else tuple(models), keep))
 
 
 def _route(routes: Section, name: str, client: Client) -> ModelRoute:

@@ -29,6 +29,7 @@ class Editions:
     """
 
     def __init__(self, source: Source) -> None:
+        self._stores = source.stores()
         self._current = self._open(source)
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -57,10 +58,10 @@ class Editions:
         """Close the clients; after the last request."""
         self._close(self._current)
         await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._stores.close()
 
-    @staticmethod
-    def _open(source: Source) -> _Edition:
-        gateway = source.read()
+    def _open(self, source: Source) -> _Edition:
+        gateway = source.read(self._stores)
         return _Edition(gateway, make_application(gateway, source.secret))
 
     def _close_if_unused(self, edition: _Edition) -> None:

@@ -29,6 +29,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         secret=secret,
         authorize=Keys(gateway.keys).authorize,
         max_body=gateway.max_body,
+        kept=gateway.kept,
     )
     return Cors(app, gateway.cors) if gateway.cors else app
 

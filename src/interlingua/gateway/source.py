@@ -10,6 +10,7 @@ import msgspec
 from interlingua.client.config import read_text
 from interlingua.gateway.config import Gateway, gateway_from_env, gateway_from_file
 from interlingua.gateway.keys import Key
+from interlingua.gateway.stores import Stores
 from interlingua.serving.client_application import Caller
 
 
@@ -35,12 +36,16 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"Source({self.path!r})"  # the rest is secret
 
-    def read(self) -> Gateway:
+    def stores(self) -> Stores:
+        """The stores of the gateway; files are beside the registry file."""
+        return Stores(Path(self.path or ".").expanduser().parent)
+
+    def read(self, stores: Stores | None = None) -> Gateway:
         """The gateway; `ConfigurationError` with the line if something in the file is wrong."""
         if self.path is None:
             gateway = gateway_from_env(self.environ)
         else:
-            gateway = gateway_from_file(self.path, self.environ, text=self.text)
+            gateway = gateway_from_file(self.path, self.environ, text=self.text, stores=stores)
         if not gateway.keys and self.hash is not None:
             gateway = gateway._replace(keys=(Key(self.hash, Caller("local")),))
         return gateway

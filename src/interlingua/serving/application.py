@@ -339,12 +339,16 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
-def check_served(incoming: Incoming) -> None:
-    """Raise `RefusedError` if the request asks for something that only the vendor's server does."""
+def check_served(incoming: Incoming, *, keeps: bool = False) -> None:
+    """
+    Raise `RefusedError` if the request asks for something that only the vendor's server does.
+
+    `keeps` says if this server keeps responses for the caller.
+    """
     body = incoming.call.body
     if isinstance(body, dict):
         for each in serve_of(incoming.dialect).SERVER.unserved:
-            if each.is_asked(body):
+            if each.is_asked(body) and not (keeps and each.unless_kept):
                 raise RefusedError(Failure(status=400, message=each.message))
 
 

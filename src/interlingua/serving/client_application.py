@@ -47,12 +47,21 @@ from interlingua.serving.client_operations import (
     perform_at_holder,
     perform_by_model,
 )
+from interlingua.serving.kept_responses import (
+    Keeping,
+    KeptResponses,
+    Shelf,
+    is_about_kept,
+    perform_kept,
+    start_keeping,
+    without_references,
+)
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.serving.upstream_errors import for_clients, hosts_of
-from interlingua.spec.contracts import StreamEncoder
-from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
+from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
@@ -93,6 +102,8 @@ class Caller(NamedTuple):
     """Empty if callers have no names."""
     models: Sequence[str] | None = None
     """The names and patterns of the models that it may use; None for all."""
+    keep: float | None = None
+    """Seconds that its responses are kept, if any are; None for the usual time, 0 for none."""
 
     def may_use(self, name: str) -> bool:
         """Tell whether this caller may use the model of this name."""
@@ -182,7 +193,7 @@ class ClientApplication(Application):
     the programs that call: at least 16 bytes, the same in all processes that serve them; without it
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
-    `max_body` bytes is refused.
+    `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them.
     """
 
     def __init__(
@@ -193,8 +204,10 @@ class ClientApplication(Application):
         secret: bytes | None = None,
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
+        kept: KeptResponses | None = None,
     ) -> None:
         self.max_body = max_body
+        self._kept = kept
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
@@ -221,15 +234,17 @@ class ClientApplication(Application):
                 return
             check_form(incoming)
             caller = self._authorize(incoming)
-            check_served(incoming)
+            shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
+            check_served(incoming, keeps=shelf is not None)
+            incoming, keeping = await start_keeping(incoming, shelf)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller, ids)
+                exchange = self._open(incoming, caller, ids, keeping)
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
                 reply = await exchange.complete()
             else:
-                reply = await self._other(incoming, caller, ids)
+                reply = await self._other(incoming, caller, ids, shelf)
         except RefusedError as refused:
             reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
@@ -237,7 +252,9 @@ class ClientApplication(Application):
             reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
         await send_whole(ids.sign(reply), send)
 
-    async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+    async def _other(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, shelf: Shelf | None
+    ) -> Reply:
         """The reply to what is no request for an answer."""
         kind = incoming.route.kind
         serve = serve_of(incoming.dialect)
@@ -252,6 +269,8 @@ class ClientApplication(Application):
             counted = incoming._replace(call=serve.counted_call(incoming.call))
             tokens = await self._open(counted, caller, ids).count()
             return json_reply(incoming, serve.count_tokens(tokens))
+        if is_about_kept(incoming):
+            return await perform_kept(incoming, shelf)
         return await self._perform(incoming, caller, ids)
 
     async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
@@ -297,10 +316,13 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(self, incoming: Incoming, caller: Caller, ids: _Ids) -> _Exchange:
+    def _open(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, keeping: Keeping | None = None
+    ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        return _Exchange(incoming, asked, route, route.client or self._client, self._secret, ids)
+        client = route.client or self._client
+        return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
 
 
 class _Ids:
@@ -348,10 +370,13 @@ class _Exchange:
         client: Client,
         secret: bytes,
         ids: _Ids,
+        keeping: Keeping | None = None,
     ) -> None:
         self._ids = ids
         self._incoming = incoming
-        self._asked = asked
+        self._keeping = keeping
+        plain = without_references(asked, incoming.dialect)
+        self._asked = asked if keeping is not None else plain  # what the answer repeats
         self._client = client
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
@@ -368,6 +393,8 @@ class _Exchange:
                 model=addressed.model,
             )
             asked, self._warnings = self._state.unseal_request(asked)
+        if keeping is not None:
+            asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
         self._request = replace(
             asked,
@@ -389,9 +416,13 @@ class _Exchange:
         response = await self._client.complete(self._request)
         if self._state is not None:
             response = self._state.seal_response(response)
+        if self._keeping is not None:
+            response = self._keeping.mark(response)
         warnings = (*self._warnings, *response.warnings)
         headers = own_headers(response.provider, response.model, warnings, response.cost)
         body = self._dialect.encode_response(response, self._asked)
+        if self._keeping is not None:
+            await self._keeping.keep(body)
         return json_reply(self._incoming, body, headers=headers)
 
     async def count(self) -> int:
@@ -418,8 +449,8 @@ class _Exchange:
         async with aclosing(events), delivery:
             try:
                 async for event in events:
-                    shown = self._show(event, delivery)
-                    await delivery.put(encoder.feed(shown), begin=is_content(event))
+                    frames = await self._keep(encoder.feed(self._show(event, delivery)))
+                    await delivery.put(frames, begin=is_content(event))
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
@@ -427,8 +458,22 @@ class _Exchange:
                 delivery.abandon()
                 await send_whole(self._ids.sign(reply), send)
 
+    async def _keep(self, frames: list[Frame]) -> list[Frame]:
+        """The frames, those of an error if they end a response that cannot be kept."""
+        if self._keeping is None:
+            return frames
+        try:
+            await self._keeping.keep_last(frames)
+        except StoreError as error:
+            encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
+            encoder.feed(StreamStart(id="", model=self._asked.model))  # was sent long ago
+            return encoder.feed(ErrorEvent(error=for_clients(error, hosts_of(self._client))))
+        return frames
+
     def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
         """The event for the client; what it tells about the answer is sent beside it."""
+        if self._keeping is not None:
+            event = self._keeping.mark_event(event)
         match event:
             case StreamStart():
                 warnings = (*self._warnings, *event.warnings)

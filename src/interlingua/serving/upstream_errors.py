@@ -23,6 +23,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
     ServerError,
+    StoreError,
     StreamError,
 )
 
@@ -72,6 +73,8 @@ def _translated(error: SDKError) -> SDKError:
             return ServerError(text, status_code=_TIMED_OUT, retry_after=_RETRY_AFTER)
         case NetworkError():
             text = f"The gateway cannot reach {provider}."
+        case StoreError():
+            text = "The gateway cannot reach its store. Tell who runs the gateway."
         case StreamError() | DecodeError():
             text = f"The gateway cannot read the answer of {provider}."
         case _ if error.error_code == "not_configured":

@@ -299,6 +299,8 @@ class Unserved(NamedTuple):
     """Whether a body asks for it."""
     message: str
     """What the client is told: what is not done, and what to send instead."""
+    unless_kept: bool = False
+    """Whether a server that keeps responses can do it."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):

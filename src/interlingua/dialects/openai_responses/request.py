@@ -119,6 +119,7 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
 _REPEATED = (
     *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "reasoning"),
     *("temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"),
+    *("previous_response_id", "conversation", "store"),
 )
 
 

@@ -9,6 +9,13 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.hosted_uses import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
+from interlingua.dialects.openai_responses.kept import (
+    KEEPS_NONE,
+    KEPT,
+    SERVED,
+    TO_KEEP,
+    is_reference,
+)
 from interlingua.dialects.openai_shared.models import describe_model, list_models
 from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
@@ -23,6 +30,8 @@ from interlingua.spec.operations import ServerFacts, ServerRoute, Unserved
 from interlingua.spec.request import Request
 
 __all__ = [
+    "KEPT",
+    "SERVED",
     "SERVER",
     "count_tokens",
     "counted_call",
@@ -41,14 +50,9 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
     return replace(part, text="")
 
 
-_KEEPS_NONE = "This server keeps no responses. "
-
-
 def _refers_to_items(body: Mapping[str, Json]) -> bool:
     items = body.get("input")
-    if not isinstance(items, list):
-        return False
-    return any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items)
+    return isinstance(items, list) and any(map(is_reference, items))
 
 
 UNSERVED = (
@@ -58,16 +62,20 @@ UNSERVED = (
     ),
     Unserved(
         lambda body: body.get("previous_response_id") is not None,
-        _KEEPS_NONE + "Send the whole conversation in `input`, without `previous_response_id`.",
+        f"{KEEPS_NONE}Send the whole conversation in `input`, without `previous_response_id`."
+        f"{TO_KEEP}",
+        unless_kept=True,
     ),
     Unserved(
         lambda body: body.get("conversation") is not None,
-        _KEEPS_NONE + "Send the whole conversation in `input`, without `conversation`.",
+        f"{KEEPS_NONE}Send the whole conversation in `input`, without `conversation`.{TO_KEEP}",
+        unless_kept=True,
     ),
     Unserved(
         _refers_to_items,
-        _KEEPS_NONE + "Send the items themselves, without `item_reference`; clients do so with "
-        "`store` as false.",
+        f"{KEEPS_NONE}Send the items themselves, without `item_reference`; clients do so with "
+        f"`store` as false.{TO_KEEP}",
+        unless_kept=True,
     ),
 )
 
@@ -77,7 +85,7 @@ SERVER = ServerFacts(
         ServerRoute(method="POST", pattern=re.compile(r".*/responses/input_tokens"), kind="count"),
         *MODEL_ROUTES,
     ),
-    own_paths=("/responses",),
+    own_paths=("/responses", "/conversations"),
     key_headers=KEY_HEADERS,
     request_id_header="x-request-id",
     limit_headers=LIMIT_HEADERS,
