@@ -24,6 +24,13 @@ def block(language, start):
     return found
 
 
+def read(tmp_path, text, **environ):
+    """The gateway of a file."""
+    path = tmp_path / "interlingua.yaml"
+    path.write_text(text.replace("sha256:…", hash_key("il_x")), encoding="utf-8")
+    return gateway_from_file(path, environ)
+
+
 def environment(tmp_path):
     return {**os.environ, "INTERLINGUA_HOME": str(tmp_path), "GEMINI_API_KEY": "k"}
 
@@ -47,7 +54,7 @@ def test_what_serve_prints(tmp_path):
 
 def test_the_file_is_valid(tmp_path):
     """It is read as it is, but for the hash of the key."""
-    text = block("text", "adapters:").replace("sha256:…", hash_key("il_x"))
+    text = block("text", "adapters:\n  anthropic").replace("sha256:…", hash_key("il_x"))
     path = tmp_path / "interlingua.yaml"
     path.write_text(text, encoding="utf-8")
 
@@ -66,13 +73,20 @@ def test_the_file_is_valid(tmp_path):
 
 def test_the_settings_of_the_server_are_valid(tmp_path):
     """The timeouts on the page are the defaults."""
-    path = tmp_path / "interlingua.yaml"
-    path.write_text(f"adapters: {{gemini: {{}}}}\n{block('text', 'gateway:')}", encoding="utf-8")
-    found = gateway_from_file(path, {"GEMINI_API_KEY": "k"})
+    text = f"adapters: {{gemini: {{}}}}\n{block('text', 'gateway:')}"
+    found = read(tmp_path, text, GEMINI_API_KEY="k")
 
     assert found.workers == 4
     assert found.cors == ("https://chat.example",)
     assert (found.timeouts, found.max_body) == (ServerTimeouts(), MAX_BODY)
+
+
+def test_the_balanced_route_is_valid(tmp_path):
+    """Its adapters are used as one."""
+    text = block("text", "adapters:\n  openai")
+    found = read(tmp_path, text, OPENAI_API_KEY="k", OPENAI_EU_KEY="k")
+
+    assert found.routes.find("gpt-5").model == "openai+openai-eu:gpt-5.2"
 
 
 def test_the_commands_exist(tmp_path):

@@ -21,8 +21,10 @@ from google import genai
 from interlingua.client.client import Client
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.gateway.config import Gateway
+from interlingua.gateway.editions import Editions
 from interlingua.gateway.keys import Key, hash_key, make_key
-from interlingua.gateway.server import listen, make_application
+from interlingua.gateway.server import listen, make_application, url_of
+from interlingua.gateway.source import Source
 from interlingua.serving.client_application import Caller, Routes
 from support.patience import PATIENCE
 
@@ -48,6 +50,14 @@ class Front(NamedTuple):
         return genai.Client(api_key=key or self.key, http_options={"base_url": self.url})
 
 
+class FileFront(NamedTuple):
+    """A gateway that runs, and its application."""
+
+    url: str
+    key: str
+    app: Editions
+
+
 @contextlib.contextmanager
 def gateway(adapters, routes=None, *, models=None, direct=True, others=(), **settings):
     """A gateway before these adapters; its key may use `models`; `others` are more keys."""
@@ -57,6 +67,17 @@ def gateway(adapters, routes=None, *, models=None, direct=True, others=(), **set
     given = Gateway(client, Routes(routes, direct=direct), keys, **settings)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
         yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)
+
+
+@contextlib.contextmanager
+def gateway_of_file(folder, text):
+    """A gateway with this file, and the key of `Program`; `replace` reads another text."""
+    path = Path(folder) / "interlingua.yaml"
+    path.write_text(text, encoding="utf-8")
+    source = Source(secret=SECRET, environ={}, path=str(path)).renew({})
+    app = Editions(source)
+    with listen("127.0.0.1", 0) as bound, served(app, bound):
+        yield FileFront(url_of(bound), Program.key, app)
 
 
 @contextlib.contextmanager

@@ -73,7 +73,7 @@ def command(
     elif new_key:
         key = state.print_key()
         out.line(f"Add the hash of this key to the file: {state.hash_of(key)}")
-    source = replace(source, secret=state.secret, hash=state.hash)
+    source = replace(source, secret=state.secret, hash=state.hash, workers=gateway.workers)
     _serve(source, gateway, lambda url: _tell(out, url, key))
 
 

@@ -7,6 +7,7 @@ import asyncio
 from interlingua.gateway.config import Gateway
 from interlingua.gateway.server import make_application
 from interlingua.gateway.source import Source
+from interlingua.gateway.stores import Stores
 from interlingua.runtime.log import logger
 from interlingua.serving.asgi import App, Receive, Scope, Send
 
@@ -29,7 +30,8 @@ class Editions:
     """
 
     def __init__(self, source: Source) -> None:
-        self._stores = source.stores()
+        self.stores: Stores = source.stores()
+        """Where limits and responses are kept."""
         self._current = self._open(source)
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -58,10 +60,10 @@ class Editions:
         """Close the clients; after the last request."""
         self._close(self._current)
         await asyncio.gather(*self._closing, return_exceptions=True)
-        await self._stores.close()
+        await self.stores.close()
 
     def _open(self, source: Source) -> _Edition:
-        gateway = source.read(self._stores)
+        gateway = source.read(self.stores)
         return _Edition(gateway, make_application(gateway, source.secret))
 
     def _close_if_unused(self, edition: _Edition) -> None:

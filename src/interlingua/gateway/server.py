@@ -30,6 +30,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         authorize=Keys(gateway.keys).authorize,
         max_body=gateway.max_body,
         kept=gateway.kept,
+        policy=gateway.limits,
     )
     return Cors(app, gateway.cors) if gateway.cors else app
 

@@ -32,19 +32,23 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """What the file contains."""
     hash: str | None = None
     """The hash of the key for a file without keys."""
+    workers: int = 1
+    """How many processes serve it."""
 
     def __repr__(self) -> str:
         return f"Source({self.path!r})"  # the rest is secret
 
     def stores(self) -> Stores:
         """The stores of the gateway; files are beside the registry file."""
-        return Stores(Path(self.path or ".").expanduser().parent)
+        folder = Path(self.path or ".").expanduser().parent
+        return Stores(folder, is_shared=self.workers > 1)
 
     def read(self, stores: Stores | None = None) -> Gateway:
         """The gateway; `ConfigurationError` with the line if something in the file is wrong."""
         if self.path is None:
             gateway = gateway_from_env(self.environ)
         else:
+            stores = self.stores() if stores is None else stores
             gateway = gateway_from_file(self.path, self.environ, text=self.text, stores=stores)
         if not gateway.keys and self.hash is not None:
             gateway = gateway._replace(keys=(Key(self.hash, Caller("local")),))

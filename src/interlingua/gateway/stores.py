@@ -7,6 +7,7 @@ from pathlib import Path
 from interlingua.client.stores.contract import Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.client.stores.sqlite import SQLiteStore
+from interlingua.spec.errors import ConfigurationError
 
 MEMORY = "memory"
 """The place of what ends with the process."""
@@ -17,8 +18,10 @@ _REDIS_TIMEOUT = 2.0  # a kept response may have megabytes
 class Stores:
     """The stores that are open, by their place."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
         self._folder = folder
+        self.is_shared: bool = is_shared
+        """Whether other processes use them too."""
         self._stores: dict[str, Store] = {}
 
     def open(self, place: str) -> Store:
@@ -35,6 +38,10 @@ class Stores:
 
     def _open(self, place: str) -> Store:
         if place == MEMORY:
+            if self.is_shared:
+                raise ConfigurationError(
+                    "Several workers cannot share a store in memory. Name a file as `store`."
+                )
             return MemoryStore()
         if place.startswith(_REDIS):
             from interlingua.client.stores.redis import RedisStore
