@@ -13,8 +13,10 @@ from interlingua.client.config import Section, read_document, read_registry
 from interlingua.client.middleware.balance import Balance
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.client.middleware.contract import Middleware
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
+from interlingua.client.middleware.telemetry import Telemetry
 from interlingua.client.registry import Registry
 from interlingua.gateway.keys import Key, is_hash
 from interlingua.gateway.limits import Clients, Limit, Limits, read_limit
@@ -60,6 +62,7 @@ class _Gateway(TypedDict, total=False):
     max_body: Positive
     timeouts: Mapping[str, Any]
     store: str
+    telemetry: bool
 
 
 class _Timeouts(TypedDict, total=False):
@@ -111,6 +114,8 @@ class Gateway(NamedTuple):
     """Bytes of a request."""
     limits: Limits | None = None
     """What callers may ask for; None for anything."""
+    telemetry: bool = False
+    """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
 
 
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
@@ -155,6 +160,7 @@ def gateway_from_file(
         cors=tuple(section.get("cors", ())),
         max_body=section.get("max_body", MAX_BODY),
         limits=reader.limits(clients, keys),
+        telemetry=section.get("telemetry", False),
     )
 
 
@@ -179,6 +185,7 @@ class _Reader:
     ) -> None:
         self._stores = stores
         self._place = section.get("store")
+        self._has_telemetry = section.get("telemetry", False)
         self._adapters: dict[str, Adapter] = {**adapters}
         self._limits: list[tuple[ModelRoute, Limit]] = []
         self.routes = section.section("routes", "gateway.routes")
@@ -190,7 +197,8 @@ class _Reader:
             if section is not None and "balance" in section:
                 self._add_balance(section, f"gateway.routes.{name}")
         base = Client(self._adapters, default_provider=default, registry=registry)
-        return Clients(base, CircuitBreaker())
+        usual: list[Middleware] = [Telemetry()] if self._has_telemetry else []
+        return Clients(base, *usual, CircuitBreaker())
 
     def _section(self, name: str) -> Section | None:
         """The section of a route; None if it is only the name of a model."""

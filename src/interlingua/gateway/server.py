@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from interlingua.gateway.config import Gateway, ServerTimeouts
 from interlingua.gateway.cors import Cors
 from interlingua.gateway.keys import Keys
+from interlingua.gateway.tracing import Traced
 from interlingua.serving.asgi import App
 from interlingua.serving.client_application import ClientApplication
 from interlingua.spec.errors import ConfigurationError
@@ -23,7 +24,7 @@ _BACKLOG = 2048
 
 def make_application(gateway: Gateway, secret: bytes) -> App:
     """The application of a gateway; requests need one of its keys."""
-    app = ClientApplication(
+    app: App = ClientApplication(
         gateway.client,
         gateway.routes,
         secret=secret,
@@ -32,6 +33,8 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         kept=gateway.kept,
         policy=gateway.limits,
     )
+    if gateway.telemetry:
+        app = Traced(app)
     return Cors(app, gateway.cors) if gateway.cors else app
 
 

@@ -25,6 +25,7 @@ from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
 from interlingua.providers.operations import offers
 from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.answer_stamp import AnswerStamp, stamp_result
 from interlingua.serving.application import (
     Application,
     Incoming,
@@ -59,6 +60,7 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
+from interlingua.serving.passed_on import options_of, session_of, with_trace
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.serving.upstream_errors import for_clients, hosts_of
@@ -68,7 +70,7 @@ from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, RateLimitInfo, Warning
-from interlingua.streams.grammar import is_content
+from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request: histories with many images are this large."""
@@ -266,7 +268,7 @@ class ClientApplication(Application):
             reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
-            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+            reply = _refuse(incoming, error, self._client)
         await ids.add_limits()
         await send_whole(ids.sign(reply), send)
 
@@ -298,9 +300,15 @@ class ClientApplication(Application):
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = self._client_of(route, caller, ids)
-            result: Any = await perform_by_model(client, name, value, place)
+            result: Any = stamp_result(await perform_by_model(client, name, value, place))
             reply = encode_operation(incoming, as_asked(result, value), value)
-            headers = own_headers(result.provider, result.model, result.warnings, result.cost)
+            headers = own_headers(
+                result.provider,
+                result.model,
+                result.warnings,
+                cost=result.cost,
+                request_id=result.provider_request_id,
+            )
             return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
         # Whoever may not use all models may not read what others have stored.
@@ -377,16 +385,34 @@ class _Ids:
 
 
 def own_headers(
-    provider: str, model: str, warnings: Iterable[Warning], cost: Cost | None = None
+    provider: str,
+    model: str,
+    warnings: Iterable[Warning],
+    *,
+    cost: Cost | None = None,
+    request_id: str | None = None,
 ) -> dict[str, str]:
-    """The headers that say who has answered, what was lost, and what it cost."""
+    """The headers that say who has answered, what was lost, what it cost, and the provider's id."""
     headers = {
         f"{PREFIX}provider": provider,
         f"{PREFIX}model": model,
         f"{PREFIX}warnings": ",".join(sorted({warning.code for warning in warnings})),
         f"{PREFIX}cost": _cost_text(cost),
+        f"{PREFIX}upstream-request-id": request_id or "",
     }
-    return {name: value for name, value in headers.items() if value and value.isascii()}
+    return {name: value for name, value in headers.items() if value and _is_plain(value)}
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a text can be the value of a header."""
+    return value.isascii() and value.isprintable()
+
+
+def _refuse(incoming: Incoming, error: SDKError, client: Client) -> Reply:
+    """The reply for an error, with the id that the provider gave the request."""
+    reply = error_reply(incoming, for_clients(error, hosts_of(client)))
+    told = own_headers(error.provider or "", "", (), request_id=error.provider_request_id)
+    return reply._replace(headers={**reply.headers, **told})
 
 
 def _cost_text(cost: Cost | None) -> str:
@@ -433,10 +459,13 @@ class _Exchange:
         if keeping is not None:
             asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
+        options = options_of(incoming, asked) if is_own else {}
+        self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
             asked,
             model=route.model,
-            provider_options=asked.provider_options if is_own else {},
+            provider_options=with_trace(incoming, options, upstream),
+            session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
@@ -450,13 +479,19 @@ class _Exchange:
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = await self._client.complete(self._request)
+        response = self._stamp.stamp_response(await self._client.complete(self._request))
         if self._state is not None:
             response = self._state.seal_response(response)
         if self._keeping is not None:
             response = self._keeping.mark(response)
         warnings = (*self._warnings, *response.warnings)
-        headers = own_headers(response.provider, response.model, warnings, response.cost)
+        headers = own_headers(
+            response.provider,
+            response.model,
+            warnings,
+            cost=response.cost,
+            request_id=response.provider_request_id,
+        )
         body = self._dialect.encode_response(response, self._asked)
         if self._keeping is not None:
             await self._keeping.keep(body)
@@ -489,12 +524,13 @@ class _Exchange:
                     if type(event) is StreamStart and self._ids.report is not None:
                         await self._ids.add_limits()
                         delivery.headers |= self._ids.headers
-                    frames = await self._keep(encoder.feed(self._show(event, delivery)))
-                    await delivery.put(frames, begin=is_content(event))
+                    shown = event if type(event) in DELTAS else self._show(event, delivery)
+                    begin = not delivery.has_begun and is_content(event)
+                    await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
+                reply = _refuse(self._incoming, error, self._client)
                 delivery.abandon()
                 await self._ids.add_limits()
                 await send_whole(self._ids.sign(reply), send)
@@ -513,12 +549,15 @@ class _Exchange:
 
     def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
         """The event for the client; what it tells about the answer is sent beside it."""
+        event = self._stamp.stamp_event(event)
         if self._keeping is not None:
             event = self._keeping.mark_event(event)
         match event:
             case StreamStart():
                 warnings = (*self._warnings, *event.warnings)
-                delivery.headers |= own_headers(event.provider, event.model, warnings)
+                delivery.headers |= own_headers(
+                    event.provider, event.model, warnings, request_id=event.provider_request_id
+                )
             case Finish() if cost := _cost_text(event.cost):
                 delivery.comment(f"{PREFIX}cost: {cost}")
             case ErrorEvent():

@@ -353,6 +353,12 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a call of a hosted tool, and of its result, from a description of both."""
     unserved: tuple[Unserved, ...] = ()
     """What requests may ask for that only the vendor's own server can do."""
+    session_headers: tuple[str, ...] = ()
+    """The headers in which its clients name the conversation."""
+    session_field: str = ""
+    """The body field in which they do, if no header does."""
+    passed_headers: tuple[str, ...] = ()
+    """The other headers of a client that a server of the same dialect may be sent."""
 
 
 class Failure(Record, frozen=True, kw_only=True):

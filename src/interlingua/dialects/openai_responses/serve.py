@@ -21,6 +21,8 @@ from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    SESSION_FIELD,
+    SESSION_HEADERS,
     error_body,
     wrong_key,
 )
@@ -88,6 +90,9 @@ SERVER = ServerFacts(
     own_paths=("/responses", "/conversations"),
     key_headers=KEY_HEADERS,
     request_id_header="x-request-id",
+    session_headers=SESSION_HEADERS,
+    session_field=SESSION_FIELD,
+    passed_headers=("openai-beta", "thread-id", "x-codex-beta-features", "x-codex-turn-state"),
     limit_headers=LIMIT_HEADERS,
     response_prefix="resp_",
     call_prefix="call_",
