@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "translate": "Translate a request, response or stream to another dialect.",
     "doctor": "Say what is installed and configured, and what a model would refuse.",
     "serve": "Run the gateway: any program speaks to any model.",
+    "connect": "Tell a coding agent or another program to use the gateway.",
     "simulate": "Run a server that answers like the vendors' APIs, without a model.",
     "record": "Record what a program sends to providers, and their replies, in a file.",
     "replay": "Answer a program from a file of `record`, without network and keys.",

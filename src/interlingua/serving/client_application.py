@@ -34,7 +34,6 @@ from interlingua.serving.application import (
     check_served,
     decode_operation,
     encode_operation,
-    error_reply,
     failure_reply,
     find_route,
     framing_of,
@@ -63,7 +62,7 @@ from interlingua.serving.model_list import catalog_models, describe_target, serv
 from interlingua.serving.passed_on import options_of, session_of, with_trace
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
-from interlingua.serving.upstream_errors import for_clients, hosts_of
+from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -410,7 +409,7 @@ def _is_plain(value: str) -> bool:
 
 def _refuse(incoming: Incoming, error: SDKError, client: Client) -> Reply:
     """The reply for an error, with the id that the provider gave the request."""
-    reply = error_reply(incoming, for_clients(error, hosts_of(client)))
+    reply = client_reply(incoming, error, client)
     told = own_headers(error.provider or "", "", (), request_id=error.provider_request_id)
     return reply._replace(headers={**reply.headers, **told})
 

@@ -74,7 +74,7 @@ class KeptResponses:
         self._clock = clock
 
     def of_caller(self, name: str, seconds: float | None = None) -> Shelf | None:
-        """What is kept for a caller; None if nothing is (`seconds` is 0)."""
+        """Return what is kept for a caller; None if nothing is (`seconds` is 0)."""
         seconds = self._seconds if seconds is None else seconds
         return Shelf(self._store, name, seconds, self._clock) if seconds > 0 else None
 

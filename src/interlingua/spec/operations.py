@@ -349,6 +349,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A thought as the vendor sends it to this request, None if not at all; shown by default."""
     refusal: Reason = "stop"
     """The finish reason of a refusal."""
+    spent_status: int | None = None
+    """The status of spent money that stops its clients; None if the vendor's own does."""
     hosted_parts: Callable[[Opaque], tuple[Opaque, ...]] | None = None
     """The parts of a call of a hosted tool, and of its result, from a description of both."""
     unserved: tuple[Unserved, ...] = ()

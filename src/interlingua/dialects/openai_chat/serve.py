@@ -68,6 +68,9 @@ SERVER = ServerFacts(
     limit_headers=LIMIT_HEADERS,
     response_prefix="chatcmpl-",
     call_prefix="call_",
+    # The vendor's is 429, with a code of its own. opencode and Qwen Code ask again after any 429,
+    # also with `x-should-retry: false`; they and pi stop at 402, which OpenRouter sends.
+    spent_status=402,
     unserved=UNSERVED,
 )
 

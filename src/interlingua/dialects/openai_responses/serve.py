@@ -98,6 +98,9 @@ SERVER = ServerFacts(
     call_prefix="call_",
     thinking_prefix="rs_",
     shown_thinking=shown_thinking,
+    # The vendor's is 429, with a code of its own. opencode asks again after any 429, also with
+    # `x-should-retry: false`, and Codex five times after 402 and 403; both stop at 400.
+    spent_status=400,
     hosted_parts=hosted_parts,
     unserved=UNSERVED,
 )
