@@ -19,7 +19,7 @@ import uvicorn
 from google import genai
 
 from interlingua.client.client import Client
-from interlingua.gateway.config import Gateway, breaker
+from interlingua.gateway.config import Gateway, guarded
 from interlingua.gateway.editions import Editions
 from interlingua.gateway.keys import Key, hash_key, make_key
 from interlingua.gateway.server import listen, make_application, url_of
@@ -61,7 +61,7 @@ class FileFront(NamedTuple):
 def gateway(adapters, routes=None, *, models=None, direct=True, others=(), **settings):
     """A gateway before these adapters; its key may use `models`; `others` are more keys."""
     key = make_key()
-    client = Client(adapters).with_middleware(breaker())
+    client = guarded(Client(adapters))
     keys = (Key(hash_key(key), Caller("tests", models)), *others)
     given = Gateway(client, Routes(routes, direct=direct), keys, **settings)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):

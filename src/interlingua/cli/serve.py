@@ -32,7 +32,9 @@ _VARIABLES = (
 @click.option("--port", type=int, help="The port; 0 for a free one.  [default: 4000]")
 @click.option("--workers", type=click.IntRange(1), help="How many processes serve.  [default: 1]")
 @click.option("--new-key", is_flag=True, help="Make a new key; the one before ends.")
-@click.option("--check", is_flag=True, help="Check the file, list its routes, and end.")
+@click.option(
+    "--check", is_flag=True, help="Check the file, list its routes and what they lose, and end."
+)
 @with_output
 def command(
     out: Output,
@@ -112,14 +114,24 @@ def _tell(out: Output, url: str, key: str | None) -> None:
 
 
 def _show_routes(out: Output, gateway: Gateway) -> None:
-    rows: list[dict[str, Any]] = [
-        {"name": name, "model": route.model} for name, route in gateway.routes.items()
-    ]
+    """Print the routes, and what each loses of the requests of each dialect."""
+    from interlingua.gateway.losses import find_losses, served_dialects
+
+    rows: list[dict[str, Any]] = []
+    for name, route in gateway.routes.items():
+        losses = [*find_losses(gateway.client, route)]
+        rows.append({"name": name, "model": route.model, "losses": losses})
     if out.json:
-        out.data({"routes": rows, "keys": [key.caller.name for key in gateway.keys]})
+        shown = [{**row, "losses": [each._asdict() for each in row["losses"]]} for row in rows]
+        out.data({"routes": shown, "keys": [key.caller.name for key in gateway.keys]})
         return
     for row in rows:
         out.line(f"{row['name']} -> {row['model']}")
+        for dialect in served_dialects():
+            codes = [
+                code for loss in row["losses"] if loss.dialect == dialect for code in loss.codes
+            ]
+            out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
     out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The file is valid.")
 
 

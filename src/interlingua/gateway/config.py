@@ -118,7 +118,12 @@ class Gateway(NamedTuple):
     """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
 
 
-def breaker() -> CircuitBreaker:
+def guarded(client: Client) -> Client:
+    """The client, which no longer calls a model that is down."""
+    return client.with_middleware(make_breaker())
+
+
+def make_breaker() -> CircuitBreaker:
     """
     What stops the calls of a model that is down.
 
@@ -133,7 +138,7 @@ def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     client = Client.from_env(os.environ if environ is None else environ)
     # No provider lists the local model; its name is a route, so that clients are told it.
     routes = {_LOCAL: _LOCAL} if find_spec("xllamacpp") is not None else {}
-    return Gateway(client.with_middleware(breaker()), Routes(routes))
+    return Gateway(guarded(client), Routes(routes))
 
 
 def gateway_from_file(
@@ -208,7 +213,7 @@ class _Reader:
                 self._add_balance(section, f"gateway.routes.{name}")
         base = Client(self._adapters, default_provider=default, registry=registry)
         usual: list[Middleware] = [Telemetry()] if self._has_telemetry else []
-        return Clients(base, *usual, breaker())
+        return Clients(base, *usual, make_breaker())
 
     def _section(self, name: str) -> Section | None:
         """The section of a route; None if it is only the name of a model."""
