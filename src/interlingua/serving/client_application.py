@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
 from functools import partial
@@ -49,6 +57,7 @@ from interlingua.serving.client_operations import (
     perform_at_holder,
     perform_by_model,
 )
+from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
 from interlingua.serving.kept_responses import (
     Keeping,
     KeptResponses,
@@ -68,7 +77,7 @@ from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError,
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, RateLimitInfo, Warning
+from interlingua.spec.response import Cost, RateLimitInfo, Response, Warning
 from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
@@ -255,6 +264,7 @@ class ClientApplication(Application):
             shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
             check_served(incoming, keeps=shelf is not None)
             incoming, keeping = await start_keeping(incoming, shelf)
+            incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
                 exchange = self._open(incoming, caller, ids, keeping)
                 if incoming.call.stream:
@@ -458,6 +468,8 @@ class _Exchange:
         if keeping is not None:
             asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
+        if not is_own:
+            check_summaries(incoming)
         options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
@@ -475,10 +487,25 @@ class _Exchange:
         }
         if unset:
             self._request = replace(self._request, **unset)
+        self._compaction = find_compaction(
+            client, self._request, incoming, secret, is_native=is_own
+        )
+
+    async def _answer(self) -> Response:
+        """The answer of the model, or the summary that is asked for."""
+        if self._compaction is not None:
+            return await self._compaction.complete()
+        return await self._client.complete(self._request)
+
+    def _events(self) -> AsyncGenerator[StreamEvent, None]:
+        """The same as a stream."""
+        if self._compaction is not None:
+            return self._compaction.stream()
+        return self._client.stream(self._request)
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = self._stamp.stamp_response(await self._client.complete(self._request))
+        response = self._stamp.stamp_response(await self._answer())
         if self._state is not None:
             response = self._state.seal_response(response)
         if self._keeping is not None:
@@ -514,7 +541,7 @@ class _Exchange:
         encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
         if self._state is not None:
             encoder = self._state.encoder(encoder)
-        events = self._client.stream(self._request)
+        events = self._events()
         delivery = StreamDelivery(send, framing_of(self._incoming))
         delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
