@@ -301,6 +301,8 @@ class Unserved(NamedTuple):
     """What the client is told: what is not done, and what to send instead."""
     unless_kept: bool = False
     """Whether a server that keeps responses can do it."""
+    details: Mapping[str, Json] = {}
+    """By which the vendor's SDK knows that it may ask without it, where there is such a way."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -376,6 +378,8 @@ class Failure(Record, frozen=True, kw_only=True):
     """The header `retry-after`, in seconds."""
     model: str | None = None
     """The model in the message; default: the requested one."""
+    details: Mapping[str, Json] = {}
+    """What the vendor's body has beside the message, for programs."""
 
 
 class Serve(Protocol):

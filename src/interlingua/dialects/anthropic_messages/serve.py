@@ -25,6 +25,7 @@ from interlingua.spec.operations import (
     ServedOperation,
     ServerFacts,
     ServerRoute,
+    Unserved,
 )
 from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
@@ -44,6 +45,17 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
         is_shown = profile.thinking_shown == "always"
     return part if is_shown else replace(part, text="")
 
+
+UNSERVED = (
+    Unserved(
+        lambda body: body.get("thread") is not None,
+        "This server keeps no threads. Send the whole conversation in `messages`, without "
+        "`thread`.",
+        # The tool runners of the SDKs begin a thread by default. At this code they go on without
+        # one, in the same run.
+        details={"error_code": "thread_unsupported_request", "unsupported": ["thread"]},
+    ),
+)
 
 SERVER = ServerFacts(
     routes=(
@@ -85,6 +97,7 @@ SERVER = ServerFacts(
     shown_thinking=shown_thinking,
     refusal="content_filter",  # the stop reason `refusal`; there is no block for it
     hosted_parts=hosted_parts,
+    unserved=UNSERVED,
 )
 
 SERVED: tuple[ServedOperation, ...] = (*batches.SERVED, *files.SERVED)
@@ -172,7 +185,9 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:
     default = "api_error" if failure.status >= 500 else "invalid_request_error"
     kind, message = _ERRORS.get(failure.status, (default, f"Error {failure.status}"))
     message = failure.message or message.replace("{model}", model)
-    error = {"type": kind, "message": message}
+    error: dict[str, Json] = {"type": kind, "message": message}
+    if failure.details:
+        error["details"] = dict(failure.details)
     return {"type": "error", "error": error, "request_id": request_id}
 
 
