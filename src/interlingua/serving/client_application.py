@@ -10,11 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from secrets import token_bytes
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -37,6 +46,7 @@ from interlingua.serving.application import (
     find_route,
     framing_of,
     json_reply,
+    limit_headers,
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
@@ -58,7 +68,12 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
-from interlingua.serving.passed_on import options_of, session_of, without_refused_flags
+from interlingua.serving.passed_on import (
+    options_of,
+    session_of,
+    with_trace,
+    without_refused_flags,
+)
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
@@ -67,7 +82,7 @@ from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError,
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Response, Warning
+from interlingua.spec.response import Cost, RateLimitInfo, Response, Warning
 from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
@@ -95,6 +110,8 @@ class ModelRoute(NamedTuple):
     """A client with middleware of its own (fallback, cache, …); None for the application's."""
     settings: Mapping[str, object] = {}
     """Fields of `Request` for requests that do not set them."""
+    affinity: Literal["session", "key"] = "session"
+    """Whose requests go to the same one of several adapters: those of a session, or of a caller."""
 
 
 class Caller(NamedTuple):
@@ -119,6 +136,16 @@ Authorize: TypeAlias = Callable[[Incoming], Caller]
 def anybody(_: Incoming) -> Caller:
     """Let every request in, as a caller without a name."""
     return Caller()
+
+
+class Policy(Protocol):
+    """The limits of callers."""
+
+    def client_for(self, caller: Caller, client: Client, /) -> Client:
+        """The client of a route, with the limits of the caller."""
+
+    async def report(self, caller: Caller, client: Client, /) -> RateLimitInfo | None:
+        """What is left to the caller, of a route with this client; None if it has no limits."""
 
 
 class Routes:
@@ -196,6 +223,7 @@ class ClientApplication(Application):
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
     `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them.
+    `policy` limits what callers may ask for.
     """
 
     def __init__(
@@ -207,8 +235,10 @@ class ClientApplication(Application):
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
         kept: KeptResponses | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.max_body = max_body
+        self._policy = policy
         self._kept = kept
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
@@ -253,6 +283,7 @@ class ClientApplication(Application):
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
             reply = _refuse(incoming, error, self._client)
+        await ids.add_limits()
         await send_whole(ids.sign(reply), send)
 
     async def _other(
@@ -282,7 +313,7 @@ class ClientApplication(Application):
         name, value = operation.name, replace(value, request_id=ids.request_id)
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
-            client = route.client or self._client
+            client = self._client_of(route, caller, ids)
             result: Any = stamp_result(await perform_by_model(client, name, value, place))
             reply = encode_operation(incoming, as_asked(result, value), value)
             headers = own_headers(
@@ -330,8 +361,18 @@ class ClientApplication(Application):
     ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        client = route.client or self._client
+        client = self._client_of(route, caller, ids)
+        if route.affinity == "key":
+            asked = replace(asked, session_id=caller.name)
         return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
+
+    def _client_of(self, route: ModelRoute, caller: Caller, ids: _Ids) -> Client:
+        """The client that answers the caller; the reply will tell what is left to it."""
+        client = route.client or self._client
+        if self._policy is None:
+            return client
+        ids.report = partial(self._policy.report, caller, client)
+        return self._policy.client_for(caller, client)
 
 
 class _Ids:
@@ -340,8 +381,17 @@ class _Ids:
     def __init__(self, incoming: Incoming) -> None:
         given = incoming.call.headers.get(REQUEST_ID, "")
         self.request_id: str = given if _is_safe_id(given) else new_ulid()
-        names = (REQUEST_ID, serve_of(incoming.dialect).SERVER.request_id_header)
+        self._facts = serve_of(incoming.dialect).SERVER
+        names = (REQUEST_ID, self._facts.request_id_header)
         self.headers: dict[str, str] = {name: self.request_id for name in names if name}
+        self.report: Callable[[], Awaitable[RateLimitInfo | None]] | None = None
+        """Tells what is left to the caller, if it has limits."""
+
+    async def add_limits(self) -> None:
+        """Add the headers that tell what is left, once the request is counted."""
+        limits = None if self.report is None else await self.report()
+        if limits is not None:
+            self.headers |= limit_headers(self._facts, limits)
 
     def sign(self, reply: Reply) -> Reply:
         """The reply with the id."""
@@ -425,12 +475,13 @@ class _Exchange:
         is_own = upstream == incoming.dialect
         if not is_own:
             check_summaries(incoming)
+        options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
             asked,
             model=route.model,
-            provider_options=options_of(incoming, asked) if is_own else {},
-            session_id=session_of(incoming, asked),
+            provider_options=with_trace(incoming, options, upstream),
+            session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
@@ -504,6 +555,9 @@ class _Exchange:
         async with aclosing(events), delivery:
             try:
                 async for event in events:
+                    if type(event) is StreamStart and self._ids.report is not None:
+                        await self._ids.add_limits()
+                        delivery.headers |= self._ids.headers
                     shown = event if type(event) in DELTAS else self._show(event, delivery)
                     begin = not delivery.has_begun and is_content(event)
                     await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
@@ -512,6 +566,7 @@ class _Exchange:
                     return  # the stream has told it, in an event of the client's own dialect
                 reply = _refuse(self._incoming, error, self._client)
                 delivery.abandon()
+                await self._ids.add_limits()
                 await send_whole(self._ids.sign(reply), send)
 
     async def _keep(self, frames: list[Frame]) -> list[Frame]:

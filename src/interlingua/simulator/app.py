@@ -26,6 +26,7 @@ from interlingua.serving.application import (
     find_route,
     frames_reply,
     json_reply,
+    limit_headers,
     operation_reply,
     serve_of,
 )
@@ -40,7 +41,6 @@ from interlingua.serving.asgi import (
 from interlingua.simulator.answer import (
     PrefixCache,
     count_text,
-    limit_headers,
     make_frames,
     make_response,
     prompt_text,
