@@ -361,6 +361,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The headers in which its clients name the conversation."""
     session_field: str = ""
     """The body field in which they do, if no header does."""
+    flag_options: tuple[str, ...] = ()
+    """The options in which requests have flags of features in testing."""
     passed_headers: tuple[str, ...] = ()
     """The other headers of a client that a server of the same dialect may be sent."""
 
