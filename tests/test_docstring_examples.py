@@ -59,6 +59,13 @@ BEFORE = {
     "interlingua.bulk.run": """
         from interlingua import bulk
         Path("books.csv").write_text("title\\nEmma\\n")""",
+    **dict.fromkeys(
+        ("interlingua.bulk.export", "interlingua.bulk.read_rows", "interlingua.bulk.status"),
+        """
+        from interlingua.bulk import read_rows
+        Path("books.jsonl").write_text('{"title": "Emma"}')
+        await run("books.jsonl", "genres.jsonl", model=MODEL, prompt="Genre of {title}?")""",
+    ),
     "interlingua.bulk.Worker": """
         from interlingua import bulk
         job = Job(model="openai:gpt-5.2", prompt="Genre of {title}?")

@@ -8,7 +8,7 @@ Bulk: a data set through any model; each row is paid for once.
     )
 
 `job` makes the request of a row, `reading` and `writing` are the tables, `ledger` is what was paid
-for, `worker` answers rows anywhere, `run` is the loop on one machine.
+for, `worker` answers rows anywhere, `loop` is the job on one machine.
 """
 
 from typing import TYPE_CHECKING
@@ -18,9 +18,9 @@ from interlingua.lazy import names_of
 if TYPE_CHECKING:
     from interlingua.bulk.answers import Answer
     from interlingua.bulk.job import Job
+    from interlingua.bulk.loop import run
     from interlingua.bulk.options import BulkOptions, Progress
     from interlingua.bulk.report import Distribution, ModelCost, Report, Sample
-    from interlingua.bulk.run import run
     from interlingua.bulk.state import export, read_rows, status
     from interlingua.bulk.worker import Worker, WorkerConfig
 
@@ -46,9 +46,9 @@ if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getat
         {
             ".answers": ("Answer",),
             ".job": ("Job",),
+            ".loop": ("run",),
             ".options": ("BulkOptions", "Progress"),
             ".report": ("Distribution", "ModelCost", "Report", "Sample"),
-            ".run": ("run",),
             ".state": ("export", "read_rows", "status"),
             ".worker": ("Worker", "WorkerConfig"),
         },

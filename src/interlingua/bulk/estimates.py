@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from interlingua.bulk.run import Plan
+from interlingua.bulk.loop import Plan
 from interlingua.bulk.template import RowProblem
 from interlingua.spec.content import Record
 from interlingua.spec.errors import SDKError

@@ -13,11 +13,7 @@ from msgspec.structs import replace
 
 from interlingua.bulk.ledger.contract import Ledger
 from interlingua.bulk.ledger.open import open_ledger
-from interlingua.bulk.place import Place
-from interlingua.bulk.reading import Source, open_source
-from interlingua.bulk.report import Report, Sample
-from interlingua.bulk.rows import RowIndex
-from interlingua.bulk.run import (
+from interlingua.bulk.loop import (
     MEMORY,
     Memory,
     answer_in,
@@ -26,6 +22,10 @@ from interlingua.bulk.run import (
     survey_index,
     survey_rows,
 )
+from interlingua.bulk.place import Place
+from interlingua.bulk.reading import Source, open_source
+from interlingua.bulk.report import Report, Sample
+from interlingua.bulk.rows import RowIndex
 from interlingua.bulk.writing import Columns, check_format
 from interlingua.spec.errors import ConfigurationError
 
@@ -79,6 +79,8 @@ async def status(output: str | os.PathLike[str]) -> Report:
 
         report = await status("genres.jsonl")
         print(report.done, report.pending, report.cost)
+
+    `output` names the job.
     """
     async with _opened(output) as state:
         if state.memory.rows is None:
@@ -113,7 +115,7 @@ def _read_columns(source: Source, columns: Columns) -> None:
         columns.add(row.data)
 
 
-async def read_rows(
+def read_rows(
     output: str | os.PathLike[str], *, failed: bool = False, limit: int | None = None
 ) -> AsyncIterator[Sample]:
     """
@@ -122,8 +124,14 @@ async def read_rows(
         async for row in read_rows("genres.jsonl", failed=True):
             print(row.key, row.answer.error)
 
-    `failed`: only those that have failed. `limit`: at most so many.
+    `output` names the job. `failed`: only those that have failed. `limit`: at most so many.
     """
+    return _read_rows(output, failed=failed, limit=limit)
+
+
+async def _read_rows(
+    output: str | os.PathLike[str], *, failed: bool, limit: int | None
+) -> AsyncIterator[Sample]:
     count = 0
     async with _opened(output) as state:
         async for chunk in joined(state.source(), state.index, state.ledger, _CHUNK):

@@ -25,7 +25,7 @@ from interlingua.cli.output import (
 if TYPE_CHECKING:
     from interlingua.bulk import Progress as BulkProgress
     from interlingua.bulk import Report
-    from interlingua.bulk.run import BulkRun, Plan
+    from interlingua.bulk.loop import BulkRun, Plan
 
 _STOPPED = 3
 """The exit code of a job that was stopped before its end."""
@@ -142,9 +142,9 @@ def _run(
     import asyncio
 
     from interlingua import Client
+    from interlingua.bulk.loop import BulkRun
     from interlingua.bulk.page import report_page, report_text
     from interlingua.bulk.place import Place
-    from interlingua.bulk.run import BulkRun
     from interlingua.cli.clients import environment
 
     output, prompt = options.pop("output"), options.pop("prompt")

@@ -164,11 +164,12 @@ class ItemEncoder:
 
     def plain_message(self, role: Role, parts: tuple[Part, ...]) -> None:
         """A message without fields of this API; a single text is encoded as a string."""
-        if len(parts) == 1 and type(parts[0]) is Text and not parts[0].extra:
-            item = message_item("user" if role == "tool" else role, {}, parts[0].text)
-            self.items.append(item)
-        else:
+        if len(parts) != 1 or type(part := parts[0]) is not Text or part.extra:
             self.message(role, parts)
+        elif role == "assistant":
+            self.items.append({"type": "message", "role": role, "content": part.text})
+        else:
+            self.items.append({"role": "user" if role == "tool" else role, "content": part.text})
 
     def message(
         self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json] | None = None
@@ -326,6 +327,9 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
         turn += decode_turn(item, path, marked=marked)
         return None
     if kind in RESULTS.values() and not _is_hosted(item):
+        if "call_id" not in item and "name" in item:
+            # Codex 0.169 tells the model its goal so: the result of no call.
+            return _opaque("developer", item)
         return Message(role="tool", content=(decode_result(item, path),))
     if kind in (None, "message"):
         return _decode_message(item, path, leading=leading and not turn)
