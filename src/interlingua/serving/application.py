@@ -11,6 +11,8 @@ import hmac
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote
 
@@ -44,6 +46,7 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.spec.request import Request
+from interlingua.spec.response import RateLimitInfo
 from interlingua.wire import aws_event_stream
 from interlingua.wire.classify import classify, read_fault
 from interlingua.wire.framing import AWS_EVENT_STREAM
@@ -53,6 +56,8 @@ from interlingua.wire.secrets import redact_headers
 from interlingua.wire.sse import encode_sse
 
 _BEARER = "bearer "
+_KEPT_PATH = 200
+"""Characters of the longest path whose route is remembered."""
 
 
 class Route(NamedTuple):
@@ -78,15 +83,27 @@ def serve_of(dialect: str) -> Serve:
 
 def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
     """Find the route of a request; an unknown path still has a dialect, for the error reply."""
-    shared: dict[str, Route] = {}
-    for name, _ in _served():
-        found = _match_route(name, method, path)
-        if found is not None and not found[1]:
-            return found[0]
-        if found is not None:
-            shared.setdefault(name, found[0])
+    match_all = _match_all if len(path) <= _KEPT_PATH else _match_all.__wrapped__
+    own, shared = match_all(method, path, tuple(name for name, _ in _served()))
+    if own is not None:
+        return own
     name = _recognise(path, headers, shared or dict(_served()))
     return shared.get(name) or Route("unknown", name)
+
+
+@lru_cache(maxsize=1024)
+def _match_all(
+    method: str, path: str, names: tuple[str, ...]
+) -> tuple[Route | None, Mapping[str, Route]]:
+    """The route of the only dialect with this path, or those of the dialects that share it."""
+    shared: dict[str, Route] = {}
+    for name in names:
+        found = _match_route(name, method, path)
+        if found is not None and not found[1]:
+            return found[0], {}
+        if found is not None:
+            shared[name] = found[0]
+    return None, shared
 
 
 def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | None:
@@ -110,26 +127,36 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
 
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
     """Read the request without its key: its JSON, its form, or its other content."""
-    method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
+    headers = headers_of(scope)
+    route = route or find_route(scope.get("method", "POST"), path_of(scope), headers)
+    return _make_call(scope, body, route, headers)
+
+
+def _make_call(
+    scope: Mapping[str, Any], body: bytes, route: Route, headers: dict[str, str]
+) -> WireCall:
+    method, path, query = scope.get("method", "POST"), path_of(scope), query_of(scope)
     if scope.get("scheme") == "https":  # for replies that name an address of this server
         headers.setdefault("x-forwarded-proto", "https")
-    route = route or find_route(method, path, headers)
-    if scope.get("scheme") == "https":  # addresses that a reply names begin with it
-        headers.setdefault("x-forwarded-proto", "https")
     server = serve_of(route.dialect).SERVER
-    secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
-    items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
+    items: list[str] = []
+    if query:
+        secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
+        items = [item for item in query.split("&") if item and not item.startswith(secrets)]
     is_raw = route.operation is not None and route.operation.reads_bytes
     value, form, content = _read_content(headers.get("content-type", ""), body, is_raw=is_raw)
     is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
     is_stream = is_stream or (route.facts is not None and route.facts.is_stream)
+    shown = redact_headers(headers)
+    # The names of conversations are no secrets, though they look like those of cookies.
+    shown |= {name: headers[name] for name in server.session_headers if name in headers}
     return WireCall(
         method=method,
         path=f"{path}?{'&'.join(items)}" if items else path,
         body=value,
         form=form,
         content=content,
-        headers=redact_headers(headers),
+        headers=shown,
         stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
     )
 
@@ -155,7 +182,7 @@ def read_key(headers: Mapping[str, str], query: str) -> str | None:
         value = headers.get(name)
         if value:
             return value[len(_BEARER) :] if value.lower().startswith(_BEARER) else value
-    parameters = parse_qs(query)
+    parameters = parse_qs(query) if query else {}
     names = [facts.key_query for facts in served if facts.key_query]
     return next((parameters[name][0] for name in names if name in parameters), None)
 
@@ -211,6 +238,29 @@ def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
     if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
         return {}
     return {"retry-after": f"{failure.retry_after:g}"}
+
+
+def limit_headers(
+    facts: ServerFacts, limit: RateLimitInfo, now: datetime | None = None
+) -> dict[str, str]:
+    """The vendor's headers for these limits; empty if it has no such headers."""
+    values: dict[str, object] = {
+        name: getattr(limit, name)
+        for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
+    }
+    if limit.reset_after is not None:
+        reset = f"{limit.reset_after:g}s"
+        if facts.resets_at:
+            reset_at = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
+            reset = reset_at.isoformat().replace("+00:00", "Z")
+        for bucket in ("requests", "tokens"):
+            if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
+                values[f"{bucket}_reset"] = reset
+    return {
+        header: str(values[name])
+        for name, header in facts.limit_headers.items()
+        if values.get(name) is not None
+    }
 
 
 def as_error(dialect: str, failure: Failure, *, model: str, request_id: str) -> ProviderError:
@@ -303,9 +353,9 @@ def read_request(scope: Scope, body: bytes) -> Incoming:
     headers, query = headers_of(scope), query_of(scope)
     route = find_route(scope["method"], path_of(scope), headers)
     return Incoming(
-        call=read_call(scope, body, route),
+        call=_make_call(scope, body, route, headers),
         route=route,
-        query=dict(parse_qsl(query)),
+        query=dict(parse_qsl(query)) if query else {},
         key=read_key(headers, query),
     )
 
@@ -339,13 +389,18 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
-def check_served(incoming: Incoming) -> None:
-    """Raise `RefusedError` if the request asks for something that only the vendor's server does."""
+def check_served(incoming: Incoming, *, keeps: bool = False) -> None:
+    """
+    Raise `RefusedError` if the request asks for something that only the vendor's server does.
+
+    `keeps` says if this server keeps responses for the caller.
+    """
     body = incoming.call.body
     if isinstance(body, dict):
         for each in serve_of(incoming.dialect).SERVER.unserved:
-            if each.is_asked(body):
-                raise RefusedError(Failure(status=400, message=each.message))
+            if each.is_asked(body) and not (keeps and each.unless_kept):
+                failure = Failure(status=400, message=each.message, details=each.details)
+                raise RefusedError(failure)
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from secrets import token_bytes
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +33,7 @@ from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
 from interlingua.providers.operations import offers
 from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.answer_stamp import AnswerStamp, stamp_result
 from interlingua.serving.application import (
     Application,
     Incoming,
@@ -32,11 +42,11 @@ from interlingua.serving.application import (
     check_served,
     decode_operation,
     encode_operation,
-    error_reply,
     failure_reply,
     find_route,
     framing_of,
     json_reply,
+    limit_headers,
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
@@ -47,17 +57,33 @@ from interlingua.serving.client_operations import (
     perform_at_holder,
     perform_by_model,
 )
+from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
+from interlingua.serving.kept_responses import (
+    KeptResponses,
+    Memory,
+    Shelf,
+    is_about_kept,
+    perform_kept,
+    start_keeping,
+    without_references,
+)
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
+from interlingua.serving.passed_on import (
+    options_of,
+    session_of,
+    with_trace,
+    without_refused_flags,
+)
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
-from interlingua.serving.upstream_errors import for_clients, hosts_of
-from interlingua.spec.contracts import StreamEncoder
-from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
+from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
+from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Warning
-from interlingua.streams.grammar import is_content
+from interlingua.spec.response import Cost, RateLimitInfo, Response, Warning
+from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request: histories with many images are this large."""
@@ -84,6 +110,8 @@ class ModelRoute(NamedTuple):
     """A client with middleware of its own (fallback, cache, …); None for the application's."""
     settings: Mapping[str, object] = {}
     """Fields of `Request` for requests that do not set them."""
+    affinity: Literal["session", "key"] = "session"
+    """Whose requests go to the same one of several adapters: those of a session, or of a caller."""
 
 
 class Caller(NamedTuple):
@@ -93,6 +121,8 @@ class Caller(NamedTuple):
     """Empty if callers have no names."""
     models: Sequence[str] | None = None
     """The names and patterns of the models that it may use; None for all."""
+    keep: float | None = None
+    """Seconds that its responses are kept, if any are; None for the usual time, 0 for none."""
 
     def may_use(self, name: str) -> bool:
         """Tell whether this caller may use the model of this name."""
@@ -106,6 +136,16 @@ Authorize: TypeAlias = Callable[[Incoming], Caller]
 def anybody(_: Incoming) -> Caller:
     """Let every request in, as a caller without a name."""
     return Caller()
+
+
+class Policy(Protocol):
+    """The limits of callers."""
+
+    def client_for(self, caller: Caller, client: Client, /) -> Client:
+        """The client of a route, with the limits of the caller."""
+
+    async def report(self, caller: Caller, client: Client, /) -> RateLimitInfo | None:
+        """What is left to the caller, of a route with this client; None if it has no limits."""
 
 
 class Routes:
@@ -182,7 +222,8 @@ class ClientApplication(Application):
     the programs that call: at least 16 bytes, the same in all processes that serve them; without it
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
-    `max_body` bytes is refused.
+    `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them.
+    `policy` limits what callers may ask for.
     """
 
     def __init__(
@@ -193,8 +234,12 @@ class ClientApplication(Application):
         secret: bytes | None = None,
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
+        kept: KeptResponses | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.max_body = max_body
+        self._policy = policy
+        self._kept = kept
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
@@ -221,23 +266,29 @@ class ClientApplication(Application):
                 return
             check_form(incoming)
             caller = self._authorize(incoming)
-            check_served(incoming)
+            shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
+            check_served(incoming, keeps=shelf is not None)
+            incoming, keeping = await start_keeping(incoming, shelf)
+            incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller, ids)
+                exchange = await self._open(incoming, caller, ids, Memory(shelf, keeping))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
                 reply = await exchange.complete()
             else:
-                reply = await self._other(incoming, caller, ids)
+                reply = await self._other(incoming, caller, ids, shelf)
         except RefusedError as refused:
             reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
-            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+            reply = _refuse(incoming, error, self._client)
+        await ids.add_limits()
         await send_whole(ids.sign(reply), send)
 
-    async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+    async def _other(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, shelf: Shelf | None
+    ) -> Reply:
         """The reply to what is no request for an answer."""
         kind = incoming.route.kind
         serve = serve_of(incoming.dialect)
@@ -250,8 +301,10 @@ class ClientApplication(Application):
             return json_reply(incoming, serve.describe_model(model))
         if kind == "count":
             counted = incoming._replace(call=serve.counted_call(incoming.call))
-            tokens = await self._open(counted, caller, ids).count()
+            tokens = await (await self._open(counted, caller, ids, Memory(shelf))).count()
             return json_reply(incoming, serve.count_tokens(tokens))
+        if is_about_kept(incoming):
+            return await perform_kept(incoming, shelf)
         return await self._perform(incoming, caller, ids)
 
     async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
@@ -260,10 +313,16 @@ class ClientApplication(Application):
         name, value = operation.name, replace(value, request_id=ids.request_id)
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
-            client = route.client or self._client
-            result: Any = await perform_by_model(client, name, value, place)
+            client = self._client_of(route, caller, ids)
+            result: Any = stamp_result(await perform_by_model(client, name, value, place))
             reply = encode_operation(incoming, as_asked(result, value), value)
-            headers = own_headers(result.provider, result.model, result.warnings, result.cost)
+            headers = own_headers(
+                result.provider,
+                result.model,
+                result.warnings,
+                cost=result.cost,
+                request_id=result.provider_request_id,
+            )
             return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
         # Whoever may not use all models may not read what others have stored.
@@ -297,10 +356,24 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(self, incoming: Incoming, caller: Caller, ids: _Ids) -> _Exchange:
+    async def _open(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, memory: Memory
+    ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        return _Exchange(incoming, asked, route, route.client or self._client, self._secret, ids)
+        client = self._client_of(route, caller, ids)
+        if route.affinity == "key":
+            asked = replace(asked, session_id=caller.name)
+        memory = await memory.with_seals(asked)
+        return _Exchange(incoming, asked, route, client, self._secret, ids, memory)
+
+    def _client_of(self, route: ModelRoute, caller: Caller, ids: _Ids) -> Client:
+        """The client that answers the caller; the reply will tell what is left to it."""
+        client = route.client or self._client
+        if self._policy is None:
+            return client
+        ids.report = partial(self._policy.report, caller, client)
+        return self._policy.client_for(caller, client)
 
 
 class _Ids:
@@ -309,8 +382,17 @@ class _Ids:
     def __init__(self, incoming: Incoming) -> None:
         given = incoming.call.headers.get(REQUEST_ID, "")
         self.request_id: str = given if _is_safe_id(given) else new_ulid()
-        names = (REQUEST_ID, serve_of(incoming.dialect).SERVER.request_id_header)
+        self._facts = serve_of(incoming.dialect).SERVER
+        names = (REQUEST_ID, self._facts.request_id_header)
         self.headers: dict[str, str] = {name: self.request_id for name in names if name}
+        self.report: Callable[[], Awaitable[RateLimitInfo | None]] | None = None
+        """Tells what is left to the caller, if it has limits."""
+
+    async def add_limits(self) -> None:
+        """Add the headers that tell what is left, once the request is counted."""
+        limits = None if self.report is None else await self.report()
+        if limits is not None:
+            self.headers |= limit_headers(self._facts, limits)
 
     def sign(self, reply: Reply) -> Reply:
         """The reply with the id."""
@@ -318,16 +400,34 @@ class _Ids:
 
 
 def own_headers(
-    provider: str, model: str, warnings: Iterable[Warning], cost: Cost | None = None
+    provider: str,
+    model: str,
+    warnings: Iterable[Warning],
+    *,
+    cost: Cost | None = None,
+    request_id: str | None = None,
 ) -> dict[str, str]:
-    """The headers that say who has answered, what was lost, and what it cost."""
+    """The headers that say who has answered, what was lost, what it cost, and the provider's id."""
     headers = {
         f"{PREFIX}provider": provider,
         f"{PREFIX}model": model,
         f"{PREFIX}warnings": ",".join(sorted({warning.code for warning in warnings})),
         f"{PREFIX}cost": _cost_text(cost),
+        f"{PREFIX}upstream-request-id": request_id or "",
     }
-    return {name: value for name, value in headers.items() if value and value.isascii()}
+    return {name: value for name, value in headers.items() if value and _is_plain(value)}
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a text can be the value of a header."""
+    return value.isascii() and value.isprintable()
+
+
+def _refuse(incoming: Incoming, error: SDKError, client: Client) -> Reply:
+    """The reply for an error, with the id that the provider gave the request."""
+    reply = client_reply(incoming, error, client)
+    told = own_headers(error.provider or "", "", (), request_id=error.provider_request_id)
+    return reply._replace(headers={**reply.headers, **told})
 
 
 def _cost_text(cost: Cost | None) -> str:
@@ -348,10 +448,14 @@ class _Exchange:
         client: Client,
         secret: bytes,
         ids: _Ids,
+        memory: Memory,
     ) -> None:
         self._ids = ids
         self._incoming = incoming
-        self._asked = asked
+        self._memory = memory
+        self._keeping = keeping = memory.keeping
+        plain = without_references(asked, incoming.dialect)
+        self._asked = asked if keeping is not None else plain  # what the answer repeats
         self._client = client
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
@@ -366,16 +470,27 @@ class _Exchange:
                 upstream=dialects.get(upstream).FACTS,
                 provider=self._provider,
                 model=addressed.model,
+                kept=memory.seals,
             )
             asked, self._warnings = self._state.unseal_request(asked)
+        if keeping is not None:
+            asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
+        if not is_own:
+            check_summaries(incoming)
+        options = options_of(incoming, asked) if is_own else {}
+        self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
             asked,
             model=route.model,
-            provider_options=asked.provider_options if is_own else {},
+            provider_options=with_trace(incoming, options, upstream),
+            session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
+        row = row_of(client.calls.adapters.get(self._provider))
+        self._request, refused = without_refused_flags(self._request, incoming.dialect, row)
+        self._warnings = (*self._warnings, *refused)
         unset = {
             name: value
             for name, value in route.settings.items()
@@ -383,15 +498,39 @@ class _Exchange:
         }
         if unset:
             self._request = replace(self._request, **unset)
+        self._compaction = find_compaction(
+            client, self._request, incoming, secret, is_native=is_own
+        )
+
+    async def _answer(self) -> Response:
+        """The answer of the model, or the summary that is asked for."""
+        if self._compaction is not None:
+            return await self._compaction.complete()
+        return await self._client.complete(self._request)
+
+    def _events(self) -> AsyncGenerator[StreamEvent, None]:
+        """The same as a stream."""
+        if self._compaction is not None:
+            return self._compaction.stream()
+        return self._client.stream(self._request)
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = await self._client.complete(self._request)
+        response = self._stamp.stamp_response(await self._answer())
         if self._state is not None:
             response = self._state.seal_response(response)
+        if self._keeping is not None:
+            response = self._keeping.mark(response)
         warnings = (*self._warnings, *response.warnings)
-        headers = own_headers(response.provider, response.model, warnings, response.cost)
+        headers = own_headers(
+            response.provider,
+            response.model,
+            warnings,
+            cost=response.cost,
+            request_id=response.provider_request_id,
+        )
         body = self._dialect.encode_response(response, self._asked)
+        await self._memory.keep(body)
         return json_reply(self._incoming, body, headers=headers)
 
     async def count(self) -> int:
@@ -412,27 +551,49 @@ class _Exchange:
         encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
         if self._state is not None:
             encoder = self._state.encoder(encoder)
-        events = self._client.stream(self._request)
+        events = self._events()
         delivery = StreamDelivery(send, framing_of(self._incoming))
         delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
             try:
                 async for event in events:
-                    shown = self._show(event, delivery)
-                    await delivery.put(encoder.feed(shown), begin=is_content(event))
+                    if type(event) is StreamStart and self._ids.report is not None:
+                        await self._ids.add_limits()
+                        delivery.headers |= self._ids.headers
+                    shown = event if type(event) in DELTAS else self._show(event, delivery)
+                    begin = not delivery.has_begun and is_content(event)
+                    await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
+                reply = _refuse(self._incoming, error, self._client)
                 delivery.abandon()
+                await self._ids.add_limits()
                 await send_whole(self._ids.sign(reply), send)
+
+    async def _keep(self, frames: list[Frame]) -> list[Frame]:
+        """The frames, those of an error if they end a response that cannot be kept."""
+        if self._memory.shelf is None:
+            return frames
+        try:
+            await self._memory.keep_last(frames)
+        except StoreError as error:
+            encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
+            encoder.feed(StreamStart(id="", model=self._asked.model))  # was sent long ago
+            return encoder.feed(ErrorEvent(error=for_clients(error, hosts_of(self._client))))
+        return frames
 
     def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
         """The event for the client; what it tells about the answer is sent beside it."""
+        event = self._stamp.stamp_event(event)
+        if self._keeping is not None:
+            event = self._keeping.mark_event(event)
         match event:
             case StreamStart():
                 warnings = (*self._warnings, *event.warnings)
-                delivery.headers |= own_headers(event.provider, event.model, warnings)
+                delivery.headers |= own_headers(
+                    event.provider, event.model, warnings, request_id=event.provider_request_id
+                )
             case Finish() if cost := _cost_text(event.cost):
                 delivery.comment(f"{PREFIX}cost: {cost}")
             case ErrorEvent():

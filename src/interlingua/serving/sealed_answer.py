@@ -131,10 +131,23 @@ SealStates: TypeAlias = Callable[[Sequence[State]], str | None]
 """Makes the seal of these states; None if they are too large for one."""
 
 
+KeepSeal: TypeAlias = Callable[[str], str]
+"""Keeps a seal that is too large for an id; returns the reference to it."""
+
+
 class AnswerSealer:
     """Seals the parts of one answer, in their order."""
 
-    def __init__(self, seal: SealStates, client: str, field: SealedField, upstream: Facts) -> None:
+    def __init__(
+        self,
+        seal: SealStates,
+        client: str,
+        field: SealedField,
+        upstream: Facts,
+        keep: KeepSeal | None = None,
+    ) -> None:
+        self._keep = keep
+        self._is_own = client == upstream.name
         self._seal = seal
         self._client = client
         self._field = field
@@ -145,11 +158,13 @@ class AnswerSealer:
         self._number = 0
         self.warnings: list[Warning] = []
         """About state that clients may lose."""
-        self.signs_texts: bool = field.on_parts
+        self.signs_texts: bool = field.on_parts and not self._is_own
         """Whether a text carries the states before it."""
 
     def seal_part(self, part: Part, before: Before) -> list[Part]:
         """Return the part for the client, and the thinking parts that have its state if needed."""
+        if self._is_own:
+            return [self._seal_own(part, before)]
         if isinstance(part, Thinking):
             return [self._seal_thinking(part, before)]
         if isinstance(part, Opaque):
@@ -161,6 +176,18 @@ class AnswerSealer:
             return [self.sign(part, self.take_pending() if takes else ())]
         state = self._state_of_fields(part, before)
         return [part] if state is None else [part, *self._carry(state)]
+
+    def _seal_own(self, part: Part, before: Before) -> Part:
+        """
+        The part for a client of the model's own dialect.
+
+        Thinking has its state itself. Where clients lose it, the id of the next call has it too.
+        """
+        if isinstance(part, Thinking) and self._field.read(part):
+            self._pending.append(before.state_of(part))
+        elif isinstance(part, ToolCall) and self._pending:
+            return replace(part, id=self._sealed_id(part, self._seal(self.take_pending())))
+        return part
 
     def take_pending(self) -> list[State]:
         """The states that the next call or text carries; they are no longer waiting for one."""
@@ -217,7 +244,7 @@ class AnswerSealer:
 
     def _carry(self, state: State, text: str = "") -> list[Thinking]:
         """A thinking part that has this state, which the next call or text carries too."""
-        if self._carries:
+        if self._carries and not (text and self._field.ids_if_hidden):
             self._pending.append(state)
         return self._make([state], text)
 
@@ -241,6 +268,9 @@ class AnswerSealer:
         states = [*self.take_pending(), *own]
         if not states:
             return [call]
+        if self._field.ids_if_hidden:
+            thinking = self._make(own) if own else []
+            return [*thinking, replace(call, id=self._sealed_id(call, self._seal(states)))]
         signed = self._sign_call(call, states)
         # after the call: a client may look for the call with its id
         return [signed, *self._make(states, call_id=signed.id)]
@@ -248,13 +278,21 @@ class AnswerSealer:
     def _sign_call(self, call: ToolCall, states: Sequence[State]) -> ToolCall:
         """The call with these states in its own field and in its id."""
         text = self._seal(states)
-        id = None if text is None else append_to_id(call.id, text, self._field.id_length)
-        if id is None and self._field.id_length:
-            self.warnings.append(make_warning("state_not_carried", call=call.id))
+        id = self._sealed_id(call, text)
         if text is None:
             return call
         own = _put(extra_of(call, self._client), self._field.call_path, text)
-        return replace(call, id=id or call.id, extra={**call.extra, self._client: own})
+        return replace(call, id=id, extra={**call.extra, self._client: own})
+
+    def _sealed_id(self, call: ToolCall, text: str | None) -> str:
+        """The id of a call with this seal, or as it was, with a warning, if that is too long."""
+        most = self._field.id_length
+        id = None if text is None else append_to_id(call.id, text, most)
+        if id is None and text is not None and most and self._keep is not None:
+            id = append_to_id(call.id, self._keep(text), most)
+        if id is None and most and not self._field.ids_if_hidden:  # there, thinking has it too
+            self.warnings.append(make_warning("state_not_carried", call=call.id))
+        return id or call.id
 
 
 def _put(fields: Mapping[str, Json], path: Sequence[str], value: str) -> dict[str, Json]:

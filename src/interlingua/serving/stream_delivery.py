@@ -87,13 +87,14 @@ class StreamDelivery:
 
     async def put(self, frames: Iterable[Frame], *, begin: bool) -> None:
         """Send the frames; they are held back until one has `begin`, or the hold is over."""
+        encode = self._framing.encode
         for frame in frames:
-            chunk = self._framing.encode(frame)
+            chunk = encode(frame)
             self._chunks.append(chunk)
             self._size += len(chunk)
         if begin and not self.has_begun:
             self._begin()
-        elif self._chunks:
+        elif self._news is not None:
             self._wake()
         while self._size > _HIGH_WATER and self.has_begun and not self._sender.done():
             self._room = self._loop.create_future()

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -144,8 +145,19 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
             yield from _find_forms(text, match.start(), match.end())
 
 
+_KEPT_NAME = 64  # characters
+
+
 def is_secret_header(name: str) -> bool:
     """Whether a header of this name may hold a key."""
+    # The same names come with every request; a stranger's long ones are not remembered.
+    return (
+        _is_secret_header(name) if len(name) <= _KEPT_NAME else _is_secret_header.__wrapped__(name)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_header(name: str) -> bool:
     name = name.lower()
     if name in _HARMLESS or name.startswith(("x-ratelimit-", "anthropic-ratelimit-")):
         return False

@@ -211,6 +211,7 @@ def encode_sse(frame: Frame) -> bytes:
     Data may have several lines. A line break in the event name or the id raises `StreamError`:
     it could inject other fields.
     """
+    data = frame.data
     lines: list[str] = []
     if frame.event:
         lines.append(f"event: {_one_line(frame.event, 'event name')}")
@@ -218,7 +219,10 @@ def encode_sse(frame: Frame) -> bytes:
         lines.append(f"id: {_one_line(frame.id, 'id')}")
     if frame.retry is not None:
         lines.append(f"retry: {frame.retry}")
-    lines += [f"data: {line}" for line in _LINE_END.split(frame.data)]
+    if "\n" in data or "\r" in data:
+        lines += [f"data: {line}" for line in _LINE_END.split(data)]
+    else:
+        lines.append(f"data: {data}")
     # A lone surrogate has no UTF-8 form; "backslashreplace" writes the escape that JSON reads.
     return ("\n".join(lines) + "\n\n").encode("utf-8", "backslashreplace")
 

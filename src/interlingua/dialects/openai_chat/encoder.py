@@ -40,6 +40,12 @@ from interlingua.dialects.openai_chat.response import (
     encode_usage,
 )
 from interlingua.dialects.openai_chat.tool_calls import number_tool_call
+from interlingua.dialects.openai_chat.vendor_fields import (
+    CHOICE_FIELDS,
+    FIRST_DELTA,
+    complete_usage,
+    envelope_fields,
+)
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
 from interlingua.spec.content import (
@@ -79,6 +85,8 @@ class Encoder:
         self._grammar = Grammar(restarts=False)
         self._native = False
         self._failed = False
+        self._is_complete = False  # all fields of the vendor are sent
+        self._usual: Mapping[str, Json] = {}  # of a choice
         self._envelope: dict[str, Json] = {}
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
@@ -168,6 +176,8 @@ class Encoder:
             self._envelope["created"] = 0  # required by the SDK's `ChatCompletionChunk`
         elif "created" in extra:
             self._envelope["created"] = extra.pop("created")
+        if event.created_at is not None:
+            self._complete(event.created_at, extra)
         choice, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         if isinstance(choice, dict):
             choice = fields_of(choice)
@@ -175,7 +185,19 @@ class Encoder:
             if len(self._choice) < len(choice):
                 extra[CHOICE] = {name: choice[name] for name in choice if name in _CHUNK_FIELDS}
         self._others = others if isinstance(others, list) else []
-        return self._delta({"role": "assistant", "content": None}, extra)
+        first: dict[str, Json] = {"role": "assistant", "content": None}
+        return self._delta({**FIRST_DELTA, **first} if self._is_complete else first, extra)
+
+    def _complete(self, created_at: float, extra: dict[str, Json]) -> None:
+        """Send all fields of the vendor in each chunk."""
+        self._is_complete, self._usual = True, CHOICE_FIELDS
+        usual = envelope_fields(created_at)
+        if not self._envelope.get("created"):
+            self._envelope["created"] = usual["created"]
+        for name, value in usual.items():
+            self._envelope.setdefault(name, extra.pop(name, value))
+        if self._wants_usage:  # null, but in the last chunk
+            self._envelope["usage"] = None
 
     def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
@@ -186,7 +208,8 @@ class Encoder:
         """The frame for a delta, if there is one."""
         if delta is None:
             return []
-        return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
+        choice = {"index": 0, "delta": delta, "finish_reason": None, **self._usual}
+        return [self._chunk([choice], more)]
 
     def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
@@ -223,6 +246,7 @@ class Encoder:
         if not native and any(text.citations for text in texts):
             message_extra = {ANNOTATIONS: write_annotations(texts)}
         ending = {
+            **self._usual,
             **choice,
             "index": 0,
             "delta": fields_of(message_extra) if isinstance(message_extra, dict) else {},
@@ -230,6 +254,8 @@ class Encoder:
         }
         set_logprobs(ending, spoken)
         usage = encode_usage(event.usage, native=native) if self._wants_usage else None
+        if self._is_complete and self._wants_usage:
+            usage = complete_usage(usage)
         if usage is not None:
             frames += [self._chunk([ending]), self._chunk([], {**extra, "usage": usage})]
         else:
@@ -243,9 +269,9 @@ class Encoder:
                 numbered = [
                     number_tool_call(tool_call, i) for i, tool_call in enumerate(tool_calls)
                 ]
-                choice = {**rest, "delta": {**message, "tool_calls": numbered}}
+                choice = {**self._usual, **rest, "delta": {**message, "tool_calls": numbered}}
             case {**rest}:
-                choice = {"delta": rest.pop("message", None), **rest}
+                choice = {**self._usual, "delta": rest.pop("message", None), **rest}
         return self._chunk([choice])
 
 

@@ -210,19 +210,23 @@ def _normal_message(message: Json) -> Json:
 def _detail(carrier: Carrier) -> Thinking:
     # The stream helper of OpenAI's SDK joins the items of a list by `index`, and fails on a second
     # item without it. A client may keep only items with the id of a call.
-    detail = {
+    detail: dict[str, Json] = {
         "type": "reasoning.encrypted",
         "index": carrier.number,
         "id": carrier.call_id or f"sealed_{carrier.number}",
         "data": carrier.value,
     }
-    return Thinking(text=carrier.text, extra={NAME: {DETAILS: [detail]}})
+    own: dict[str, Json] = {DETAILS: [detail]}
+    if not carrier.text:  # no server sends an empty text after its answer
+        own[FIELDS] = []
+    return Thinking(text=carrier.text, extra={NAME: own})
 
 
 def _details_of(part: Part) -> tuple[str, ...]:
     details = part.extra.get(NAME, {}).get(DETAILS) if isinstance(part, Thinking) else None
-    items = [item.get("data") for item in details or () if isinstance(item, dict)]
-    return tuple(data for data in items if isinstance(data, str))
+    items = [item for item in details or () if isinstance(item, dict)]
+    values = [item.get(name) for item in items for name in ("data", "signature")]
+    return tuple(value for value in values if isinstance(value, str))
 
 
 HISTORY = HistoryRules(

@@ -24,6 +24,7 @@ from interlingua.providers.replies import (
     UNREADABLE,
     answer_headers,
     check_body,
+    find_request_id,
     read_error,
     unreadable,
 )
@@ -153,6 +154,7 @@ class Streaming:
         known = Response(
             provider=own.name,
             request_id=request.request_id,
+            provider_request_id=find_request_id(reply.headers),
             model=request.model,
             warnings=ready.warnings,
             rate_limit=parse_rate_limit(answer_headers(reply.headers)),
