@@ -3,6 +3,8 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import anthropic
@@ -26,6 +28,8 @@ class Front(NamedTuple):
 
     url: str
     key: str
+    keys: Mapping[str, str] = MappingProxyType({})
+    """Of the callers, by name."""
 
     def openai(self, **settings):
         settings = {"api_key": self.key, "max_retries": 0, **settings}
@@ -40,14 +44,18 @@ class Front(NamedTuple):
 
 
 @contextlib.contextmanager
-def gateway(adapters, routes=None, *, models=None, direct=True):
-    """A gateway before these adapters; its key may use `models`."""
-    key = make_key()
+def gateway(adapters, routes=None, *, models=None, direct=True, callers=None):
+    """A gateway before these adapters; its key may use `models`, those of `callers` theirs."""
+    callers = callers or {"tests": models}
+    keys = {name: make_key() for name in callers}
     client = Client(adapters).with_middleware(CircuitBreaker())
-    caller = Caller("tests", models)
-    given = Gateway(client, Routes(routes, direct=direct), (Key(hash_key(key), caller),))
+    known = tuple(
+        Key(hash_key(keys[name]), Caller(name, allowed)) for name, allowed in callers.items()
+    )
+    given = Gateway(client, Routes(routes, direct=direct), known)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
-        yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)
+        key = next(iter(keys.values()))
+        yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key, keys)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from interlingua import dialects
 from interlingua.client.client import Client
 from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
+from interlingua.client.stores.contract import Store
 from interlingua.providers.operations import offers
 from interlingua.runtime.ulid import new_ulid
 from interlingua.serving.application import (
@@ -40,13 +41,18 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
+from interlingua.serving.client_batches import ClientBatches
 from interlingua.serving.client_operations import (
     as_asked,
     find_holder,
+    is_held,
+    keep_job,
     needs_model,
     perform_at_holder,
     perform_by_model,
+    perform_here,
 )
+from interlingua.serving.holdings import Holding, Holdings
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
@@ -54,6 +60,7 @@ from interlingua.serving.upstream_errors import for_clients, hosts_of
 from interlingua.spec.contracts import StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.modalities.batch import BatchQuery, BatchSubmission
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Warning
@@ -67,12 +74,11 @@ PREFIX = "x-interlingua-"
 
 REQUEST_ID = "x-request-id"
 """The header of the id of a request, in both directions."""
-_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
-
-_NO_HOLDER = (
-    "This server does not know which provider stores that. Name the provider in the header "
-    f"{PREFIX}provider. Batches, and keys that may use only some models, cannot be used so."
+_NOT_OPEN = (
+    f"A key that may use only some models cannot name a provider in the header {PREFIX}provider: "
+    "all keys share what is stored there."
 )
+_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
 
 
 class ModelRoute(NamedTuple):
@@ -182,7 +188,8 @@ class ClientApplication(Application):
     the programs that call: at least 16 bytes, the same in all processes that serve them; without it
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
-    `max_body` bytes is refused.
+    `max_body` bytes is refused. `store` has the files of callers, and where their batches and
+    videos are; processes that serve the same callers need the same one.
     """
 
     def __init__(
@@ -193,8 +200,10 @@ class ClientApplication(Application):
         secret: bytes | None = None,
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
+        store: Store | None = None,
     ) -> None:
         self.max_body = max_body
+        self._holdings = Holdings(store)
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
@@ -220,10 +229,11 @@ class ClientApplication(Application):
                 await send_head(send)
                 return
             check_form(incoming)
-            caller = self._authorize(incoming)
+            caller = await self._find_caller(incoming)
             check_served(incoming)
             if incoming.route.kind == "answer":
                 exchange = self._open(incoming, caller, ids)
+                await exchange.read_files(self._holdings.of_caller(caller.name))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
@@ -236,6 +246,15 @@ class ClientApplication(Application):
             error.add_facts(request_id=ids.request_id)
             reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
         await send_whole(ids.sign(reply), send)
+
+    async def _find_caller(self, incoming: Incoming) -> Caller:
+        """The caller; who has started an upload goes on without a key, as its clients do."""
+        if incoming.key is None and incoming.route.operation is not None:
+            upload_id = incoming.query.get("upload_id")
+            name = await self._holdings.find_uploader(upload_id) if upload_id else None
+            if name is not None and incoming.route.operation.name == "upload_chunk":
+                return Caller(name, ())
+        return self._authorize(incoming)
 
     async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
         """The reply to what is no request for an answer."""
@@ -258,19 +277,30 @@ class ClientApplication(Application):
         """The reply to an operation other than an answer."""
         operation, value = decode_operation(incoming)
         name, value = operation.name, replace(value, request_id=ids.request_id)
+        held = self._holdings.of_caller(caller.name)
+        batches = ClientBatches(
+            self._client, held, self._secret, lambda item: self._open(item, caller, ids)
+        )
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = route.client or self._client
             result: Any = await perform_by_model(client, name, value, place)
+            result = await keep_job(held, result, incoming.dialect)
             reply = encode_operation(incoming, as_asked(result, value), value)
             headers = own_headers(result.provider, result.model, result.warnings, result.cost)
             return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
-        # Whoever may not use all models may not read what others have stored.
+        if named and caller.models is not None:
+            raise RefusedError(Failure(status=404, message=_NOT_OPEN))
         holder = find_holder(self._client, value, named) if caller.models is None else None
-        if holder is None:
-            raise RefusedError(Failure(status=404, message=_NO_HOLDER))
-        result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        if isinstance(value, (BatchQuery, BatchSubmission)):
+            result = await batches.perform(incoming, name, value, named)
+            value = replace(value, after=None) if name == "list_batches" else value  # it is a page
+        elif holder is not None and not await is_held(held, value):
+            result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        else:
+            output = await batches.read_output(value) if name == "download_file" else None
+            result = output or await perform_here(self._client, held, name, value)
         return encode_operation(incoming, result, value)
 
     def _list(self, incoming: Incoming, caller: Caller) -> list[ServedModel]:
@@ -352,11 +382,13 @@ class _Exchange:
         self._ids = ids
         self._incoming = incoming
         self._asked = asked
-        self._client = client
+        self.client: Client = client
+        """The client of the route."""
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
-        self._provider = addressed.provider or ""
-        upstream = getattr(client.calls.adapters.get(self._provider), "dialect", None)
+        self.provider: str = addressed.provider or ""
+        """The provider that answers."""
+        upstream = getattr(client.calls.adapters.get(self.provider), "dialect", None)
         self._state: SealedState | None = None
         self._warnings: tuple[Warning, ...] = ()
         if upstream is not None:
@@ -364,12 +396,12 @@ class _Exchange:
                 secret,
                 client=self._dialect.FACTS,
                 upstream=dialects.get(upstream).FACTS,
-                provider=self._provider,
+                provider=self.provider,
                 model=addressed.model,
             )
             asked, self._warnings = self._state.unseal_request(asked)
         is_own = upstream == incoming.dialect
-        self._request = replace(
+        self.request: Request = replace(
             asked,
             model=route.model,
             provider_options=asked.provider_options if is_own else {},
@@ -379,14 +411,19 @@ class _Exchange:
         unset = {
             name: value
             for name, value in route.settings.items()
-            if getattr(self._request, name) is None
+            if getattr(self.request, name) is None
         }
         if unset:
-            self._request = replace(self._request, **unset)
+            self.request = replace(self.request, **unset)
+
+    async def read_files(self, held: Holding) -> None:
+        """Replace references to files that are kept for the caller by their bytes."""
+        address = serve_of(self._incoming.dialect).SERVER.file_address
+        self.request = await held.with_files(self.request, address)
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = await self._client.complete(self._request)
+        response = await self.client.complete(self.request)
         if self._state is not None:
             response = self._state.seal_response(response)
         warnings = (*self._warnings, *response.warnings)
@@ -396,8 +433,8 @@ class _Exchange:
 
     async def count(self) -> int:
         """The input tokens as the provider counts them for free, else our estimate."""
-        client, request = self._client, self._request
-        row = row_of(client.calls.adapters.get(self._provider))
+        client, request = self.client, self.request
+        row = row_of(client.calls.adapters.get(self.provider))
         if row is not None and offers(row, "count_tokens"):
             try:
                 return await client.count_tokens(request)
@@ -412,7 +449,7 @@ class _Exchange:
         encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
         if self._state is not None:
             encoder = self._state.encoder(encoder)
-        events = self._client.stream(self._request)
+        events = self.client.stream(self.request)
         delivery = StreamDelivery(send, framing_of(self._incoming))
         delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
@@ -424,7 +461,7 @@ class _Exchange:
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, for_clients(error, hosts_of(self._client)))
+                reply = error_reply(self._incoming, for_clients(error, hosts_of(self.client)))
                 delivery.abandon()
                 await send_whole(self._ids.sign(reply), send)
 
@@ -437,5 +474,5 @@ class _Exchange:
             case Finish() if cost := _cost_text(event.cost):
                 delivery.comment(f"{PREFIX}cost: {cost}")
             case ErrorEvent():
-                return replace(event, error=for_clients(event.error, hosts_of(self._client)))
+                return replace(event, error=for_clients(event.error, hosts_of(self.client)))
         return event

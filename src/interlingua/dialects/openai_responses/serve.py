@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.hosted_uses import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
+from interlingua.dialects.openai_shared.batches import write_replies as write_batch_file
 from interlingua.dialects.openai_shared.models import describe_model, list_models
 from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
@@ -30,6 +31,7 @@ __all__ = [
     "error_body",
     "list_models",
     "wanted_image",
+    "write_batch_file",
     "wrong_key",
 ]
 
