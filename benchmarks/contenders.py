@@ -1,5 +1,5 @@
 """
-Who is measured: nothing but aiohttp and msgspec, this library, and the vendors' own clients.
+Who is measured: the least that a program can do, this library, and the vendors' own clients.
 
 Each makes the same exchange with the same server. Their libraries are loaded when they are
 made, so that a process which measures one of them has not paid for another.
@@ -7,6 +7,7 @@ made, so that a process which measures one of them has not paid for another.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 PROMPT = "Tell me of the weather in Oslo."
@@ -131,6 +132,89 @@ class Raw:
 
     async def close(self) -> None:
         await self._session.close()
+
+
+class Codec(Raw):
+    """
+    Raw with the same values as this library: canonical messages go in, canonical events come out.
+
+    `codecs_raw.py` has the shortest code that reads and writes what is measured here.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        from codecs_raw import READERS, WRITERS
+
+        super().__init__(exchange)
+        self._read, self._write = READERS[exchange.dialect], WRITERS[exchange.dialect]
+        self._request = exchange.request
+
+    async def send(self) -> object:
+        self._body = self._write(self._request)
+        return await self.complete()
+
+    async def stream(self) -> int:
+        count = 0
+        pieces: list[str] = []
+        async for event in self._events():
+            pieces.append(event.delta)
+            count += 1
+        "".join(pieces)
+        return count
+
+    async def _events(self) -> AsyncIterator[Any]:
+        decode, read = self._decode, self._read
+        rest, body = b"", self._encode(self._body)
+        async with self._session.post(self._url, data=body, headers=self._headers) as reply:
+            async for chunk in reply.content.iter_any():
+                events = (rest + chunk).split(b"\n\n")
+                rest = events.pop()
+                for event in events:
+                    data = event[event.index(b"data: ") + 6 :]
+                    if data != b"[DONE]" and (delta := read(decode(data))) is not None:
+                        yield delta
+
+
+class Bare:
+    """The exchange alone: this library's transport and msgspec, as `Raw` is aiohttp and msgspec."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        import msgspec
+
+        from interlingua.spec.contracts import HttpRequest
+        from interlingua.transport import HttpTransport
+
+        self._transport = HttpTransport()
+        self._make = HttpRequest
+        self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder().decode
+        self._url = exchange.base + path_of(exchange.dialect)
+        self._body = exchange.body
+        self._headers = {"content-type": "application/json", "authorization": "Bearer none"}
+
+    def _send(self) -> Any:
+        body = self._encode(self._body)
+        return self._transport.send(self._make(url=self._url, body=body, headers=self._headers))
+
+    async def complete(self) -> object:
+        async with self._send() as reply:
+            return self._decode(await reply.read())
+
+    async def stream(self) -> int:
+        decode = self._decode
+        count, rest = 0, b""
+        async with self._send() as reply:
+            async for chunk in reply.chunks():
+                events = (rest + chunk).split(b"\n\n")
+                rest = events.pop()
+                for event in events:
+                    data = event[event.index(b"data: ") + 6 :]
+                    if data != b"[DONE]":
+                        decode(data)
+                        count += 1
+        return count
+
+    async def close(self) -> None:
+        await self._transport.close()
 
 
 class Ours:
@@ -277,6 +361,7 @@ _VENDORS = {
 }
 
 CONTENDERS: dict[str, Any] = {"raw": Raw, "ours": Ours, "vendor": Vendor}
+"""Those of every table."""
 
 
 # Embeddings: the texts of one call, and the number of vectors that came back.

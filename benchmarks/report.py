@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 _SEEN: list[tuple[bool, str]] = []
 _TABLES: list[dict[str, Any]] = []
 _LIMITS: list[dict[str, Any]] = []
 _PACKAGES = ("aiohttp", "msgspec", "openai", "anthropic", "google-genai")
+
+
+Limit: TypeAlias = float | Mapping[str, float] | None
+"""How many times another's cost ours may be: in every dialect, or by dialect."""
 
 
 class Measure(NamedTuple):
@@ -24,8 +28,8 @@ class Measure(NamedTuple):
     unit: str
     scale: float
     """What a cost is multiplied by to be of that unit."""
-    raw: float | None = None
-    """How many times raw's cost ours may be."""
+    least: Mapping[str, Limit] = {"raw": None}
+    """Those who do the least that is possible, each with its limit."""
     fastest: float | None = None
     """How many times the cost of the fastest vendor's client ours may be."""
 
@@ -48,35 +52,30 @@ def compare(measure: Measure, samples: Samples, vendors: Mapping[str, str]) -> N
     """A line for each dialect."""
     names = list(dict.fromkeys(name for _, name in samples))
     print(f"\n{measure.title} ({measure.unit})")
-    print(
-        f"  {'dialect':20}{'raw':>9}{'ours':>9}{'x raw':>8} {'limit':<12}"
-        f"{'vendor':>22}{'x vendor':>10}{'x fastest':>11} limit"
-    )
+    head = "".join(f"{who:>9}{f'x {who}':>9} {'limit':<10}" for who in measure.least)
+    print(f"  {'dialect':20}{'ours':>9}{head}{'vendor':>22}{'x vendor':>10}{'x fastest':>11} limit")
     fastest = min((samples["vendor", name] for name in names), key=median)
     rows: list[dict[str, Any]] = []
-    _TABLES.append({"title": measure.title, "unit": measure.unit, "rows": rows})
+    table = {"title": measure.title, "unit": measure.unit, "least": [*measure.least], "rows": rows}
+    _TABLES.append(table)
     for name in names:
-        raw, ours, vendor = (samples[who, name] for who in ("raw", "ours", "vendor"))
-        shown = [f"{min(cost) * measure.scale:9.1f}" for cost in (raw, ours)]
-        theirs = f"{vendors[name]} {min(vendor) * measure.scale:9.1f}"
-        by_raw, by_fastest = ratio(ours, raw), ratio(ours, fastest)
-        costs = {"raw": min(raw), "ours": min(ours), "vendor": min(vendor)}
-        rows.append(
-            {
-                "dialect": name,
-                "vendor_name": vendors[name],
-                **{who: round(cost * measure.scale, 2) for who, cost in costs.items()},
-                "x_raw": round(by_raw, 3),
-                "x_vendor": round(ratio(ours, vendor), 3),
-                "x_fastest": round(by_fastest, 3),
-            }
-        )
-        print(
-            f"  {name:20}{''.join(shown)}{by_raw:8.2f} "
-            f"{judge(f'{measure.title}, {name}, x raw', by_raw, measure.raw):<12}"
-            f"{theirs:>22}{ratio(ours, vendor):10.2f}{by_fastest:11.2f} "
-            f"{judge(f'{measure.title}, {name}, x fastest', by_fastest, measure.fastest)}"
-        )
+        ours, vendor = samples["ours", name], samples["vendor", name]
+        row = {"dialect": name, "vendor_name": vendors[name]}
+        for who in (*measure.least, "ours", "vendor"):
+            row[who] = round(min(samples[who, name]) * measure.scale, 2)
+        line = f"  {name:20}{row['ours']:9.1f}"
+        for who, limit in measure.least.items():
+            times = ratio(ours, samples[who, name])
+            row[f"x_{who}"] = round(times, 3)
+            most = limit[name] if isinstance(limit, Mapping) else limit
+            beside = judge(f"{measure.title}, {name}, x {who}", times, most)
+            line += f"{row[who]:9.1f}{times:9.2f} {beside:<10}"
+        row |= {"x_vendor": round(ratio(ours, vendor), 3)}
+        row |= {"x_fastest": round(ratio(ours, fastest), 3)}
+        rows.append(row)
+        beside = judge(f"{measure.title}, {name}, x fastest", row["x_fastest"], measure.fastest)
+        theirs = f"{vendors[name]} {row['vendor']:9.1f}"
+        print(f"{line}{theirs:>22}{row['x_vendor']:10.2f}{row['x_fastest']:11.2f} {beside}")
 
 
 def judge_costs(

@@ -68,7 +68,8 @@ def figures(tmp_path, monkeypatch, capsys):
         for who, cost in (("raw", 100), ("ours", 150), ("vendor", 1000))
     }
     vendors = {"openai_chat": "openai", "gemini_generate": "google-genai"}
-    report.compare(report.Measure("A call", "us", 1e6, raw=1.6, fastest=0.1), samples, vendors)
+    measure = report.Measure("A call", "us", 1e6, {"raw": 1.6}, fastest=0.1)
+    report.compare(measure, samples, vendors)
     report.save(tmp_path / "figures.json", is_quick=True)
     assert "A call (us)" in capsys.readouterr().out
     return json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))

@@ -48,6 +48,14 @@ def test_the_fuzzer_runs_for_a_limited_time():
     assert "openai_chat.stream" in said
 
 
+def test_the_fuzzer_runs_for_a_number_of_inputs():
+    """Of each target, however long they take."""
+    status, said = run("--cases", "450", "--seed", "7", "json", "connection")
+
+    assert status == 0, said
+    assert said.endswith("json 450, connection 450\n")
+
+
 def test_an_unknown_target_is_refused_with_the_known_ones():
     """The error lists the known ones."""
     status, said = run("nothing")

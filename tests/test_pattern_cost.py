@@ -1,13 +1,14 @@
 """Every regular expression of the library takes time in proportion to its input."""
 
 import re
+import time
 from functools import partial
 from itertools import product
 
 import pytest
 
 from interlingua import dialects
-from support.patterns import LINEAR, SOURCE, growth, hard_text, hard_units, held, written
+from support.patterns import FLOOR, LINEAR, SOURCE, growth, hard_text, hard_units, held, written
 
 WRITTEN = list(written())
 
@@ -76,3 +77,18 @@ def test_patterns_that_are_data_are_linear():
 def test_a_slow_pattern_is_found(pattern, name):
     """The measure can fail."""
     assert slow_text(re.compile(pattern), name)
+
+
+@pytest.mark.parametrize("slow", [{1}, {1, 2}, {2, 4}])
+def test_a_single_slow_time_is_no_growth(slow):
+    """The first use loads modules, and a loaded machine makes single times longer."""
+    times = []
+
+    def use(text):
+        times.append(len(text))
+        if len(times) in slow:
+            began = time.thread_time()
+            while time.thread_time() < began + 2 * FLOOR:
+                pass
+
+    assert growth(use, "x".__mul__) < LINEAR

@@ -35,14 +35,17 @@ def _about(about: dict[str, Any]) -> str:
 
 def _table(table: dict[str, Any]) -> str:
     rows = [
-        f"| `{row['dialect']}` | {row['ours']:,.1f} | {row['raw']:,.1f} | {row['x_raw']:.2f} "
-        f"| {row['vendor_name']} {row['vendor']:,.1f} | {row['x_vendor']:.2f} "
+        f"| `{row['dialect']}` | {row['ours']:,.1f} |"
+        + "".join(f" {row[who]:,.1f} | {row[f'x_{who}']:.2f} |" for who in table["least"])
+        + f" {row['vendor_name']} {row['vendor']:,.1f} | {row['x_vendor']:.2f} "
         f"| {row['x_fastest']:.2f} |"
         for row in table["rows"]
     ]
     title = f"### {table['title']} ({_unit(table['unit'])})\n"
-    head = "| dialect | this library | raw | times raw | vendor | times vendor | times fastest |"
-    return "\n".join((title, head, "|---|---|---|---|---|---|---|", *rows))
+    columns = [column for who in table["least"] for column in (who, f"times {who}")]
+    columns = ["dialect", "this library", *columns, "vendor", "times vendor", "times fastest"]
+    head = f"| {' | '.join(columns)} |"
+    return "\n".join((title, head, f"|{'---|' * len(columns)}", *rows))
 
 
 def _unit(unit: str) -> str:

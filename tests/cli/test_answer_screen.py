@@ -193,7 +193,7 @@ def test_a_long_line_in_small_pieces():
             return [text[-width:]]
 
     def write(words):
-        answer = MarkdownAnswer(lambda _text: None, Last())
+        answer = MarkdownAnswer(lambda _text: None, Last(), Clock(0.0))
         for _ in range(words):
             answer.add("word")
         answer.end()

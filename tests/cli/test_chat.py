@@ -65,6 +65,40 @@ def test_reasoning_is_shown_where_it_is_asked_for(tmp_path, arguments, shown):
     assert done.stderr.count("Hm.") == 2 * shown
 
 
+def test_lines_up_to_an_end(program):
+    """`/multi` takes all lines up to `/end` as they are; without it nothing is sent."""
+    lines = ["/multi", "  def f():", "", "/path", "/end", "One", "/multi", "lost"]
+    done = program.run("chat", "-m", MODEL, "--plain", stdin="\n".join(lines))
+
+    first, second = done.stdout.split("You said: ")[1:]
+    assert first.startswith("  def f():\n\n/path\n")
+    assert second == "One\n"
+    assert "error: the prompt of /multi has no /end; nothing was sent" in done.stderr
+
+
+def test_a_prompt_of_an_editor(program, tmp_path):
+    """`/edit` sends what was saved, which is shown; if nothing was saved, nothing is sent."""
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "and two lines\\nof it" >> "$1"\n')
+    editor.chmod(0o700)
+    terminal = Terminal(program, "chat", "-m", MODEL, "--plain", EDITOR=str(editor), VISUAL="")
+    terminal.expect("> ")
+    terminal.type("/edit one \r")
+    terminal.expect("You said: one\r\nand two lines\r\nof it")
+    terminal.type("/quit\r")
+    assert terminal.close() == 0
+    idle = Terminal(program, "chat", "-m", MODEL, EDITOR="true", VISUAL="")
+    idle.expect("> ")
+    idle.type("/edit\r")
+    idle.expect("Nothing was saved; nothing was sent.")
+    idle.type("/multi\r")
+    idle.expect("Ctrl-C drops it.")
+    idle.type("text\r")
+    idle.interrupt("Nothing was sent.")
+    idle.type("/quit\r")
+    assert idle.close() == 0
+
+
 def test_undo_retry_fork_save(program):
     """The commands change the conversation as their names say."""
     path = program.home / "talk.json"

@@ -10,7 +10,7 @@ import pytest
 
 from interlingua.catalog import list_models
 from interlingua.cli.prompts import read_schema, several
-from support.cli import KEY, MODEL
+from support.cli import KEY, MODEL, Terminal
 
 SECRET = "sk-a-key-that-is-never-shown"
 
@@ -38,6 +38,43 @@ def test_models_are_those_of_the_catalog(invoke):
     assert len(invoke("models", "-p", "openai", "--all")) > len(invoke("models", "-p", "openai"))
     embedding = invoke("models", "-p", "openai", "--kind", "embedding", "--all")
     assert {row["kind"] for row in embedding} == {"embedding"}
+
+
+def test_models_that_can_be_used(run_here, monkeypatch):
+    """Those of the providers with a key are listed; `--all` and `-p` list others, too."""
+    all_models = json.loads(run_here("models", "gpt-5.2", "--json")[1])
+    assert {row["provider"] for row in all_models} > {"openai"}  # nobody has a key
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    code, out, err = run_here("models", "gpt-5.2")
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()[1:]] == ["openai"] * 2
+    assert err == f"--all lists {len(all_models) - 2} of providers without a key too.\n"
+
+    code, out, err = run_here("models", "haiku-4")
+    assert (code, out) == (1, "")
+    assert err.startswith("No provider with a key has such a model; --all lists ")
+    assert run_here("models", "haiku-4", "-p", "anthropic")[0] == 0
+    assert run_here("models", "haiku-4", "--all")[0] == 0
+    assert run_here("models", "no-such-model", "--all")[:2] == (1, "")
+
+
+def test_the_newest_call_is_next_to_the_prompt(program):
+    """On a terminal it is the last one, elsewhere the first."""
+    for prompt in ("First", "Second"):
+        program.run("ask", "-m", MODEL, prompt)
+    piped = program.run("log").stdout
+    terminal = Terminal(program, "log")
+    assert terminal.close() == 0
+
+    assert piped.index("Second") < piped.index("First")
+    assert terminal.text.index("First") < terminal.text.index("Second")
+
+
+def test_a_wrong_name_is_no_call(program):
+    """The model that there is not, or whose provider is unknown, leaves no row in the log."""
+    assert program.run("ask", "-m", "nobody:model", "Hi").returncode == 2
+    assert json.loads(program.run("log", "--json").stdout) == []
 
 
 @pytest.mark.parametrize(
@@ -206,9 +243,10 @@ def test_log(program):
 def test_an_empty_list(run_here, words):
     """A new user is told that there is nothing, and JSON is an empty list."""
     code, out, err = run_here(*words.split())
+    expected = int("search" in words)  # as `grep` does
 
-    assert (code, out, len(err.splitlines())) == (0, "", 1)
-    assert run_here(*words.split(), "--json") == (0, "[]\n", "")
+    assert (code, out, len(err.splitlines())) == (expected, "", 1)
+    assert run_here(*words.split(), "--json") == (expected, "[]\n", "")
 
 
 def test_schemas():

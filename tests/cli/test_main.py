@@ -13,6 +13,7 @@ from interlingua import errors
 from interlingua.cli import output
 from interlingua.cli.commands import COMMANDS, program
 from interlingua.cli.output import Output
+from support.cli import Terminal
 
 
 def test_help_is_light():
@@ -89,14 +90,45 @@ def test_every_command_has_an_example_and_json(words, command):
     assert isinstance(command, click.Group) or {"--json", "--debug"} <= options
 
 
-def test_an_unknown_command_is_one_line(bare):
-    """It names the command that is spelled alike, and the exit code is that of wrong usage."""
-    done = bare.run("modles")
+@pytest.mark.parametrize("words", [["modles"], ["modles", "-p", "openai"], ["Chats"]])
+def test_a_misspelt_command_is_not_sent(bare, words):
+    """One line names the command that is spelled alike; the exit code is that of wrong usage."""
+    done = bare.run(*words)
 
+    near = {"modles": "models", "Chats": "chat"}[words[0]]
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: There is no command 'modles'. Did you mean 'models'? See `interlingua --help`.\n"
+        f"error: There is no command '{words[0]}'. Did you mean '{near}'? "
+        f'`interlingua ask "{words[0]}"` asks a model. See `interlingua --help`.\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "prompt"),
+    [
+        (["Why is the sky blue?"], "", "Why is the sky blue?"),
+        (["why", "is", "it"], "", "why is it"),
+        (["hello"], "", "hello"),
+        (["-s", "Be brief.", "Why?"], "", "Why?"),
+        (["Explain this."], "a + b", "a + b\n\nExplain this."),
+        ([], "What is 2 + 2?", "What is 2 + 2?"),
+        (["--no-log"], "What is 2 + 2?", "What is 2 + 2?"),
+    ],
+)
+def test_a_question_needs_no_command(program, words, stdin, prompt):
+    """What is no command is a question: words, options of `ask`, or what is piped in."""
+    done = program.run(*words, stdin=stdin, INTERLINGUA_MODEL="openai:gpt-5.2")
+
+    assert done.returncode == 0
+    assert done.stdout.rstrip("\n").endswith(f"You said: {prompt}")
+
+
+def test_without_arguments_on_a_terminal(bare):
+    """The help is shown."""
+    terminal = Terminal(bare)
+    terminal.expect("Usage: interlingua")
+    terminal.expect("completion")
+    assert terminal.process.wait() == 2
 
 
 def test_without_the_extra(tmp_path):

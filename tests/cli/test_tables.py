@@ -8,8 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.cli.output import Output, use_plain_symbols
-from interlingua.cli.tables import Column, cell_width, draw, fold_lines, room_beside, wrap
+from interlingua.cli.tables import (
+    Column,
+    cell_width,
+    draw,
+    fold_lines,
+    room_beside,
+    shorten,
+    wrap,
+)
 
+FAMILY = "👨\u200d👩\u200d👧\u200d👦"
+ACCENTED = "e\u0301"
+SYLLABLE = "नि"
+SIGNS = ("a", "日", FAMILY, ACCENTED, SYLLABLE, "👍🏽", "1\ufe0f\u20e3", "ع")
+"""What a terminal shows as one sign, of one to seven characters."""
 WORDS = st.lists(st.text("abc日é/", min_size=1, max_size=12), max_size=6).map(" ".join)
 COLUMNS = (
     Column("name", "name"),
@@ -70,6 +83,33 @@ def test_wrapped_lines(text, width):
     )
 
 
+@given(st.lists(st.sampled_from(SIGNS), min_size=1, max_size=30), st.integers(2, 20))
+def test_signs_of_several_characters(signs, width):
+    """No line is too wide, and none begins within a sign: emoji, accents, Indic vowels."""
+    text = "".join(signs)
+    lines = wrap(text, width)
+
+    assert "".join(lines) == text
+    assert max(map(cell_width, lines)) <= width
+    starts = {sum(map(len, signs[:count])) for count in range(len(signs) + 1)}
+    assert all(len("".join(lines[:count])) in starts for count in range(len(lines)))
+
+
+@given(st.lists(st.sampled_from(SIGNS), max_size=30), st.integers(2, 20))
+def test_shortened(signs, width):
+    """A text that is too long ends with a mark, after a whole sign; others stay as they are."""
+    text = "".join(signs)
+    short = shorten(text, width)
+
+    assert cell_width(short) <= width
+    if cell_width(text) <= width:
+        assert short == text
+    else:
+        kept = short.removesuffix("…")
+        assert short.endswith("…")
+        assert any("".join(signs[:count]) == kept for count in range(len(signs)))
+
+
 @given(st.lists(WORDS, max_size=4).map("\n  ".join), st.integers(20, 60))
 def test_folded_lines(text, width):
     """Long lines are broken and indented; short ones are left as they are."""
@@ -86,6 +126,26 @@ def test_a_value_goes_on_behind_its_label():
     folded = fold_lines("  found:    one two three four five six", 30)
 
     assert folded == "  found:    one two three four\n            five six"
+
+
+def test_columns_are_left_out_by_rank():
+    """A table that is too wide loses its least columns, and is a list only when none is left."""
+    columns = (
+        Column("name", "name"),
+        Column("day", "day", rank=1),
+        Column("size", "size", rank=2),
+        Column("cost", "cost"),
+    )
+    rows = [{"name": "n" * 10, "day": "d" * 10, "size": "s" * 10, "cost": "c" * 10}]
+    drawn = {width: draw(columns, rows, width, no_paint) for width in (46, 45, 34, 33, 20, 15)}
+
+    left_out = {width: each.left_out for width, each in drawn.items()}
+    assert left_out == {
+        46: (), 45: ("size",), 34: ("size",), 33: ("day", "size"), 20: ("day", "size"),
+        15: ("day", "size"),
+    }  # fmt: skip
+    assert drawn[33].lines[0].split() == ["name", "cost"]
+    assert all(len(line) <= width for width in (46, 45, 34, 33) for line in drawn[width].lines)
 
 
 def test_short_forms_and_money():

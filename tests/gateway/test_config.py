@@ -146,3 +146,46 @@ def test_a_wrong_key_is_refused(key):
         with pytest.raises(RefusedError) as caught:
             keys.authorize(incoming(key))
         assert caught.value.failure.status == 401
+
+
+KEYS = f"""  keys:
+    usual: {{hash: "{HASH}"}}
+    never: {{hash: "{HASH}", responses: false}}
+    short: {{hash: "{HASH}", responses: {{keep: 90m}}}}
+"""
+
+
+def test_responses_are_kept_if_the_file_says_so(read, tmp_path):
+    """For all keys but those with another time, in a file beside the registry file."""
+    gateway = read(f"{ADAPTER}gateway:\n  responses: {{keep: 30d}}\n{KEYS}")
+    keep = {key.caller.name: key.caller.keep for key in gateway.keys}
+
+    assert keep == {"usual": None, "never": 0.0, "short": 5400.0}
+    assert gateway.kept is not None
+    assert gateway.kept.of_caller("never", keep["never"]) is None
+    assert gateway.kept.of_caller("usual", keep["usual"]) is not None
+    assert not (tmp_path / "responses.db").exists()  # before the first use
+
+
+@pytest.mark.parametrize("written", ["", "  responses: false\n"])
+def test_no_responses_are_kept_otherwise(read, written):
+    """Nothing is kept that nobody asked for."""
+    assert read(f"{ADAPTER}gateway:\n  port: 1\n{written}").kept is None
+
+
+@pytest.mark.parametrize(
+    "written", ["{keep: 30}", "{keep: 30 days}", "{keep: 0d}", "{}", "{keep: 1d, where: x}", "yes"]
+)
+def test_a_wrong_time_is_told(read, written):
+    """With the line, and what it may be."""
+    with pytest.raises(ConfigurationError, match=r"yaml.*3"):
+        read(f"{ADAPTER}gateway:\n  responses: {written}\n")
+
+
+@pytest.mark.parametrize("place", ["memory", "redis://localhost:1", "other.db"])
+def test_where_responses_are_kept(read, place):
+    """In this process, in a Redis server, or in a file."""
+    pytest.importorskip("redis")
+    gateway = read(f"{ADAPTER}gateway:\n  responses: {{keep: 1h, store: '{place}'}}\n")
+
+    assert gateway.kept is not None

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from interlingua.simulator import Simulator, cut, error, serve_in_thread, text
+from interlingua.errors import QuotaExceededError
+from interlingua.simulator import Simulator, cut, error, fail, serve_in_thread, text
 from support.gateways import gateway
 from support.simulated import adapters
 from support.wire_requests import ask
@@ -88,6 +89,34 @@ def test_a_refused_key_of_the_gateway_is_no_failed_login(form, stream, status, m
     assert has_error_of(form, reply.json)
 
 
+SPENT = {"chat": 402, "responses": 400, "messages": 402, "gemini": 403}
+
+
+@every_form
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", UPSTREAMS[:2])
+def test_spent_money_stops_agents(form, stream, model):
+    """
+    The status is the one after which no agent asks again; the words are those of the upstream.
+
+    The counts are in `tests/clients/agents/results.jsonl`.
+    """
+    failing = Simulator(fail(QuotaExceededError("The budget of May is spent.")))
+    with serve_in_thread(failing) as server, gateway(adapters(server.url)) as front:
+        path, body = forms(model)[form]
+        if stream and form == "gemini":
+            path = path.replace(":generate", ":streamGenerate") + "?alt=sse"
+        elif stream:
+            body = {**body, "stream": True}
+        reply = ask(front, path, body)
+
+    assert reply.status == SPENT[form]
+    assert "The budget of May is spent." in reply.text
+    assert "retry-after" not in reply.headers
+    if form in ("chat", "responses"):
+        assert reply.json["error"]["code"] == "insufficient_quota"
+
+
 @every_form
 def test_no_address_of_an_upstream(form):
     """Neither its own host nor the links in its messages; its other words stay."""
@@ -129,7 +158,7 @@ def dead_server():
 @every_form
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_dead_upstream_is_asked_only_a_few_times(form, stream):
-    """Each of 30 requests is answered with 503 and a delay; the circuit opens after five."""
+    """Each of 30 requests is answered with 503 and a delay; the circuit opens after three."""
     with dead_server() as (url, connections), gateway(adapters(url)) as front:
         path, body = forms("anthropic:claude-haiku-4-5")[form]
         if stream and form == "gemini":
@@ -140,7 +169,7 @@ def test_a_dead_upstream_is_asked_only_a_few_times(form, stream):
 
     assert {reply.status for reply in replies} == {503}
     assert all(float(reply.headers["retry-after"]) > 0 for reply in replies)
-    assert len(connections) <= 5
+    assert len(connections) <= 3
     for reply in replies:
         assert has_error_of(form, reply.json)
         assert "127.0.0.1" not in reply.text
@@ -175,4 +204,6 @@ def test_an_error_in_a_stream_has_no_address(form):
     last = [line for line in reply.text.splitlines() if line.startswith("data: {")][-1]
     assert reply.status == 200
     assert "127.0.0.1" not in reply.text
-    assert "The gateway cannot" in json.dumps(json.loads(last.removeprefix("data: ")))
+    said = json.dumps(json.loads(last.removeprefix("data: ")))
+    assert "ended without its last part" in said
+    assert "You can retry your request." in said  # the words after which pi asks again

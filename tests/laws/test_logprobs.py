@@ -4,7 +4,6 @@ import asyncio
 import functools
 import itertools
 import json
-import time
 
 import pytest
 from google.genai.types import GenerateContentResponse
@@ -28,6 +27,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.transport import AsgiTransport
 from support import corpus
+from support.patterns import seconds
 
 CHAT, RESPONSES, GEMINI, ANTHROPIC = (
     "openai_chat",
@@ -565,15 +565,10 @@ def test_many_tokens_take_time_in_proportion():
     }
     end = {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
 
-    def seconds(number):
+    def read(number):
         frames = [Frame(data=json.dumps(chunk))] * number
         frames += [Frame(data=json.dumps(end)), Frame(data="[DONE]")]
-        began = time.process_time()
         response = fold(decode_frames(dialects.get(CHAT), frames))
-        took = time.process_time() - began
         assert len(response.message.content[0].logprobs) == number
-        return took
 
-    seconds(100)
-    short = min(seconds(2000) for _ in range(3))
-    assert min(seconds(8000) for _ in range(3)) < 10 * short
+    assert seconds(read, 8000, times=3) < 10 * seconds(read, 2000)

@@ -7,7 +7,6 @@ back in the next request of B's client, and is restored for A byte by byte.
 
 import functools
 import json
-import time
 
 import pytest
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal_marks import MARK
 from support import corpus
+from support.patterns import seconds
 from support.run_profile import FULL
 
 pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
@@ -421,13 +421,9 @@ def test_many_seals_take_time_in_proportion():
     _, _, body = restored("gemini_generate", "openai_chat", response)
     state = state_between("gemini_generate", "openai_chat")
 
-    def seconds(number):
+    def unseal(number):
         message = body["choices"][0]["message"]
         more = {**message, "reasoning_details": message["reasoning_details"] * number}
-        request = next_request("openai_chat", {"choices": [{"message": more}]})
-        began = time.process_time()
-        state.unseal_request(request)
-        return time.process_time() - began
+        state.unseal_request(next_request("openai_chat", {"choices": [{"message": more}]}))
 
-    seconds(10)
-    assert min(seconds(4000) for _ in range(3)) < 10 * min(seconds(1000) for _ in range(3))
+    assert seconds(unseal, 4000, times=3) < 10 * seconds(unseal, 1000)

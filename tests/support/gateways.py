@@ -13,8 +13,7 @@ import uvicorn
 from google import genai
 
 from interlingua.client.client import Client
-from interlingua.client.middleware.circuit_breaker import CircuitBreaker
-from interlingua.gateway.config import Gateway
+from interlingua.gateway.config import Gateway, guarded
 from interlingua.gateway.keys import Key, hash_key, make_key
 from interlingua.gateway.server import listen, make_application
 from interlingua.serving.client_application import Caller, Routes
@@ -44,15 +43,17 @@ class Front(NamedTuple):
 
 
 @contextlib.contextmanager
-def gateway(adapters, routes=None, *, models=None, direct=True, callers=None):
-    """A gateway before these adapters; its key may use `models`, those of `callers` theirs."""
+def gateway(adapters, routes=None, *, models=None, direct=True, kept=None, others=(), callers=None):
+    """
+    A gateway before these adapters; its key may use `models`.
+
+    `others` are more keys; `callers` are names with what they may use, in place of one caller.
+    """
     callers = callers or {"tests": models}
     keys = {name: make_key() for name in callers}
-    client = Client(adapters).with_middleware(CircuitBreaker())
-    known = tuple(
-        Key(hash_key(keys[name]), Caller(name, allowed)) for name, allowed in callers.items()
-    )
-    given = Gateway(client, Routes(routes, direct=direct), known)
+    client = guarded(Client(adapters))
+    known = [Key(hash_key(keys[name]), Caller(name, allowed)) for name, allowed in callers.items()]
+    given = Gateway(client, Routes(routes, direct=direct), (*known, *others), kept=kept)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
         key = next(iter(keys.values()))
         yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key, keys)

@@ -30,7 +30,7 @@ _COLUMNS = (
     Column("total", "requests", right=True),
     Column("succeeded", "succeeded", right=True),
     Column("failed", "failed", right=True),
-    Column("created", "created"),
+    Column("created", "created", rank=1),
 )
 _file = click.File("r", encoding="utf-8")
 

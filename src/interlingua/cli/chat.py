@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import data_folder, private_file
+from interlingua.cli.files import data_folder
+from interlingua.cli.line_editor import LineEditor
 from interlingua.cli.output import (
     BadInput,
     Output,
     dollars,
     exit_code,
-    has_colors,
     is_terminal,
     printable,
     with_output,
@@ -27,7 +27,7 @@ from interlingua.cli.prompts import (
     reasoning_option,
     setting_option,
 )
-from interlingua.cli.tables import one_line
+from interlingua.cli.tables import one_line, shorten
 
 if TYPE_CHECKING:
     from interlingua import Explanation
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _HELP = (
     ("/model NAME", "change the model, and say what that changes"),
     ("/tools [FILE.py]", "list the tools, or add those of a file"),
+    ("/multi", "write a prompt of several lines; /end sends it"),
+    ("/edit [TEXT]", "write a prompt in your editor ($VISUAL or $EDITOR)"),
     ("/cost", "tokens and cost of this conversation"),
     ("/save FILE", "write the conversation to a JSON file"),
     ("/undo", "remove the last turn"),
@@ -44,10 +46,8 @@ _HELP = (
     ("/help", "this list"),
     ("/quit", "leave; so does Ctrl-D"),
 )
-_HISTORY_LENGTH = 1000  # prompts that are remembered
-PROMPT = "> "
-_CONTINUATION = "… "
-_SHORT = 60  # characters of a prompt that are repeated
+_END = "/end"  # of a prompt of several lines
+_SHORT = 60  # columns of a prompt that are repeated
 _LAST = "last"
 _NOTHING = "nothing had arrived, and /retry asks again"
 
@@ -165,7 +165,7 @@ class Chat:
         if self._is_interactive:
             self._out.note(f"{self._session.model} · /help lists commands · Ctrl-D leaves")
         for line in self._lines(editor):
-            self._handle(line)
+            self._handle(line, editor)
         self._leave()
         if self._failure is None or self._is_interactive:
             return 0
@@ -193,17 +193,21 @@ class Chat:
             if line:
                 yield line
 
-    def _handle(self, line: str) -> None:
+    def _handle(self, line: str, editor: LineEditor) -> None:
         """Do what a line says. An error ends the turn, not the conversation."""
         from interlingua import SDKError
 
         self._failure = None
         try:
-            if line.startswith("/") and "\n" not in line:  # a pasted text may begin with a path
+            name, _, argument = line.partition(" ")
+            if name == "/multi":
+                self._ask(self._read_lines(editor))
+            elif name == "/edit":
+                self._ask(self._write_prompt(argument))
+            elif line.startswith("/") and "\n" not in line:  # a pasted text may begin with a path
                 self._command(line)
             else:
-                prompt = "\n\n".join((*self._options["fragment"], line))
-                self._turn(prompt, prompt)
+                self._ask(line)
         except KeyboardInterrupt:
             if not self._is_interactive:
                 raise
@@ -216,6 +220,33 @@ class Chat:
                 raise
             self._out.error(error)
             self._failure = error
+
+    def _read_lines(self, editor: LineEditor) -> str:
+        if self._is_interactive:
+            self._out.note(f"Write the prompt; a line with {_END} sends it, Ctrl-C drops it.")
+        try:
+            return editor.read_until(_END)
+        except EOFError:
+            raise BadInput(f"the prompt of /multi has no {_END}; nothing was sent") from None
+        except KeyboardInterrupt:
+            if not self._is_interactive:
+                raise
+            self._out.note("\nNothing was sent.")
+            return ""
+
+    def _write_prompt(self, text: str) -> str:
+        """What the user writes in an editor; empty if nothing was saved."""
+        if not self._is_interactive:
+            raise click.UsageError("/edit needs a terminal.")
+        written = (click.edit(text, extension=".md") or "").strip()
+        self._out.note(printable(written) or "Nothing was saved; nothing was sent.")
+        return written
+
+    def _ask(self, text: str) -> None:
+        """Send a prompt, unless it is empty."""
+        if text.strip():
+            prompt = "\n\n".join((*self._options["fragment"], text))
+            self._turn(prompt, prompt)
 
     def _turn(self, prompt: Any, text: str) -> None:
         from interlingua.cli.ask import describe_result
@@ -347,84 +378,4 @@ def _paths(start: str) -> list[str]:
 
 
 def _first_line(text: str) -> str:
-    text = one_line(text)
-    return printable(text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…")
-
-
-def _bold(prompt: str) -> str:
-    """The prompt in bold, for readline: its marks enclose characters that take no space."""
-    return f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if has_colors(sys.stdout) else prompt
-
-
-class LineEditor:
-    """Reads prompts from the terminal, or lines from a pipe."""
-
-    def __init__(
-        self,
-        history: Path | None,
-        complete: Callable[[str], Sequence[str]],
-        warn: Callable[[str], None],
-    ) -> None:
-        """
-        `complete` takes the line so far, and returns what it may become.
-
-        `warn` is called with a text if the history cannot be stored.
-        """
-        self._history = history
-        self._complete = complete
-        self._warn = warn
-        self._readline: Any = self._start() if is_terminal(sys.stdin) else None
-
-    def read(self) -> str:
-        """The next prompt; a line that ends with a backslash goes on. `EOFError` at the end."""
-        lines = [self._line(_bold(PROMPT))]
-        while lines[-1].endswith("\\"):
-            lines[-1] = lines[-1][:-1]
-            try:
-                lines.append(self._line(_CONTINUATION))
-            except EOFError:
-                if is_terminal(sys.stdin):
-                    raise
-                break
-        self._save()
-        return "\n".join(lines).strip()
-
-    def _line(self, prompt: str) -> str:
-        try:
-            return input(prompt if is_terminal(sys.stdin) else "")
-        except UnicodeDecodeError:
-            raise BadInput("the prompt is not text in UTF-8") from None
-
-    def _start(self) -> Any:
-        try:
-            import readline
-        except ImportError:  # on Windows
-            return None
-        self._use_history(lambda path: readline.read_history_file(private_file(path)))
-        readline.set_history_length(_HISTORY_LENGTH)
-        readline.set_completer(self._candidate)
-        readline.set_completer_delims("")
-        is_libedit = "libedit" in (readline.__doc__ or "")
-        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
-        if not is_libedit:  # which has no such mode
-            # Several pasted lines are then one line of the editor. Python switches it off.
-            readline.parse_and_bind("set enable-bracketed-paste on")
-        return readline
-
-    def _candidate(self, text: str, state: int) -> str | None:
-        found = self._complete(text)
-        return found[state] if state < len(found) else None
-
-    def _save(self) -> None:
-        if self._readline is not None:
-            self._use_history(self._readline.write_history_file)
-
-    def _use_history(self, use: Callable[[Path], None]) -> None:
-        """Read or write the history, if it is kept; a failure is no reason to end."""
-        if self._history is None:
-            return
-        try:
-            use(self._history)
-        except OSError as error:
-            self._warn(f"prompts are not remembered: {self._history}: {error.strerror}")
-            self._history = None
+    return shorten(printable(one_line(text)), _SHORT)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 
 import click
 
+from interlingua.cli.output import is_terminal
 from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
@@ -21,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "translate": "Translate a request, response or stream to another dialect.",
     "doctor": "Say what is installed and configured, and what a model would refuse.",
     "serve": "Run the gateway: any program speaks to any model.",
+    "connect": "Tell a coding agent or another program to use the gateway.",
     "simulate": "Run a server that answers like the vendors' APIs, without a model.",
     "record": "Record what a program sends to providers, and their replies, in a file.",
     "replay": "Answer a program from a file of `record`, without network and keys.",
@@ -36,6 +39,9 @@ COMMANDS: Mapping[str, str] = {
     "completion": "Print the script with which a shell completes commands.",
 }
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
+
+_ASK = "ask"
+_ALIKE = 0.7  # how much of a word must be that of a command: `modles`, `image-gen`, not `hello`
 
 
 class LazyGroup(click.Group):
@@ -55,23 +61,49 @@ class LazyGroup(click.Group):
             each.help = (each.help or "").replace("\\b\n", "\b\n")
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; what is no command is a question: `il "Why?"`, `cat file | il`."""
+        # A shell that asks for completions has not typed its question yet.
+        if ctx.resilient_parsing or not _is_question(ctx, args):
+            return super().parse_args(ctx, args)
+        return super().parse_args(ctx, [_ASK, *args])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown name gets the names that are spelled alike."""
-        name = args[0] if args else ""
-        if name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, COMMANDS, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else "`interlingua --help` lists them."
-            ctx.fail(f"There is no command '{name}'. {hint}")
+        """Find the command; a word that is spelled like one is not sent to a model."""
+        name = args[0]
+        if name not in COMMANDS and not ctx.resilient_parsing:
+            near = _nearest(name)
+            ctx.fail(
+                f"There is no command '{name}'. Did you mean '{near}'? "
+                f'`interlingua {_ASK} "{name}"` asks a model.'
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _is_question(ctx: click.Context, args: list[str]) -> bool:
+    """Whether the arguments are those of `ask`, whose name may be left out."""
+    if not args:
+        return not is_terminal(sys.stdin)
+    first = args[0]
+    if first.startswith("-"):
+        own = (*ctx.help_option_names, "--version")
+        return first not in own
+    return first not in COMMANDS and _nearest(first) is None
+
+
+def _nearest(word: str) -> str | None:
+    """The command that is spelled like this word; None if none is, or if it is a sentence."""
+    from difflib import get_close_matches
+
+    near = [] if " " in word else get_close_matches(word.lower(), COMMANDS, n=1, cutoff=_ALIKE)
+    return near[0] if near else None
 
 
 @click.group(
@@ -81,4 +113,11 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="interlingua", message="%(prog)s %(version)s")
 def program() -> None:
-    """Speak to the models of any provider."""
+    r"""
+    Speak to the models of any provider. What is no command is a question for `ask`.
+
+    \b
+    interlingua "Ten names for a pet pelican"
+    cat error.log | interlingua "What is wrong here?"
+    interlingua chat
+    """

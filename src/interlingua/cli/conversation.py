@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from interlingua.events import StreamEvent
     from interlingua.sync import Client, Session
 
+_NOT_LOGGED = ("StoreError", "ConfigurationError", "NotFoundError")
+"""A full disk, which the session tells already; settings and names of models that are wrong."""
 _RESULT_LENGTH = 200  # characters of a tool's result that are shown
 
 
@@ -112,8 +114,7 @@ class Turn:
             raise
         finally:
             self._end_line()
-            # The error of the session says already that the disk is full.
-            if self._is_logged and type(problem).__name__ != "StoreError":
+            if self._is_logged and type(problem).__name__ not in _NOT_LOGGED:
                 self._log(text, result, problem)
         return result
 

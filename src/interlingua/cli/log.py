@@ -10,6 +10,7 @@ import click
 
 from interlingua.cli.calls_log import find_calls, log_path, read
 from interlingua.cli.output import (
+    FAILED,
     Column,
     Output,
     dollars,
@@ -20,22 +21,22 @@ from interlingua.cli.output import (
     terminal_width,
     with_output,
 )
-from interlingua.cli.tables import BOLD, one_line, room_beside
+from interlingua.cli.tables import BOLD, one_line, room_beside, shorten
 
 _COLUMNS = (
     Column("id", "id", right=True),
-    Column("time", "time"),
+    Column("time", "time", rank=1),
     Column("model", "model"),
-    Column("cost", "$", right=True, is_money=True),
+    Column("cost", "$", right=True, is_money=True, rank=2),
     Column("prompt", "prompt", wraps=True),
 )
 _COSTS = (
     Column("day", "day"),
     Column("model", "model"),
-    Column("calls", "calls", right=True),
-    Column("tokens", "tokens", right=True),
+    Column("calls", "calls", right=True, rank=1),
+    Column("tokens", "tokens", right=True, rank=2),
     Column("cost", "$", right=True, is_money=True),
-    Column("bar", ""),
+    Column("bar", "", rank=3),
 )
 _BY_DAY = """
 SELECT date(at, 'unixepoch', 'localtime') AS day, model, count(*) AS calls,
@@ -72,7 +73,7 @@ def command(out: Output) -> None:
 @with_output
 def list_calls(out: Output, limit: int) -> None:
     r"""
-    List the last calls, the newest first.
+    List the last calls: on a terminal the newest last, elsewhere the newest first.
 
     \b
     interlingua log list -n 5
@@ -84,15 +85,17 @@ def list_calls(out: Output, limit: int) -> None:
 @click.argument("text")
 @click.option("-n", "--limit", default=20, type=click.IntRange(min=1), help="How many (20).")
 @with_output
-def search(out: Output, text: str, limit: int) -> None:
+def search(out: Output, text: str, limit: int) -> int:
     r"""
-    List calls with TEXT in the prompt or the answer.
+    List calls with TEXT in the prompt or the answer; the exit code is 1 if there is none.
 
     \b
     interlingua log search pelican
     """
     where = "instr(lower(coalesce(prompt, '') || char(0) || coalesce(answer, '')), lower(?))"
-    _print(out, find_calls(where, (text,), limit))
+    found = find_calls(where, (text,), limit)
+    _print(out, found, empty=f"No call in the log has {text!r} in its prompt or answer.")
+    return 0 if found else FAILED
 
 
 @command.command("show")
@@ -181,20 +184,20 @@ def path(out: Output) -> None:
     out.data({"path": str(log_path())}) if out.json else out.line(str(log_path()))
 
 
-def _print(out: Output, calls: list[dict[str, Any]]) -> None:
+def _print(
+    out: Output, calls: list[dict[str, Any]], *, empty: str = "No call is in the log."
+) -> None:
     if not out.json:
+        if is_terminal(sys.stdout):
+            calls.reverse()  # the newest is next to where the user types
         for call in calls:
             call["time"] = _time(call["at"])
             call["prompt"] = one_line(call["prompt"] or "")
             call["model"] = f"{call['model']}{' (failed)' if call['error'] else ''}"
         room = room_beside(_COLUMNS[:-1], calls, terminal_width(sys.stdout)) if calls else 0
         for call in calls:
-            call["prompt"] = _shorten(call["prompt"], max(_SHORT, room))
-    out.table(_COLUMNS, calls, empty="No call is in the log.")
-
-
-def _shorten(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+            call["prompt"] = shorten(call["prompt"], max(_SHORT, room))
+    out.table(_COLUMNS, calls, empty=empty)
 
 
 def _time(at: float) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.output import Column, Output, with_output
+from interlingua.cli.output import FAILED, Column, Output, with_output
 
 if TYPE_CHECKING:
     from interlingua.catalog import ModelInfo
@@ -32,10 +32,10 @@ def _letters(capabilities: list[str]) -> str:
 
 _COLUMNS = (
     Column("name", "model"),
-    Column("context", "context", right=True, form=_tokens),
+    Column("context", "context", right=True, form=_tokens, rank=1),
     Column("input", "$ in", right=True, is_money=True),
     Column("output", "$ out", right=True, is_money=True),
-    Column("capabilities", "can", form=", ".join, short=_letters),
+    Column("capabilities", "can", form=", ".join, short=_letters, rank=2),
 )
 _SERVED = (Column("name", "model"), Column("title", "title", wraps=True))
 _LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
@@ -66,14 +66,21 @@ _LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
     type=click.IntRange(min=0),
     help="A context window of at least this many tokens.",
 )
-@click.option("--all", "everything", is_flag=True, help="Also list deprecated and gated models.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also list providers without a key, and deprecated and gated models.",
+)
 @click.option("--live", is_flag=True, help="Ask the providers what they serve now.")
 @with_output
-def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) -> None:
+def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) -> int:
     r"""
     List models with context window, prices per million tokens, and capabilities.
 
-    WORDS must be in the name of the model. Within a provider the best models come first.
+    Without -p and --all, those of the providers that have a key, or of all if none has one. WORDS
+    must be in the name of the model. Within a provider the best models come first. The exit code is
+    1 if no model fits.
 
     \b
     interlingua models haiku
@@ -82,10 +89,28 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     """
     rows = _served(out, filters["provider"]) if live else _listed(**filters)
     wanted = [word.lower() for word in words]
-    found = [row for row in rows if all(word in str(row["name"]).lower() for word in wanted)]
+    fitting = [row for row in rows if all(word in str(row["name"]).lower() for word in wanted)]
+    usable = set() if live or filters["provider"] or filters["everything"] else _configured()
+    found = [row for row in fitting if not usable or row["provider"] in usable]
     columns = _SERVED if live else _COLUMNS
-    if out.table(columns, found, empty="No model is known that fits; try fewer conditions."):
+    more = f"{len(fitting) - len(found)} of providers without a key"
+    empty = "No model is known that fits; try fewer conditions."
+    if fitting and not found:
+        empty = f"No provider with a key has such a model; --all lists {more}."
+    if out.table(columns, found, empty=empty):
         out.note(_LEGEND)
+    if found and len(found) < len(fitting):
+        out.note(f"--all lists {more} too.")
+    return 0 if found else FAILED
+
+
+def _configured() -> set[str]:
+    """The providers that have a key."""
+    from interlingua.cli.clients import environment
+    from interlingua.client.environment_adapters import adapters_from_env
+
+    adapters = adapters_from_env(environment()).items()
+    return {name for name, each in adapters if not each.provider.is_local}
 
 
 def _listed(
@@ -122,6 +147,7 @@ def _row(model: ModelInfo) -> dict[str, object]:
     can = [name for name in _SHOWN if getattr(model, f"supports_{name}")]
     return {
         "name": f"{model.provider}:{model.id}",
+        "provider": model.provider,
         "kind": model.kind,
         "tier": model.tier,
         "context": model.context_window,

@@ -155,21 +155,35 @@ class Output:
         Print rows: as JSON, as a table on a terminal, or as lines with tabs.
 
         JSON has every key of the rows; the others have the columns. `empty` is noted if there are
-        no rows. Returns whether the short forms of columns were printed.
+        no rows. A table that is longer than the terminal goes through the user's pager. Returns
+        whether the short forms of columns were printed.
         """
         if self.json:
             self.data(list(rows))
         elif not rows:
             self.note(empty or "Nothing found.")
         elif is_terminal(sys.stdout):
-            drawing = draw(columns, rows, terminal_width(sys.stdout), _paint_stdout)
-            self.line("\n".join(drawing.lines))
+            width, height = terminal_size(sys.stdout)
+            drawing = draw(columns, rows, width, _paint_stdout)
+            self._page(drawing.lines, height)
+            if drawing.left_out:
+                names = ", ".join(reversed(drawing.left_out))
+                self.note(f"Not shown: {names}. A wider terminal or --json shows all.")
             return drawing.is_short
         else:
             lines = [[column.title for column in columns]]
             lines += [[plain_cell(row.get(column.key)) for column in columns] for row in rows]
             self.line("\n".join(map("\t".join, lines)))
         return False
+
+    def _page(self, lines: Sequence[str], height: int) -> None:
+        """Print lines, one screen after another if they are many and somebody can turn pages."""
+        text = "\n".join(lines)
+        if len(lines) < height or not is_terminal(sys.stdin) or not can_redraw(sys.stdout):
+            self.line(text)
+            return
+        os.environ.setdefault("LESS", "FRX")  # colours are shown, and one screen is just printed
+        click.echo_via_pager(f"{text}\n")
 
     def progress(
         self, title: str, total: float | None = None, unit: Unit = "items"

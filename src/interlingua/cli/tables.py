@@ -1,9 +1,9 @@
 """
 Tables and paragraphs for a terminal of a given width.
 
-Nothing is cut off. Columns that may wrap share the width that the others leave; a first cell that
-is too long stands on a line of its own; and where even that does not fit, each row is a list of
-`title: value`.
+No text is cut off. Columns that may wrap share the width that the others leave; a first cell that
+is too long stands on a line of its own; then the columns that matter least are left out; and where
+even that does not fit, each row is a list of `title: value`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ class Column(NamedTuple):
     """How it is written where the table is else too wide."""
     colors: Mapping[str, str] = {}
     """The colour of a cell by its text."""
+    rank: int = 0
+    """Where the table is too wide, columns are left out: the highest rank first, never rank 0."""
 
 
 class Drawing(NamedTuple):
-    """The lines of a table, and whether short forms were used."""
+    """The lines of a table, whether short forms were used, and the titles that were left out."""
 
     lines: list[str]
     is_short: bool
+    left_out: tuple[str, ...] = ()
 
 
 def draw(
@@ -55,18 +58,34 @@ def draw(
     paint: Callable[[str, str], str],
 ) -> Drawing:
     """Draw a table; `paint` takes a text and a code such as `BOLD`."""
-    cells = whole = _cells(columns, rows, is_short=False)
+    cells = _cells(columns, rows, is_short=False)
     is_short = _width(columns, cells) > width and any(column.short for column in columns)
     if is_short:
         cells = _cells(columns, rows, is_short=True)
     widths = _fit(columns, cells, width)
     if widths is None:
-        return Drawing(list(_records(columns, whole, width, paint)), is_short=False)
+        return _draw_less(columns, rows, width, paint)
     titles = [column.title for column in columns]
     head = _row(columns, titles, widths, lambda text, _code: paint(text, BOLD))
     rule = paint("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), DIM)
     body = (line for row in cells for line in _row(columns, row, widths, paint))
     return Drawing([*head, rule, *body], is_short)
+
+
+def _draw_less(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, object]],
+    width: int,
+    paint: Callable[[str, str], str],
+) -> Drawing:
+    """Draw a table without the column that matters least, or as lists where all of them matter."""
+    least = max(columns, key=lambda column: column.rank)
+    if not least.rank:
+        whole = _cells(columns, rows, is_short=False)
+        return Drawing(list(_records(columns, whole, width, paint)), is_short=False)
+    rest = [column for column in columns if column is not least]
+    drawing = draw(rest, rows, width, paint)
+    return drawing._replace(left_out=(*drawing.left_out, least.title))
 
 
 def room_beside(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], width: int) -> int:
@@ -151,16 +170,34 @@ def _fold(line: str, width: int) -> list[str]:
     return [line[:indent] + first, *(" " * indent + other for other in others)]
 
 
+def shorten(text: str, width: int) -> str:
+    """The start of a text that fits into so many columns; `…` stands for the rest."""
+    if cell_width(text) <= width:
+        return text
+    return f"{_chop(text, width - 1)[0]}…"
+
+
 def _chop(word: str, width: int) -> list[str]:
+    """Cut a word into pieces that fit; what is shown as one sign stays together."""
     pieces, size = [""], 0
-    for character in word:
-        columns = cell_width(character)
+    for sign, columns in _signs(word):
         if size + columns > width:
             pieces.append("")
             size = 0
-        pieces[-1] += character
+        pieces[-1] += sign
         size += columns
     return pieces
+
+
+def _signs(text: str) -> Iterator[tuple[str, int]]:
+    """The signs of a text (a letter with its accents, a family of emoji) and their columns."""
+    if text.isascii():
+        yield from ((character, 1) for character in text)
+        return
+    from rich.cells import split_graphemes
+
+    for start, end, columns in split_graphemes(text)[0]:
+        yield text[start:end], columns
 
 
 def _cells(

@@ -9,6 +9,7 @@ import click
 from msgspec.structs import fields
 
 from interlingua.cli.output import BadInput, Output, json_text, shown_json, with_output
+from interlingua.cli.tables import shorten
 from interlingua.events import ProviderEvent, StreamEvent
 from interlingua.spec.content import Json, Part, UncheckedJson
 from interlingua.spec.response import Response, Usage
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("auto", "request", "response", "stream")
 LOST, CHANGED = "lost", "changed"
-_LONGEST = 60  # characters of a value that are shown
+_LONGEST = 60  # columns of a value that are shown
 _NOT_COMPARED = frozenset(("extra", "raw_arguments"))
 """Fields of parts that are compared in another way; arguments are compared parsed."""
 _NOT_COUNTS = frozenset(("raw", "estimated", "extra"))
@@ -258,5 +259,4 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten(repr(value), _LONGEST)

@@ -31,8 +31,8 @@ _COLUMNS = (
     Column("state", "state"),
     Column("progress", "%", right=True),
     Column("model", "model"),
-    Column("seconds", "seconds", right=True),
-    Column("size", "size"),
+    Column("seconds", "seconds", right=True, rank=1),
+    Column("size", "size", rank=2),
     Column("cost", "$", right=True),
     Column("error", "error"),
 )

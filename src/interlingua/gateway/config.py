@@ -15,7 +15,9 @@ from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
 from interlingua.gateway.keys import Key, is_hash
+from interlingua.gateway.responses import read_keep, read_kept
 from interlingua.serving.client_application import Caller, ModelRoute, Routes
+from interlingua.serving.kept_responses import KeptResponses
 from interlingua.spec.check import rows_of_options
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
@@ -33,6 +35,7 @@ class _Gateway(TypedDict, total=False):
     direct: bool
     keys: Mapping[str, Any]
     routes: Mapping[str, Any]
+    responses: Any  # `gateway/responses.py` reads it
 
 
 class _Key(TypedDict, total=False):
@@ -40,6 +43,7 @@ class _Key(TypedDict, total=False):
 
     hash: str
     models: list[str]
+    responses: Any
 
 
 class _Route(TypedDict, total=False):
@@ -60,6 +64,18 @@ class Gateway(NamedTuple):
     keys: tuple[Key, ...] = ()
     host: str = HOST
     port: int = PORT
+    kept: KeptResponses | None = None
+    """What is kept for callers; None for nothing."""
+
+
+def guarded(client: Client) -> Client:
+    """
+    The client, which no longer calls a model that is down.
+
+    Agents ask again and again (Codex six times, opencode for ever), so three failures in a row are
+    enough.
+    """
+    return client.with_middleware(CircuitBreaker(failures=3))
 
 
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
@@ -67,7 +83,7 @@ def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     client = Client.from_env(os.environ if environ is None else environ)
     # No provider lists the local model; its name is a route, so that clients are told it.
     routes = {_LOCAL: _LOCAL} if find_spec("xllamacpp") is not None else {}
-    return Gateway(client.with_middleware(CircuitBreaker()), Routes(routes))
+    return Gateway(guarded(client), Routes(routes))
 
 
 def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Gateway:
@@ -76,7 +92,7 @@ def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None
 
     Whatever is wrong in it is a `ConfigurationError` with the line.
     """
-    client = Client.from_file(path, environ).with_middleware(CircuitBreaker())
+    client = guarded(Client.from_file(path, environ))
     file = read_document(Path(path).expanduser())
     section = file.section("gateway", "gateway").check(rows_of_options(_Gateway))
     routes = section.section("routes", "gateway.routes")
@@ -88,6 +104,7 @@ def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None
         tuple(_key(name, each) for name, each in keys.items()),
         section.get("host", HOST),
         section.get("port", PORT),
+        read_kept(section, Path(path).expanduser()),
     )
 
 
@@ -100,7 +117,8 @@ def _key(name: str, section: Section) -> Key:
             "`interlingua serve --new-key` prints one.",
         )
     models = section.get("models")
-    return Key(value, Caller(name, None if models is None else tuple(models)))
+    keep = read_keep(section, name)
+    return Key(value, Caller(name, None if models is None else tuple(models), keep))
 
 
 def _route(routes: Section, name: str, client: Client) -> ModelRoute:

@@ -22,7 +22,9 @@ IDLE = 75
 def make_application(gateway: Gateway, secret: bytes) -> ClientApplication:
     """The application of a gateway; requests need one of its keys."""
     authorize = Keys(gateway.keys).authorize
-    return ClientApplication(gateway.client, gateway.routes, secret=secret, authorize=authorize)
+    return ClientApplication(
+        gateway.client, gateway.routes, secret=secret, authorize=authorize, kept=gateway.kept
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -10,13 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history.scan import (
-    UNCHANGED,
-    HistoryScan,
-    is_plain_conversation,
-    scan_history,
-    triggers_of,
-)
+from interlingua.prepare.history.scan import UNCHANGED, HistoryScan, scan_history, triggers_of
 from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.contracts import Prepared, Profile
@@ -46,9 +40,8 @@ def prepare(
     options = options_for(request, facts.name)
     if options and profile.dialect:  # a codec without a provider sends back what was decoded
         check_options(options, facts, warnings)
-    is_plain = request.messages is history and is_plain_conversation(
-        history, profile.system_prompt, profile.prefill
-    )
+    is_whole = request.messages is history
+    is_plain = is_whole and scan.is_plain(profile.system_prompt, profile.prefill)
     is_special = False
     if request.tools:
         from interlingua.prepare.tool_forms import has_special_tools
@@ -58,7 +51,7 @@ def prepare(
         from interlingua.prepare.history.target import rules_for
 
         rules = rules_for(facts, request, profile, options)
-        has_more = scan.calls or scan.results or scan.others or request.messages is not history
+        has_more = scan.calls or scan.results or scan.others or not is_whole
         if has_more or not triggers_of(history, rules, scan) <= UNCHANGED:
             from interlingua.prepare.history.rules import apply_rules
 

@@ -272,6 +272,8 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
 
 HEADER_OPTIONS = ("organization", "project")
 """Who pays is said in headers: where a provider has none for it, no body field replaces it."""
+EXTRA_HEADERS = "extra_headers"
+"""The option with headers of one request; that of the key is never replaced."""
 Optioned = TypeVar("Optioned", Request, "OperationInput")
 
 
@@ -295,6 +297,8 @@ def join_options(
         if isinstance(options, Mapping):
             joined = merge_options(joined, options)
     headers = take_headers(row, joined) if joined else {}
+    if EXTRA_HEADERS in joined:
+        headers |= _read_headers(joined.pop(EXTRA_HEADERS))
     lost = [name for name in HEADER_OPTIONS if joined.pop(name, None) is not None]
     others = {name: options for name, options in given.items() if name not in names}
     path = f"provider_options.{dialect}"
@@ -348,6 +352,15 @@ def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
 _is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch  # RFC 9110, field names
 _FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
+
+
+def _read_headers(given: Any) -> dict[str, str]:
+    """The headers of one request, names in lower case."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigurationError(f"`{EXTRA_HEADERS}` must be a mapping of names to values.")
+    headers = given or {}
+    _check_headers(headers)
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _check_headers(headers: Mapping[Any, Any]) -> None:

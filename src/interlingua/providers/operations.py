@@ -248,11 +248,6 @@ def make_decoder(operation: Operation, value: Any) -> ItemDecoder:
     return operation.stream_decoder(value)
 
 
-def provider_request_id(headers: Mapping[str, str]) -> str | None:
-    """The provider's id of a request."""
-    return headers.get("x-request-id") or headers.get("request-id")
-
-
 def rough_form_size(form: tuple[FormPart, ...]) -> int:
     """The size of what a form holds in memory."""
     return sum(len(part.content) for part in form if isinstance(part.content, (str, bytes)))

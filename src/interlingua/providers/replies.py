@@ -31,6 +31,14 @@ UNREADABLE = (StreamError, DecodeError)
 _MAX_KEYS = 8
 
 
+def find_request_id(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of a request, under any of the names that providers have for it."""
+    for name in ("x-request-id", "request-id", "x-amzn-requestid"):
+        if name in headers:
+            return headers[name]
+    return None
+
+
 async def read_error(reply: HttpReply, dialect: Dialect) -> ProviderError:
     """The error for an HTTP status; a body that cannot be read counts as empty."""
     try:

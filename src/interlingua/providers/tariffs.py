@@ -26,14 +26,14 @@ from interlingua.spec.warnings import make_warning
 if TYPE_CHECKING:
     from interlingua.spec.operations import OperationResult
 
-Prices: TypeAlias = Mapping[str, "Rates | Price | Iterable[Price] | Mapping[str, float]"]
+Prices: TypeAlias = Mapping[str, Rates | Price | Iterable[Price] | Mapping[str, float]]
 """
 Prices by model (`gpt-5.2` or `openai:gpt-5.2`), in dollars per million tokens.
 
 `Rates`, or a mapping of its fields to numbers, changes only these rates of the standard tier. One
 or more `Price` rows replace all that is known of the model.
 """
-Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
+Given: TypeAlias = Mapping[str, Rates | tuple[Price, ...]]
 """`Prices`, checked."""
 Priced = TypeVar("Priced", Rates, Price)
 Answer = TypeVar("Answer", Response, Finish, "OperationResult")

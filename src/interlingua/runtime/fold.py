@@ -62,11 +62,11 @@ async def _folded(  # noqa: C901, PLR0912 -- one function: every delta passes he
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
     scope, segments = fold.scope, fold.accumulator.open
-    events = open_events(scope)
+    events, loop = open_events(scope), asyncio.get_running_loop()
     try:
         # `scope.wait` and most of `accumulator.feed` are inlined: function calls cost much here.
         while not scope.is_cancelled:
-            task = scope.task = asyncio.current_task()
+            task = scope.task = asyncio.current_task(loop)
             before = 0 if task is None else task.cancelling()
             try:
                 event = await anext(events)

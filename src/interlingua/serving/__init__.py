@@ -20,6 +20,7 @@ from interlingua.serving.application import (
 )
 from interlingua.serving.asgi import Delivery, Receive, Reply, Send
 from interlingua.serving.client_application import Caller, ClientApplication, ModelRoute, Routes
+from interlingua.serving.kept_responses import KeptResponses
 from interlingua.serving.sealed_state import SealedState
 from interlingua.spec.operations import Failure
 
@@ -30,6 +31,7 @@ __all__ = [
     "Delivery",
     "Failure",
     "Incoming",
+    "KeptResponses",
     "ModelRoute",
     "Receive",
     "RefusedError",

@@ -145,13 +145,16 @@ def _make_call(
     value, form, content = _read_content(headers.get("content-type", ""), body, is_raw=is_raw)
     is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
     is_stream = is_stream or (route.facts is not None and route.facts.is_stream)
+    shown = redact_headers(headers)
+    # The names of conversations are no secrets, though they look like those of cookies.
+    shown |= {name: headers[name] for name in server.session_headers if name in headers}
     return WireCall(
         method=method,
         path=f"{path}?{'&'.join(items)}" if items else path,
         body=value,
         form=form,
         content=content,
-        headers=redact_headers(headers),
+        headers=shown,
         stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
     )
 
@@ -361,12 +364,16 @@ def check_form(incoming: Incoming) -> None:
         raise RefusedError(Failure(status=400, message=message))
 
 
-def check_served(incoming: Incoming) -> None:
-    """Raise `RefusedError` if the request asks for something that only the vendor's server does."""
+def check_served(incoming: Incoming, *, keeps: bool = False) -> None:
+    """
+    Raise `RefusedError` if the request asks for something that only the vendor's server does.
+
+    `keeps` says if this server keeps responses for the caller.
+    """
     body = incoming.call.body
     if isinstance(body, dict):
         for each in serve_of(incoming.dialect).SERVER.unserved:
-            if each.is_asked(body):
+            if each.is_asked(body) and not (keeps and each.unless_kept):
                 raise RefusedError(Failure(status=400, message=each.message))
 
 

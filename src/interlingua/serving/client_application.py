@@ -25,6 +25,7 @@ from interlingua.client.registry import Route as Place
 from interlingua.client.stores.contract import Store
 from interlingua.providers.operations import offers
 from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.answer_stamp import AnswerStamp, stamp_result
 from interlingua.serving.application import (
     Application,
     Incoming,
@@ -33,7 +34,6 @@ from interlingua.serving.application import (
     check_served,
     decode_operation,
     encode_operation,
-    error_reply,
     failure_reply,
     find_route,
     framing_of,
@@ -53,12 +53,22 @@ from interlingua.serving.client_operations import (
     perform_here,
 )
 from interlingua.serving.holdings import Holding, Holdings
+from interlingua.serving.kept_responses import (
+    Keeping,
+    KeptResponses,
+    Shelf,
+    is_about_kept,
+    perform_kept,
+    start_keeping,
+    without_references,
+)
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
+from interlingua.serving.passed_on import options_of, session_of
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
-from interlingua.serving.upstream_errors import for_clients, hosts_of
-from interlingua.spec.contracts import StreamEncoder
-from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError
+from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
+from interlingua.spec.contracts import Frame, StreamEncoder
+from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.modalities.batch import BatchQuery, BatchSubmission
 from interlingua.spec.operations import Failure, ServedModel
@@ -99,6 +109,8 @@ class Caller(NamedTuple):
     """Empty if callers have no names."""
     models: Sequence[str] | None = None
     """The names and patterns of the models that it may use; None for all."""
+    keep: float | None = None
+    """Seconds that its responses are kept, if any are; None for the usual time, 0 for none."""
 
     def may_use(self, name: str) -> bool:
         """Tell whether this caller may use the model of this name."""
@@ -188,8 +200,9 @@ class ClientApplication(Application):
     the programs that call: at least 16 bytes, the same in all processes that serve them; without it
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
-    `max_body` bytes is refused. `store` has the files of callers, and where their batches and
-    videos are; processes that serve the same callers need the same one.
+    `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them; `store`
+    has the files of callers, and where their batches and videos are. Processes that serve the same
+    callers need the same stores.
     """
 
     def __init__(
@@ -200,9 +213,11 @@ class ClientApplication(Application):
         secret: bytes | None = None,
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
+        kept: KeptResponses | None = None,
         store: Store | None = None,
     ) -> None:
         self.max_body = max_body
+        self._kept = kept
         self._holdings = Holdings(store)
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
@@ -230,21 +245,23 @@ class ClientApplication(Application):
                 return
             check_form(incoming)
             caller = await self._find_caller(incoming)
-            check_served(incoming)
+            shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
+            check_served(incoming, keeps=shelf is not None)
+            incoming, keeping = await start_keeping(incoming, shelf)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller, ids)
+                exchange = self._open(incoming, caller, ids, keeping)
                 await exchange.read_files(self._holdings.of_caller(caller.name))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
                 reply = await exchange.complete()
             else:
-                reply = await self._other(incoming, caller, ids)
+                reply = await self._other(incoming, caller, ids, shelf)
         except RefusedError as refused:
             reply = failure_reply(incoming, refused.failure, request_id=ids.request_id)
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
-            reply = error_reply(incoming, for_clients(error, hosts_of(self._client)))
+            reply = _refuse(incoming, error, self._client)
         await send_whole(ids.sign(reply), send)
 
     async def _find_caller(self, incoming: Incoming) -> Caller:
@@ -256,7 +273,9 @@ class ClientApplication(Application):
                 return Caller(name, ())
         return self._authorize(incoming)
 
-    async def _other(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+    async def _other(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, shelf: Shelf | None
+    ) -> Reply:
         """The reply to what is no request for an answer."""
         kind = incoming.route.kind
         serve = serve_of(incoming.dialect)
@@ -271,6 +290,8 @@ class ClientApplication(Application):
             counted = incoming._replace(call=serve.counted_call(incoming.call))
             tokens = await self._open(counted, caller, ids).count()
             return json_reply(incoming, serve.count_tokens(tokens))
+        if is_about_kept(incoming):
+            return await perform_kept(incoming, shelf)
         return await self._perform(incoming, caller, ids)
 
     async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
@@ -284,10 +305,16 @@ class ClientApplication(Application):
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = route.client or self._client
-            result: Any = await perform_by_model(client, name, value, place)
+            result: Any = stamp_result(await perform_by_model(client, name, value, place))
             result = await keep_job(held, result, incoming.dialect)
             reply = encode_operation(incoming, as_asked(result, value), value)
-            headers = own_headers(result.provider, result.model, result.warnings, result.cost)
+            headers = own_headers(
+                result.provider,
+                result.model,
+                result.warnings,
+                cost=result.cost,
+                request_id=result.provider_request_id,
+            )
             return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
         if named and caller.models is not None:
@@ -327,10 +354,13 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(self, incoming: Incoming, caller: Caller, ids: _Ids) -> _Exchange:
+    def _open(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, keeping: Keeping | None = None
+    ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        return _Exchange(incoming, asked, route, route.client or self._client, self._secret, ids)
+        client = route.client or self._client
+        return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
 
 
 class _Ids:
@@ -348,16 +378,34 @@ class _Ids:
 
 
 def own_headers(
-    provider: str, model: str, warnings: Iterable[Warning], cost: Cost | None = None
+    provider: str,
+    model: str,
+    warnings: Iterable[Warning],
+    *,
+    cost: Cost | None = None,
+    request_id: str | None = None,
 ) -> dict[str, str]:
-    """The headers that say who has answered, what was lost, and what it cost."""
+    """The headers that say who has answered, what was lost, what it cost, and the provider's id."""
     headers = {
         f"{PREFIX}provider": provider,
         f"{PREFIX}model": model,
         f"{PREFIX}warnings": ",".join(sorted({warning.code for warning in warnings})),
         f"{PREFIX}cost": _cost_text(cost),
+        f"{PREFIX}upstream-request-id": request_id or "",
     }
-    return {name: value for name, value in headers.items() if value and value.isascii()}
+    return {name: value for name, value in headers.items() if value and _is_plain(value)}
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a text can be the value of a header."""
+    return value.isascii() and value.isprintable()
+
+
+def _refuse(incoming: Incoming, error: SDKError, client: Client) -> Reply:
+    """The reply for an error, with the id that the provider gave the request."""
+    reply = client_reply(incoming, error, client)
+    told = own_headers(error.provider or "", "", (), request_id=error.provider_request_id)
+    return reply._replace(headers={**reply.headers, **told})
 
 
 def _cost_text(cost: Cost | None) -> str:
@@ -378,17 +426,18 @@ class _Exchange:
         client: Client,
         secret: bytes,
         ids: _Ids,
+        keeping: Keeping | None = None,
     ) -> None:
         self._ids = ids
         self._incoming = incoming
-        self._asked = asked
-        self.client: Client = client
-        """The client of the route."""
+        self._keeping = keeping
+        plain = without_references(asked, incoming.dialect)
+        self._asked = asked if keeping is not None else plain  # what the answer repeats
+        self._client = client
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
-        self.provider: str = addressed.provider or ""
-        """The provider that answers."""
-        upstream = getattr(client.calls.adapters.get(self.provider), "dialect", None)
+        self._provider = addressed.provider or ""
+        upstream = getattr(client.calls.adapters.get(self._provider), "dialect", None)
         self._state: SealedState | None = None
         self._warnings: tuple[Warning, ...] = ()
         if upstream is not None:
@@ -396,45 +445,74 @@ class _Exchange:
                 secret,
                 client=self._dialect.FACTS,
                 upstream=dialects.get(upstream).FACTS,
-                provider=self.provider,
+                provider=self._provider,
                 model=addressed.model,
             )
             asked, self._warnings = self._state.unseal_request(asked)
+        if keeping is not None:
+            asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
-        self.request: Request = replace(
+        self._stamp = AnswerStamp(incoming.dialect)
+        self._request = replace(
             asked,
             model=route.model,
-            provider_options=asked.provider_options if is_own else {},
+            provider_options=options_of(incoming, asked) if is_own else {},
+            session_id=session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
         unset = {
             name: value
             for name, value in route.settings.items()
-            if getattr(self.request, name) is None
+            if getattr(self._request, name) is None
         }
         if unset:
-            self.request = replace(self.request, **unset)
+            self._request = replace(self._request, **unset)
+
+    @property
+    def client(self) -> Client:
+        """The client of the route."""
+        return self._client
+
+    @property
+    def provider(self) -> str:
+        """The provider that answers."""
+        return self._provider
+
+    @property
+    def request(self) -> Request:
+        """The request, as the client gets it."""
+        return self._request
 
     async def read_files(self, held: Holding) -> None:
         """Replace references to files that are kept for the caller by their bytes."""
         address = serve_of(self._incoming.dialect).SERVER.file_address
-        self.request = await held.with_files(self.request, address)
+        self._request = await held.with_files(self._request, address)
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = await self.client.complete(self.request)
+        response = self._stamp.stamp_response(await self._client.complete(self._request))
         if self._state is not None:
             response = self._state.seal_response(response)
+        if self._keeping is not None:
+            response = self._keeping.mark(response)
         warnings = (*self._warnings, *response.warnings)
-        headers = own_headers(response.provider, response.model, warnings, response.cost)
+        headers = own_headers(
+            response.provider,
+            response.model,
+            warnings,
+            cost=response.cost,
+            request_id=response.provider_request_id,
+        )
         body = self._dialect.encode_response(response, self._asked)
+        if self._keeping is not None:
+            await self._keeping.keep(body)
         return json_reply(self._incoming, body, headers=headers)
 
     async def count(self) -> int:
         """The input tokens as the provider counts them for free, else our estimate."""
-        client, request = self.client, self.request
-        row = row_of(client.calls.adapters.get(self.provider))
+        client, request = self._client, self._request
+        row = row_of(client.calls.adapters.get(self._provider))
         if row is not None and offers(row, "count_tokens"):
             try:
                 return await client.count_tokens(request)
@@ -449,7 +527,7 @@ class _Exchange:
         encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
         if self._state is not None:
             encoder = self._state.encoder(encoder)
-        events = self.client.stream(self.request)
+        events = self._client.stream(self._request)
         delivery = StreamDelivery(send, framing_of(self._incoming))
         delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
@@ -457,22 +535,39 @@ class _Exchange:
                 async for event in events:
                     shown = event if type(event) in DELTAS else self._show(event, delivery)
                     begin = not delivery.has_begun and is_content(event)
-                    await delivery.put(encoder.feed(shown), begin=begin)
+                    await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
             except SDKError as error:
                 if delivery.has_begun:
                     return  # the stream has told it, in an event of the client's own dialect
-                reply = error_reply(self._incoming, for_clients(error, hosts_of(self.client)))
+                reply = _refuse(self._incoming, error, self._client)
                 delivery.abandon()
                 await send_whole(self._ids.sign(reply), send)
 
+    async def _keep(self, frames: list[Frame]) -> list[Frame]:
+        """The frames, those of an error if they end a response that cannot be kept."""
+        if self._keeping is None:
+            return frames
+        try:
+            await self._keeping.keep_last(frames)
+        except StoreError as error:
+            encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
+            encoder.feed(StreamStart(id="", model=self._asked.model))  # was sent long ago
+            return encoder.feed(ErrorEvent(error=for_clients(error, hosts_of(self._client))))
+        return frames
+
     def _show(self, event: StreamEvent, delivery: StreamDelivery) -> StreamEvent:
         """The event for the client; what it tells about the answer is sent beside it."""
+        event = self._stamp.stamp_event(event)
+        if self._keeping is not None:
+            event = self._keeping.mark_event(event)
         match event:
             case StreamStart():
                 warnings = (*self._warnings, *event.warnings)
-                delivery.headers |= own_headers(event.provider, event.model, warnings)
+                delivery.headers |= own_headers(
+                    event.provider, event.model, warnings, request_id=event.provider_request_id
+                )
             case Finish() if cost := _cost_text(event.cost):
                 delivery.comment(f"{PREFIX}cost: {cost}")
             case ErrorEvent():
-                return replace(event, error=for_clients(event.error, hosts_of(self.client)))
+                return replace(event, error=for_clients(event.error, hosts_of(self._client)))
         return event

@@ -135,6 +135,7 @@ class AnswerSealer:
     """Seals the parts of one answer, in their order."""
 
     def __init__(self, seal: SealStates, client: str, field: SealedField, upstream: Facts) -> None:
+        self._is_own = client == upstream.name
         self._seal = seal
         self._client = client
         self._field = field
@@ -145,11 +146,13 @@ class AnswerSealer:
         self._number = 0
         self.warnings: list[Warning] = []
         """About state that clients may lose."""
-        self.signs_texts: bool = field.on_parts
+        self.signs_texts: bool = field.on_parts and not self._is_own
         """Whether a text carries the states before it."""
 
     def seal_part(self, part: Part, before: Before) -> list[Part]:
         """Return the part for the client, and the thinking parts that have its state if needed."""
+        if self._is_own:
+            return [self._seal_own(part, before)]
         if isinstance(part, Thinking):
             return [self._seal_thinking(part, before)]
         if isinstance(part, Opaque):
@@ -161,6 +164,18 @@ class AnswerSealer:
             return [self.sign(part, self.take_pending() if takes else ())]
         state = self._state_of_fields(part, before)
         return [part] if state is None else [part, *self._carry(state)]
+
+    def _seal_own(self, part: Part, before: Before) -> Part:
+        """
+        The part for a client of the model's own dialect.
+
+        Thinking has its state itself. Where clients lose it, the id of the next call has it too.
+        """
+        if isinstance(part, Thinking) and self._field.read(part):
+            self._pending.append(before.state_of(part))
+        elif isinstance(part, ToolCall) and self._pending:
+            return replace(part, id=self._sealed_id(part, self._seal(self.take_pending())))
+        return part
 
     def take_pending(self) -> list[State]:
         """The states that the next call or text carries; they are no longer waiting for one."""
@@ -248,13 +263,18 @@ class AnswerSealer:
     def _sign_call(self, call: ToolCall, states: Sequence[State]) -> ToolCall:
         """The call with these states in its own field and in its id."""
         text = self._seal(states)
-        id = None if text is None else append_to_id(call.id, text, self._field.id_length)
-        if id is None and self._field.id_length:
-            self.warnings.append(make_warning("state_not_carried", call=call.id))
+        id = self._sealed_id(call, text)
         if text is None:
             return call
         own = _put(extra_of(call, self._client), self._field.call_path, text)
-        return replace(call, id=id or call.id, extra={**call.extra, self._client: own})
+        return replace(call, id=id, extra={**call.extra, self._client: own})
+
+    def _sealed_id(self, call: ToolCall, text: str | None) -> str:
+        """The id of a call with this seal, or as it was, with a warning, if that is too long."""
+        id = None if text is None else append_to_id(call.id, text, self._field.id_length)
+        if id is None and self._field.id_length:
+            self.warnings.append(make_warning("state_not_carried", call=call.id))
+        return id or call.id
 
 
 def _put(fields: Mapping[str, Json], path: Sequence[str], value: str) -> dict[str, Json]:

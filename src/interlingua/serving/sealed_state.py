@@ -48,8 +48,9 @@ class SealedState:
         body = client.encode_response(state.seal_response(response), request)
 
     The key is the program's own, at least 16 bytes, the same in all of its processes. A seal of
-    another key, provider or model is dropped. Where client and upstream have one dialect, nothing
-    is sealed. `expires_at` and `now` are in seconds since 1970.
+    another key, provider or model is dropped. Where client and upstream have one dialect, only the
+    ids of calls are sealed, if clients of the dialect lose the field of thinking. `expires_at` and
+    `now` are in seconds since 1970.
     """
 
     def __init__(
@@ -72,14 +73,15 @@ class SealedState:
         self._origin = Origin(dialect=upstream.name, provider=provider, model=model)
         self._expires_at = expires_at
         self._now = now
-        self._is_foreign = client.name != upstream.name
+        self._is_own = client.name == upstream.name
+        self._seals = not self._is_own or bool(self._field.id_length)
         self._target = model or upstream.name
 
     # To the client.
 
     def seal_response(self, response: Response) -> Response:
         """Return the response with its state sealed."""
-        if not self._is_foreign:
+        if not self._seals:
             return response
         sealer = self._sealer()
         parts: list[Part] = []
@@ -95,7 +97,7 @@ class SealedState:
 
     def encoder(self, encoder: StreamEncoder) -> StreamEncoder:
         """Return an encoder that seals the state of the events that it encodes."""
-        if not self._is_foreign:
+        if not self._seals:
             return encoder
         return SealingEncoder(encoder, self._sealer(), self.seal_response)
 
@@ -151,6 +153,8 @@ class SealedState:
                 rest.append(self._without_seal(restored))
         if not is_changed:
             return message
+        if self._is_own:
+            rest, whole = self._without_doubles(rest, whole)
         if not self._field.is_placed:
             rest, states = self._separate(rest, states, _known_places(rest, whole))
             spots = _Spots(rest)
@@ -158,6 +162,17 @@ class SealedState:
         fields = {state.part: state.fields for state in states}
         parts = self._place(rest, sorted(whole, key=_number_of), fields)
         return replace(message, content=parts) if parts else None
+
+    def _without_doubles(
+        self, rest: list[Part], whole: list[tuple[int, State]]
+    ) -> tuple[list[Part], list[tuple[int, State]]]:
+        """The parts, and thinking from seals, unless the client has returned its state itself."""
+        thoughts = [part for part in rest if isinstance(part, Thinking)]
+        if any(self._field.read(part) for part in thoughts):
+            return rest, []
+        if whole:
+            rest = [part for part in rest if not isinstance(part, Thinking)]
+        return rest, whole
 
     def _with_own_ids(self, message: Message) -> Message:
         """The message, whose results have the ids that the model gave to their calls."""

@@ -13,6 +13,8 @@ from copy import copy
 from urllib.parse import urlsplit
 
 from interlingua.client.client import Client
+from interlingua.serving.application import Incoming, error_reply, serve_of
+from interlingua.serving.asgi import Reply
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -23,13 +25,17 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
     ServerError,
+    StoreError,
     StreamError,
 )
+from interlingua.wire.classify import SPENT
 
 _UNREACHABLE = 503
 _TIMED_OUT = 504
 _RETRY_AFTER = 5.0
 """Seconds after which a client may ask again for a provider that cannot be reached."""
+_AGAIN = "You can retry your request."
+"""pi, which has only the words of an error in a stream, asks again after these."""
 _ADDRESS = "[address]"
 _replace_urls = re.compile(r"\b[a-z]{1,16}://[^\s\"'<>)\]]+", re.IGNORECASE).sub
 
@@ -40,6 +46,15 @@ def hosts_of(client: Client) -> tuple[str, ...]:
     parts = [urlsplit(base) for base in bases if isinstance(base, str)]
     found = {name for part in parts for name in (part.netloc, part.hostname) if name}
     return tuple(sorted(found, key=lambda name: (-len(name), name)))
+
+
+def client_reply(incoming: Incoming, error: SDKError, client: Client) -> Reply:
+    """The reply with which a client of the gateway is told this error of a call of `client`."""
+    reply = error_reply(incoming, for_clients(error, hosts_of(client)))
+    status = serve_of(incoming.dialect).SERVER.spent_status
+    if status is None or not isinstance(error, SPENT):
+        return reply
+    return reply._replace(status=status)
 
 
 def for_clients(error: SDKError, hosts: Iterable[str] = ()) -> SDKError:
@@ -68,12 +83,16 @@ def _translated(error: SDKError) -> SDKError:
         case ProviderTimeoutError():
             return error
         case RequestTimeoutError():
-            text = f"{provider} did not answer in time."
+            text = f"{provider} did not answer in time. {_AGAIN}"
             return ServerError(text, status_code=_TIMED_OUT, retry_after=_RETRY_AFTER)
         case NetworkError():
-            text = f"The gateway cannot reach {provider}."
-        case StreamError() | DecodeError():
-            text = f"The gateway cannot read the answer of {provider}."
+            text = f"The gateway cannot reach {provider}. {_AGAIN}"
+        case StoreError():
+            text = "The gateway cannot reach its store. Tell who runs the gateway."
+        case StreamError():
+            text = f"The answer of {provider} ended without its last part. {_AGAIN}"
+        case DecodeError():
+            text = f"The gateway cannot read the answer of {provider}. {_AGAIN}"
         case _ if error.error_code == "not_configured":
             text = f"The gateway has no key for {provider}."
         case _:

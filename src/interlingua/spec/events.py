@@ -54,6 +54,10 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     """The adapter that was called."""
     request_id: str | None = None
     """The id of our request."""
+    provider_request_id: str | None = None
+    """The provider's id of the request, for its support, if it sent one."""
+    created_at: float | None = None
+    """When a server began the answer: as `Response.created_at`."""
     warnings: tuple[Warning, ...] = ()
     """What was changed or lost in the request."""
     usage: Usage | None = None
@@ -72,6 +76,8 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
             model: str = "",
             provider: str = "",
             request_id: str | None = None,
+            provider_request_id: str | None = None,
+            created_at: float | None = None,
             warnings: Iterable[Warning] = (),
             usage: Usage | None = None,
             rate_limit: RateLimitInfo | None = None,

@@ -299,6 +299,8 @@ class Unserved(NamedTuple):
     """Whether a body asks for it."""
     message: str
     """What the client is told: what is not done, and what to send instead."""
+    unless_kept: bool = False
+    """Whether a server that keeps responses can do it."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -347,10 +349,18 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A thought as the vendor sends it to this request, None if not at all; shown by default."""
     refusal: Reason = "stop"
     """The finish reason of a refusal."""
+    spent_status: int | None = None
+    """The status of spent money that stops its clients; None if the vendor's own does."""
     hosted_parts: Callable[[Opaque], tuple[Opaque, ...]] | None = None
     """The parts of a call of a hosted tool, and of its result, from a description of both."""
     unserved: tuple[Unserved, ...] = ()
     """What requests may ask for that only the vendor's own server can do."""
+    session_headers: tuple[str, ...] = ()
+    """The headers in which its clients name the conversation."""
+    session_field: str = ""
+    """The body field in which they do, if no header does."""
+    passed_headers: tuple[str, ...] = ()
+    """The other headers of a client that a server of the same dialect may be sent."""
 
 
 class Failure(Record, frozen=True, kw_only=True):

@@ -140,24 +140,31 @@ def _check_fields(value: Record, place: Place) -> None:
 def _check_messages(messages: tuple[Message, ...]) -> None:
     values: list[Json] = []
     for i, message in enumerate(messages):
-        if (
-            message.name is not None
-            or message.id is not None
-            or (message.metadata and type(message.metadata) is not dict)
-            or (message.extra and type(message.extra) is not dict)
-        ):
+        is_named = message.name is not None or message.id is not None
+        if (is_named or message.metadata or message.extra) and not _is_usual_label(message):
             _check_fields(message, ("messages", i))
         for part in message.content:
             if type(part) is Text:
                 has_more = part.extra or part.citations != () or part.logprobs != ()
-                is_usual = type(part.text) is str and not has_more
-            else:
-                is_usual = _is_usual(part, values)
-            if not is_usual and not _is_right(part):
+                if type(part.text) is str and not has_more:
+                    continue
+            elif _is_usual(part, values):
+                continue
+            if not _is_right(part):
                 _check_parts(message, i)
     if values and not _are_json(values):
         for i, message in enumerate(messages):
             _check_parts(message, i)
+
+
+def _is_usual_label(message: Message) -> bool:
+    """Whether nothing but the content of the message can be wrong."""
+    return (
+        (message.name is None or type(message.name) is str)
+        and (message.id is None or type(message.id) is str)
+        and type(message.metadata) is dict
+        and type(message.extra) is dict
+    )
 
 
 def _is_right(part: Part) -> bool:

@@ -381,6 +381,14 @@ class Response(Record, frozen=True, kw_only=True):
     """
     request_id: str | None = None
     """The id of our request."""
+    provider_request_id: str | None = None
+    """The provider's id of the request, for its support, if it sent one."""
+    created_at: float | None = None
+    """
+    When a server made the answer, in seconds since 1970; None for answers that were received.
+
+    An answer with a time is encoded with all fields that the vendor's own answers always have.
+    """
     latency_ms: float | None = None
     """Milliseconds from the start of the call to the whole answer."""
     attempts: tuple[Attempt, ...] = ()
@@ -404,6 +412,8 @@ class Response(Record, frozen=True, kw_only=True):
             rate_limit: RateLimitInfo | None = None,
             raw: UncheckedJson = None,
             request_id: str | None = None,
+            provider_request_id: str | None = None,
+            created_at: float | None = None,
             latency_ms: float | None = None,
             attempts: tuple[Attempt, ...] = (),
             extra: Extra = ...,

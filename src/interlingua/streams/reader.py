@@ -157,6 +157,7 @@ class StreamReader:
                 model=event.model or known.model,
                 provider=known.provider,
                 request_id=known.request_id,
+                provider_request_id=known.provider_request_id,
                 warnings=(*known.warnings, *event.warnings),
                 rate_limit=known.rate_limit,
             )

@@ -145,9 +145,19 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
             yield from _find_forms(text, match.start(), match.end())
 
 
-@lru_cache(maxsize=1024)  # the same names come with every request
+_KEPT_NAME = 64  # characters
+
+
 def is_secret_header(name: str) -> bool:
     """Whether a header of this name may hold a key."""
+    # The same names come with every request; a stranger's long ones are not remembered.
+    return (
+        _is_secret_header(name) if len(name) <= _KEPT_NAME else _is_secret_header.__wrapped__(name)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_header(name: str) -> bool:
     name = name.lower()
     if name in _HARMLESS or name.startswith(("x-ratelimit-", "anthropic-ratelimit-")):
         return False

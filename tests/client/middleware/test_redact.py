@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from base64 import b64encode
 from itertools import pairwise
 
@@ -31,6 +30,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
+from support.patterns import seconds
 from support.simulated import adapters, simulated
 
 SK = "sk-" + "a1B2" * 8
@@ -363,15 +363,11 @@ def test_the_work_grows_in_proportion_to_the_text(unit):
 
     def work(size):
         filtered, text = RemovingFilter(detectors, Marks(detectors)), unit * (size // len(unit))
-        began = time.process_time()
         for at in range(0, len(text), 5):
             filtered.feed(text[at : at + 5])
         filtered.end()
-        return time.process_time() - began
 
-    work(1_000)
-    small = min(work(4_000) for _ in range(3))
-    assert work(16_000) < 12 * small + 0.05
+    assert seconds(work, 16_000, times=3) < 12 * seconds(work, 4_000)
 
 
 @tool

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.history.edit import Edits, scan_of
-from interlingua.prepare.history.scan import HistoryScan, is_plain_conversation, scan_history
+from interlingua.prepare.history.scan import HistoryScan, scan_history
 from interlingua.spec.content import (
     Document,
     Image,
@@ -179,7 +179,7 @@ talk = st.lists(
 @given(talk)
 def test_plain_talk_is_sound(history):
     """What is seen at once shows no trigger at the second look either."""
-    if is_plain_conversation(history):
+    if HistoryScan(history).is_plain():
         assert HistoryScan(history).triggers == {Text}
 
 
@@ -187,8 +187,8 @@ def test_most_talk_is_plain():
     """The user and the model by turns, after a prompt or without one."""
     said = says(Text(text="so"))
 
-    assert is_plain_conversation((ASK,))
-    assert is_plain_conversation((Message.system("be brief"), ASK, said, ASK))
-    assert not is_plain_conversation((Message.system("be brief"),))
-    assert not is_plain_conversation((ASK, ASK))
-    assert not is_plain_conversation((ASK, said, Message.system("be brief"), ASK))
+    assert HistoryScan((ASK,)).is_plain()
+    assert HistoryScan((Message.system("be brief"), ASK, said, ASK)).is_plain()
+    assert not HistoryScan((Message.system("be brief"),)).is_plain()
+    assert not HistoryScan((ASK, ASK)).is_plain()
+    assert not HistoryScan((ASK, said, Message.system("be brief"), ASK)).is_plain()

@@ -19,7 +19,7 @@ from interlingua.spec.content import ToolCall, argument_problem
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
 
 RepairToolCall: TypeAlias = Callable[
-    [ToolCall, InvalidToolCallError], "ToolCall | Awaitable[ToolCall | None] | None"
+    [ToolCall, InvalidToolCallError], ToolCall | Awaitable[ToolCall | None] | None
 ]
 """Repairs a tool call with invalid arguments; returns None if it cannot."""
 

@@ -378,6 +378,7 @@ def _write_answer(
         rate_limit=None,
         raw=None,
         request_id=None,
+        provider_request_id=None,
         latency_ms=None,
         attempts=(),
     )

@@ -140,21 +140,20 @@ class Decoder:
         return events
 
     def _delta(self, data: dict[str, Json]) -> list[StreamEvent]:
-        delta = data.get("delta")
-        index = data.get("index")
+        delta, index = data.get("delta"), data.get("index")
         segment = self._blocks.get(index if isinstance(index, int) else None)
-        if not isinstance(delta, dict):
+        if type(delta) is not dict:
             raise StreamError("A content_block_delta event has no delta.")
         if segment is None:
             raise StreamError(
                 f"A content_block_delta event is for block {index!r}, which is not open."
             )
         kind = delta.get("type")
-        field = _DELTA_TEXTS.get(kind) if isinstance(kind, str) else None
+        field = _DELTA_TEXTS.get(kind) if type(kind) is str else None
         if field is None:
             return self._other_delta(segment, data, delta)
         text = delta.get(field)
-        if not isinstance(text, str):
+        if type(text) is not str:
             raise StreamError(f"A delta of the type {kind} has no {field}.")
         if isinstance(segment, _WholeBlock):
             segment.pieces.append(text)

@@ -12,6 +12,10 @@ from interlingua.dialects.anthropic_messages.response import (
     encode_stop_reason,
     encode_usage,
 )
+from interlingua.dialects.anthropic_messages.vendor_fields import (
+    complete_late_usage,
+    complete_usage,
+)
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
@@ -54,6 +58,7 @@ class Encoder(SequentialEncoder):
         self._thinking: dict[str, Json] | None = None  # a block that waits for its first text
         self._arguments = ArgumentText()
         self._native = False
+        self._is_complete = False  # all fields of the vendor are sent
 
     def _encode(self, event: StreamEvent) -> list[Frame]:
         match event:
@@ -83,6 +88,9 @@ class Encoder(SequentialEncoder):
         usage: dict[str, Json] = {"input_tokens": 0, "output_tokens": 0}
         if event.usage is not None:
             usage = encode_usage(event.usage, native=self._native)
+        self._is_complete = event.created_at is not None
+        if self._is_complete:
+            usage = complete_usage(usage)
         message: dict[str, Json] = {
             "id": event.id,
             "type": "message",
@@ -177,10 +185,11 @@ class Encoder(SequentialEncoder):
         stop = encode_stop_reason(event.finish_reason, native=native)
         extra = dict(extra_of(event, NAME))
         delta = {name: extra.pop(name) for name in _DELTA_FIELDS if name in extra}
+        usage = encode_usage(event.usage, native=native)
         data: dict[str, Json] = {
             "type": "message_delta",
             "delta": {"stop_reason": stop, "stop_sequence": None, **delta},
-            "usage": encode_usage(event.usage, native=native),
+            "usage": complete_late_usage(usage) if self._is_complete else usage,
             **extra,
         }
         return [_frame(data), _frame({"type": "message_stop"})]

@@ -120,6 +120,10 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
         "usage": encode_usage(response.usage, native=native),
     }
     restore(body, response, NAME).setdefault("stop_sequence", None)
+    if response.created_at is not None:
+        from interlingua.dialects.anthropic_messages.vendor_fields import complete_usage
+
+        body["usage"] = complete_usage(encode_usage(response.usage, native=native))
     return body
 
 

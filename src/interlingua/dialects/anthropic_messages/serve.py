@@ -73,6 +73,7 @@ SERVER = ServerFacts(
     required_fields=("model", "messages", "max_tokens"),  # `MessageCreateParamsBase`
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
+    session_headers=("x-claude-code-session-id",),
     limit_headers={
         f"{unit}_{figure}": f"anthropic-ratelimit-{unit}-{figure}"
         for unit in ("requests", "tokens")

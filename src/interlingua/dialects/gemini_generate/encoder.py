@@ -225,6 +225,7 @@ class Encoder:
             model=start.model,
             finish_reason=event.finish_reason,
             usage=event.usage,
+            created_at=start.created_at,
             extra={NAME: extra} if native else {},
         )
         has_reason = encode_finish(event.finish_reason, native=native) is not None

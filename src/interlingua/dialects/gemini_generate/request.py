@@ -296,20 +296,13 @@ def _encode_message(
     message: Message, calls: dict[str, ToolCall], warnings: WarningList, *, leading: bool
 ) -> UncheckedJson:
     content = message.content
-    if len(content) == 1 and type(content[0]) is Opaque:
-        only = content[0]
-        if only.dialect == NAME and isinstance(only.data, str):
-            return only.data  # see `_decode_content`
-    parts: list[Json] = []
-    for warnings.part, part in enumerate(content):
-        if type(part) is Text and not part.extra:  # the usual case
-            parts.append({"text": part.text})
-            continue
-        if type(part) is ToolCall:
-            calls[part.id] = part
-        wire = encode_part(part, warnings, calls)
-        if wire is not None:
-            parts.append(wire)
+    only = content[0] if len(content) == 1 else None
+    if type(only) is Text and not only.extra:  # the usual message
+        parts: list[Json] = [{"text": only.text}]
+    elif type(only) is Opaque and only.dialect == NAME and isinstance(only.data, str):
+        return only.data  # see `_decode_content`
+    else:
+        parts = _encode_parts(content, calls, warnings)
     if message.name is not None:
         warnings.add("name_dropped", f"{warnings.message_path()}.name")
     if content and not parts:
@@ -318,6 +311,22 @@ def _encode_message(
     if not message.extra and not leading:  # fast path
         return {"role": role, "parts": parts}
     return _restore_content(message, role, parts, leading=leading)
+
+
+def _encode_parts(
+    content: tuple[Part, ...], calls: dict[str, ToolCall], warnings: WarningList
+) -> list[Json]:
+    parts: list[Json] = []
+    for warnings.part, part in enumerate(content):
+        if type(part) is Text and not part.extra:
+            parts.append({"text": part.text})
+            continue
+        if type(part) is ToolCall:
+            calls[part.id] = part
+        wire = encode_part(part, warnings, calls)
+        if wire is not None:
+            parts.append(wire)
+    return parts
 
 
 def _restore_content(

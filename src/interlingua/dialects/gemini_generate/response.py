@@ -237,6 +237,10 @@ def write_envelope(response: Response, parts: list[Json] | None) -> dict[str, Js
         body["modelVersion"] = response.model
     if response.id:
         body["responseId"] = response.id
+    if response.created_at is not None:
+        from interlingua.dialects.gemini_generate.vendor_fields import complete_usage
+
+        body = complete_usage(body, response.usage)
     return {**fields, **body}
 
 

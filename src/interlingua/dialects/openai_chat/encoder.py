@@ -40,6 +40,12 @@ from interlingua.dialects.openai_chat.response import (
     encode_usage,
 )
 from interlingua.dialects.openai_chat.tool_calls import number_tool_call
+from interlingua.dialects.openai_chat.vendor_fields import (
+    FIRST_DELTA,
+    complete_choice,
+    complete_usage,
+    envelope_fields,
+)
 from interlingua.prepare.options import options_for
 from interlingua.spec import events
 from interlingua.spec.content import (
@@ -79,6 +85,7 @@ class Encoder:
         self._grammar = Grammar(restarts=False)
         self._native = False
         self._failed = False
+        self._is_complete = False  # all fields of the vendor are sent
         self._envelope: dict[str, Json] = {}
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
@@ -168,6 +175,8 @@ class Encoder:
             self._envelope["created"] = 0  # required by the SDK's `ChatCompletionChunk`
         elif "created" in extra:
             self._envelope["created"] = extra.pop("created")
+        if event.created_at is not None:
+            self._complete(event.created_at, extra)
         choice, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         if isinstance(choice, dict):
             choice = fields_of(choice)
@@ -175,9 +184,23 @@ class Encoder:
             if len(self._choice) < len(choice):
                 extra[CHOICE] = {name: choice[name] for name in choice if name in _CHUNK_FIELDS}
         self._others = others if isinstance(others, list) else []
-        return self._delta({"role": "assistant", "content": None}, extra)
+        first: dict[str, Json] = {"role": "assistant", "content": None}
+        return self._delta({**FIRST_DELTA, **first} if self._is_complete else first, extra)
+
+    def _complete(self, created_at: float, extra: dict[str, Json]) -> None:
+        """Send all fields of the vendor in each chunk."""
+        self._is_complete = True
+        usual = envelope_fields(created_at)
+        if not self._envelope.get("created"):
+            self._envelope["created"] = usual["created"]
+        for name, value in usual.items():
+            self._envelope.setdefault(name, extra.pop(name, value))
+        if self._wants_usage:  # null, but in the last chunk
+            self._envelope["usage"] = None
 
     def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
+        if self._is_complete:
+            choices = [complete_choice(choice) for choice in choices]
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
     def _delta(
@@ -230,6 +253,8 @@ class Encoder:
         }
         set_logprobs(ending, spoken)
         usage = encode_usage(event.usage, native=native) if self._wants_usage else None
+        if self._is_complete and self._wants_usage:
+            usage = complete_usage(usage)
         if usage is not None:
             frames += [self._chunk([ending]), self._chunk([], {**extra, "usage": usage})]
         else:

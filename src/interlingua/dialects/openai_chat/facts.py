@@ -221,8 +221,9 @@ def _detail(carrier: Carrier) -> Thinking:
 
 def _details_of(part: Part) -> tuple[str, ...]:
     details = part.extra.get(NAME, {}).get(DETAILS) if isinstance(part, Thinking) else None
-    items = [item.get("data") for item in details or () if isinstance(item, dict)]
-    return tuple(data for data in items if isinstance(data, str))
+    items = [item for item in details or () if isinstance(item, dict)]
+    values = [item.get(name) for item in items for name in ("data", "signature")]
+    return tuple(value for value in values if isinstance(value, str))
 
 
 HISTORY = HistoryRules(

@@ -64,6 +64,7 @@ from interlingua.wire.fields import Fields, extra_of, text_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
 _TOOL_CALL_FIELDS = frozenset(("tool_calls", LEGACY))
+_PLAIN_ROLES = ("user", "assistant", "system")  # the others may have another name on the wire
 _NO_CONTENT = frozenset(("role", "name", "content"))
 
 
@@ -243,16 +244,24 @@ class _Writer:
         self._moved: list[Json] = []  # media moved out of results
 
     def feed(self, message: Message) -> None:
-        is_model = message.role == "assistant"
+        content, role = message.content, message.role
+        only = content[0] if len(content) == 1 else None
+        is_bare = not message.extra and message.name is None and role in _PLAIN_ROLES
+        if is_bare and type(only) is Text and not only.extra:  # the usual message
+            if self._moved:
+                self._flush()
+            self._wire.append({"role": role, "content": only.text})
+            return
+        is_model = role == "assistant"
         if is_model:
             self._assistant(message)
-        others = len(message.content)
-        for part in message.content:
+        others = len(content)
+        for part in content:
             if type(part) is ToolResult:
                 others -= self._results(message)
                 break
         # A user message without parts is kept: OpenAI accepts `content: ""`.
-        if not is_model and (others or (not message.content and message.role != "tool")):
+        if not is_model and (others or (not content and role != "tool")):
             self._other(message)
 
     def whole(self) -> list[Json]:

@@ -183,10 +183,15 @@ def encode_response(response: Response, request: Request | None = None) -> Json:
     usage = encode_usage(response.usage, native=native)
     if "usage" in extra and usage is response.usage.raw:
         usage = None  # it was decoded from another place, which `extra` restores
-    # The SDK's `ChatCompletion` requires `created`; the time is not known here.
+    # The SDK's `ChatCompletion` requires `created`; a server knows the time.
     usual = {"id": "", "object": WHOLE, "model": ""} | ({} if native else {"created": 0})
     own = without_none(id=response.id or None, model=response.model or None, usage=usage)
-    return drop_absent({**usual, **extra, **own, "choices": choices}, extra)
+    body = drop_absent({**usual, **extra, **own, "choices": choices}, extra)
+    if response.created_at is None:
+        return body
+    from interlingua.dialects.openai_chat.vendor_fields import complete_answer
+
+    return complete_answer(body, response.created_at, response.usage)
 
 
 def _encode_choice(

@@ -25,6 +25,8 @@ from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    SESSION_FIELD,
+    SESSION_HEADERS,
     error_body,
     wrong_key,
 )
@@ -63,9 +65,14 @@ SERVER = ServerFacts(
     key_headers=KEY_HEADERS,
     required_fields=("model", "messages"),
     request_id_header="x-request-id",
+    session_headers=SESSION_HEADERS,
+    session_field=SESSION_FIELD,
     limit_headers=LIMIT_HEADERS,
     response_prefix="chatcmpl-",
     call_prefix="call_",
+    # The vendor's is 429, with a code of its own. opencode and Qwen Code ask again after any 429,
+    # also with `x-should-retry: false`; they and pi stop at 402, which OpenRouter sends.
+    spent_status=402,
     unserved=UNSERVED,
 )
 

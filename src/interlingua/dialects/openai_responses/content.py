@@ -136,10 +136,11 @@ def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, 
 
 
 def encode_answer_text(part: Text) -> dict[str, Json]:
-    """The content part for a text in a response, where each has `annotations`."""
+    """The content part for a text in a response, where each has `annotations` and `logprobs`."""
     block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
     if NAME not in part.extra:
         block["annotations"] = _annotations_of(part)
+        block[_LOGPROBS] = []
     own = block.get(_LOGPROBS)
     if (part.logprobs or own) and read_tokens(own) != part.logprobs:
         block[_LOGPROBS] = write_tokens(part.logprobs, with_bytes=True)

@@ -28,8 +28,8 @@ from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id,
 from interlingua.dialects.openai_responses.request import repeated_fields
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
-    encode_response,
     open_envelope,
+    write_response,
 )
 from interlingua.dialects.openai_responses.tool_calls import encode_tool_call
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
@@ -51,7 +51,7 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import FinishReason
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.declared_calls import declared_encoder
@@ -148,7 +148,7 @@ class Encoder(SequentialEncoder):
 
     def _finish(self, _: Finish) -> list[Frame]:
         frames = self._close_message()
-        body = self._whole(self._accumulator.response())
+        body = write_response(self._accumulator.response(), self._repeated)
         status = body.get("status")
         kind = _TERMINAL.get(status) if isinstance(status, str) else None
         return [*frames, self._frame(kind or "response.completed", response=body)]
@@ -159,7 +159,7 @@ class Encoder(SequentialEncoder):
             event.response or self._accumulator.partial(),
             finish_reason=FinishReason(reason="error", raw="failed"),
         )
-        body = self._whole(partial)
+        body = write_response(partial, self._repeated)
         body["error"] = {"code": error["code"] or "server_error", "message": error["message"]}
         # The SDK's `ResponseErrorEvent` has the fields at the top, recorded events have them in
         # `error`, and the SDK's client raises only for the latter.
@@ -168,10 +168,6 @@ class Encoder(SequentialEncoder):
             self._frame("error", fields, error=error),
             self._frame("response.failed", response=body),
         ]
-
-    def _whole(self, response: Response) -> dict[str, Json]:
-        body = encode_response(response)
-        return body if self._native else {**body, **self._repeated}
 
     # Message items.
 

@@ -94,7 +94,7 @@ def normal_request(body: Json) -> Json:
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     if items not in (None, []):
-        normal["input"] = list(map(_normal_item, items)) if isinstance(items, list) else items
+        normal["input"] = list(map(normal_item, items)) if isinstance(items, list) else items
     if isinstance(normal.get("tools"), list):
         normal["tools"] = [
             {"parameters": None, **tool}
@@ -105,8 +105,8 @@ def normal_request(body: Json) -> Json:
     return normal
 
 
-def _normal_item(item: Json) -> Json:
-    """Content and output may be a string, which is one text part."""
+def normal_item(item: Json) -> Json:
+    """An item with its type; content and output may be a string, which is one text part."""
     if not isinstance(item, dict):
         return item
     kind = item.get("type", "message")

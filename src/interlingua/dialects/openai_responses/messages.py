@@ -164,11 +164,12 @@ class ItemEncoder:
 
     def plain_message(self, role: Role, parts: tuple[Part, ...]) -> None:
         """A message without fields of this API; a single text is encoded as a string."""
-        if len(parts) == 1 and type(parts[0]) is Text and not parts[0].extra:
-            item = message_item("user" if role == "tool" else role, {}, parts[0].text)
-            self.items.append(item)
-        else:
+        if len(parts) != 1 or type(part := parts[0]) is not Text or part.extra:
             self.message(role, parts)
+        elif role == "assistant":
+            self.items.append({"type": "message", "role": role, "content": part.text})
+        else:
+            self.items.append({"role": "user" if role == "tool" else role, "content": part.text})
 
     def message(
         self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json] | None = None

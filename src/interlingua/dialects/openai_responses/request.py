@@ -117,7 +117,9 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
 # The fields of `ResponseCreateParams` that the SDK's `Response` has too; LangChain reads the format
 # of a structured answer from them.
 _REPEATED = (
-    *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "reasoning"),
+    *("background", "conversation", "instructions", "max_output_tokens", "max_tool_calls"),
+    *("metadata", "parallel_tool_calls", "previous_response_id", "prompt_cache_key"),
+    *("prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store"),
     *("temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"),
 )
 

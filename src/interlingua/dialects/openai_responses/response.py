@@ -8,6 +8,7 @@ from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.dialects.openai_responses.request import repeated_fields
+from interlingua.dialects.openai_responses.vendor_fields import REQUIRED, complete_answer
 from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
@@ -56,21 +57,6 @@ _INCOMPLETE_OF: dict[Reason, str] = {
 # Items of built-in tools that the caller has to run: the turn ends with them, as with a function.
 _WAITING = ("computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request")
 
-# The fields that the vendor's types require, for a response of another API.
-_ENVELOPE: dict[str, Json] = {
-    "object": "response",
-    "created_at": 0,
-    "error": None,
-    "incomplete_details": None,
-    "instructions": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "temperature": None,
-    "tool_choice": "auto",
-    "tools": [],
-    "top_p": None,
-}
-
 
 def decode_response(
     body: Json,
@@ -116,12 +102,18 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
 
     With the request that it answers, tool calls name the tools that the request declares.
     """
+    from interlingua.streams.declared_calls import declared_response  # of the server side
+
+    is_repeated = request is not None and (NAME not in response.extra or response.created_at)
+    repeated = repeated_fields(request) if request is not None and is_repeated else {}
+    return write_response(declared_response(response, request), repeated)
+
+
+def write_response(response: Response, repeated: Mapping[str, Json]) -> dict[str, Json]:
+    """The body of a response whose tool calls are as declared, with these fields of the request."""
     carried = carried_body(response, NAME)
     if isinstance(carried, dict):
         return carried
-    from interlingua.streams.declared_calls import declared_response  # of the server side
-
-    response = declared_response(response, request)
     native = NAME in response.extra
     message = response.message if native else plain_calls(response.message)
     encoder = ItemEncoder(WarningList(), response_id=response.id)
@@ -131,7 +123,8 @@ def encode_response(response: Response, request: Request | None = None) -> dict[
     body["output"] = encoder.items
     if not native or response.usage.raw is not None or response.usage != Usage():
         body["usage"] = encode_usage(response.usage, native=native)
-    repeated = {} if native or request is None else repeated_fields(request)
+    if response.created_at is not None:
+        repeated = {**repeated, "service_tier": response.usage.service_tier or "default"}
     return close_envelope(body, response, native=native, repeated=repeated)
 
 
@@ -149,7 +142,11 @@ def close_envelope(
     repeated: Mapping[str, Json],
 ) -> dict[str, Json]:
     """The body with its other fields, which `extra` has, or the request, or the API requires."""
-    return restore(body, holder, NAME) if native else {**_ENVELOPE, **repeated, **body}
+    if native:
+        body = restore(body, holder, NAME)
+    if holder.created_at is not None:
+        return complete_answer(body, repeated, holder.created_at)
+    return body if native else {**REQUIRED, **repeated, **body}
 
 
 def _decode_status(unread: dict[str, Json], content: tuple[Part, ...]) -> FinishReason:

@@ -9,12 +9,21 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.hosted_uses import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
+from interlingua.dialects.openai_responses.kept import (
+    KEEPS_NONE,
+    KEPT,
+    SERVED,
+    TO_KEEP,
+    is_reference,
+)
 from interlingua.dialects.openai_shared.batches import write_replies as write_batch_file
 from interlingua.dialects.openai_shared.models import describe_model, list_models
 from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    SESSION_FIELD,
+    SESSION_HEADERS,
     error_body,
     wrong_key,
 )
@@ -24,6 +33,8 @@ from interlingua.spec.operations import ServerFacts, ServerRoute, Unserved
 from interlingua.spec.request import Request
 
 __all__ = [
+    "KEPT",
+    "SERVED",
     "SERVER",
     "count_tokens",
     "counted_call",
@@ -43,14 +54,9 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
     return replace(part, text="")
 
 
-_KEEPS_NONE = "This server keeps no responses. "
-
-
 def _refers_to_items(body: Mapping[str, Json]) -> bool:
     items = body.get("input")
-    if not isinstance(items, list):
-        return False
-    return any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items)
+    return isinstance(items, list) and any(map(is_reference, items))
 
 
 UNSERVED = (
@@ -60,16 +66,20 @@ UNSERVED = (
     ),
     Unserved(
         lambda body: body.get("previous_response_id") is not None,
-        _KEEPS_NONE + "Send the whole conversation in `input`, without `previous_response_id`.",
+        f"{KEEPS_NONE}Send the whole conversation in `input`, without `previous_response_id`."
+        f"{TO_KEEP}",
+        unless_kept=True,
     ),
     Unserved(
         lambda body: body.get("conversation") is not None,
-        _KEEPS_NONE + "Send the whole conversation in `input`, without `conversation`.",
+        f"{KEEPS_NONE}Send the whole conversation in `input`, without `conversation`.{TO_KEEP}",
+        unless_kept=True,
     ),
     Unserved(
         _refers_to_items,
-        _KEEPS_NONE + "Send the items themselves, without `item_reference`; clients do so with "
-        "`store` as false.",
+        f"{KEEPS_NONE}Send the items themselves, without `item_reference`; clients do so with "
+        f"`store` as false.{TO_KEEP}",
+        unless_kept=True,
     ),
 )
 
@@ -79,14 +89,20 @@ SERVER = ServerFacts(
         ServerRoute(method="POST", pattern=re.compile(r".*/responses/input_tokens"), kind="count"),
         *MODEL_ROUTES,
     ),
-    own_paths=("/responses",),
+    own_paths=("/responses", "/conversations"),
     key_headers=KEY_HEADERS,
     request_id_header="x-request-id",
+    session_headers=SESSION_HEADERS,
+    session_field=SESSION_FIELD,
+    passed_headers=("openai-beta", "thread-id", "x-codex-beta-features", "x-codex-turn-state"),
     limit_headers=LIMIT_HEADERS,
     response_prefix="resp_",
     call_prefix="call_",
     thinking_prefix="rs_",
     shown_thinking=shown_thinking,
+    # The vendor's is 429, with a code of its own. opencode asks again after any 429, also with
+    # `x-should-retry: false`, and Codex five times after 402 and 403; both stop at 400.
+    spent_status=400,
     hosted_parts=hosted_parts,
     unserved=UNSERVED,
 )

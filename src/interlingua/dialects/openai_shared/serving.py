@@ -21,6 +21,9 @@ LIMIT_HEADERS = {
     "tokens_remaining": "x-ratelimit-remaining-tokens",
     "tokens_reset": "x-ratelimit-reset-tokens",
 }
+SESSION_HEADERS = ("session-id", "session_id", "x-session-affinity")
+"""The conversation: Codex sends the first, older ones the second, pi the last two."""
+SESSION_FIELD = "prompt_cache_key"
 MODEL_ROUTES = (
     ServerRoute(method="GET", pattern=re.compile(r".*/models"), kind="models", is_shared=True),
     ServerRoute(

@@ -27,7 +27,6 @@ from interlingua.prepare.history.scan import (
     HistoryScan,
     Messages,
     Trigger,
-    is_plain_conversation,
     scan_history,
     triggers_of,
 )
@@ -121,9 +120,9 @@ def apply_rules(
     is that of the history, if it was made before. Repairing twice changes nothing more.
     """
     is_whole = history is None or history is messages
-    if is_whole and is_plain_conversation(messages, target.system, target.prefill):
-        return messages
     scan = scan_history(messages, scan)
+    if is_whole and scan.is_plain(target.system, target.prefill):
+        return messages
     if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target

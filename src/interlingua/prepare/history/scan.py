@@ -67,6 +67,7 @@ class HistoryScan:
     """
 
     __slots__ = (
+        "_is_plain",
         "_triggers",
         "calls",
         "holds_media",
@@ -88,8 +89,37 @@ class HistoryScan:
         self.holds_media: bool = False
         """Whether any part is media."""
         self._triggers: frozenset[Trigger] | None = None
+        self._is_plain = self._sort_plain()
+        if not self._is_plain:
+            self._sort_parts()
+
+    def _sort_plain(self) -> bool:
+        """Sort the parts of a plain conversation; False, and nothing is done, for any other."""
+        parts: list[Part] = []
+        texts: list[str] = []
+        before = None
+        for message in self.messages:
+            content, role = message.content, message.role
+            if len(content) != 1 or type(part := content[0]) is not Text:
+                return False
+            if message.metadata and part.extra:  # a signature of another model, maybe
+                return False
+            text = part.text
+            if not text.isascii() or not text or text.isspace() or role == before:
+                return False
+            if role not in _TALKING and (role != "system" or before is not None):
+                return False
+            parts.append(part)
+            texts.append(text)
+            before = role
+        if before not in _TALKING:
+            return False
+        self.parts, self.texts = parts, texts
+        return True
+
+    def _sort_parts(self) -> None:
         parts, texts = self.parts, self.texts
-        for message in messages:
+        for message in self.messages:
             parts += message.content
         for part in parts:
             if type(part) is Text:
@@ -104,6 +134,20 @@ class HistoryScan:
                 self.others.append(part)
                 if isinstance(part, MEDIA_TYPES):
                     self.holds_media = True
+
+    def is_plain(self, system: bool | None = True, prefill: bool | None = True) -> bool:
+        """
+        Whether user and model speak by turns, in plain texts, after at most one system prompt.
+
+        Such a history needs no repair. Most histories are like this: it is the fast path. `system`
+        and `prefill` are False for a target without a system prompt, or that does not continue a
+        text.
+        """
+        if not self._is_plain:
+            return False
+        if system is False and self.messages[0].role == "system":
+            return False
+        return prefill is not False or self.messages[-1].role == "user"
 
     @property
     def rough_size(self) -> int:
@@ -173,31 +217,6 @@ def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> 
     if not target.prefill and messages and messages[-1].role == "assistant":
         triggers.add("model_last")
     return frozenset(triggers)
-
-
-def is_plain_conversation(
-    messages: Messages, system: bool | None = True, prefill: bool | None = True
-) -> bool:
-    """
-    Whether user and model speak by turns, in single plain texts, after at most one system prompt.
-
-    Such a history needs no repair. Most histories are like this: it is the fast path. `system` and
-    `prefill` are False for a target without a system prompt, or that does not continue a text.
-    """
-    before = None
-    for message in messages:
-        content, role = message.content, message.role
-        if len(content) != 1 or type(content[0]) is not Text:
-            return False
-        if message.metadata and content[0].extra:  # a signature of another model, maybe
-            return False
-        text = content[0].text
-        if not text.isascii() or not text or text.isspace() or role == before:
-            return False
-        if role not in _TALKING and (role != "system" or before is not None or system is False):
-            return False
-        before = role
-    return before in _TALKING and (before == "user" or prefill is not False)
 
 
 def _message_triggers(messages: Messages) -> set[Trigger]:

@@ -18,7 +18,14 @@ from interlingua.providers.adapter_options import unknown_owners
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.search import lifecycle_notices, short_name_notice
 from interlingua.providers.cost import price_usage
-from interlingua.providers.http_requests import DryRun, Encoded, Ready, add_attempt_id, headers_for
+from interlingua.providers.http_requests import (
+    DryRun,
+    Encoded,
+    Ready,
+    add_attempt_id,
+    headers_for,
+    join_headers,
+)
 from interlingua.providers.profile_check import (
     can_stream,
     check_maker,
@@ -34,6 +41,7 @@ from interlingua.providers.replies import (
     UNCLEAR,
     answer_headers,
     check_answer,
+    find_request_id,
     read_error,
     read_json,
     unreadable,
@@ -272,7 +280,8 @@ class Generation:
             notices = (*notices, short_name_notice(request.short_name, own.name, request.model))
         if headers or unknown or notices:
             warnings = (*unknown, *wire.warnings, *notices)
-            wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
+            joined = join_headers(wire.headers, headers) if headers else wire.headers
+            wire = replace(wire, headers=joined, warnings=warnings)
         if not wire.warnings:
             return wire
         refuse_losses(wire.warnings, request, request.on_loss or own.on_loss)
@@ -325,6 +334,7 @@ class Generation:
             response,
             provider=own.name,
             request_id=request.request_id,
+            provider_request_id=find_request_id(reply.headers),
             cost=cost,
             warnings=warnings,
             latency_ms=round((perf_counter() - began) * 1000),

@@ -30,13 +30,12 @@ from interlingua.providers.operations import (
     model_of,
     perform_pages,
     perform_script,
-    provider_request_id,
     rough_form_size,
     rough_json_size,
     stream_items,
 )
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
-from interlingua.providers.replies import LARGE, read_error
+from interlingua.providers.replies import LARGE, find_request_id, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
 from interlingua.providers.uploads import Place, Uploads, check_body_size, check_value_size
 from interlingua.runtime.cancel import CancelScope, Scopes
@@ -383,7 +382,7 @@ class _Exchanges:
             starts_job=call.starts_job,
             error_is_data=operation.error_is_data,
         )
-        self._provider_id = provider_request_id(reply.headers) or self._provider_id
+        self._provider_id = find_request_id(reply.headers) or self._provider_id
         return reply
 
     def facts(self, request_id: str) -> ResultFacts:

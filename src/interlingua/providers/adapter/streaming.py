@@ -24,6 +24,7 @@ from interlingua.providers.replies import (
     UNREADABLE,
     check_body,
     dated,
+    find_request_id,
     read_error,
     unreadable,
 )
@@ -154,6 +155,7 @@ class Streaming:
         known = Response(
             provider=own.name,
             request_id=request.request_id,
+            provider_request_id=find_request_id(headers),
             model=request.model,
             warnings=ready.warnings,
             rate_limit=parse_rate_limit(headers),

@@ -17,7 +17,7 @@ VideoState: TypeAlias = Literal["queued", "in_progress", "completed", "failed", 
 """The state of a job: `queued`, `in_progress`, `completed`, `failed` or `cancelled`."""
 VideoVariant: TypeAlias = Literal["video", "thumbnail", "spritesheet"]
 """What of a video to download; most providers have only the video."""
-VideoProgress: TypeAlias = "Callable[[VideoJob], Any]"
+VideoProgress: TypeAlias = Callable[["VideoJob"], Any]
 """Called with the job each time the provider was asked about it; may be async."""
 
 ENDED: frozenset[VideoState] = frozenset(("completed", "failed", "cancelled"))

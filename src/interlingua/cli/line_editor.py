@@ -1,0 +1,102 @@
+"""Reads the prompts of `chat`: lines of a pipe, or of a terminal with history and completion."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.cli.files import private_file
+from interlingua.cli.output import BadInput, has_colors, is_terminal
+
+_HISTORY_LENGTH = 1000  # prompts that are remembered
+PROMPT = "> "
+_CONTINUATION = "… "
+
+
+def _bold(prompt: str) -> str:
+    """The prompt in bold, for readline: its marks enclose characters that take no space."""
+    return f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if has_colors(sys.stdout) else prompt
+
+
+class LineEditor:
+    """Reads prompts from the terminal, or lines from a pipe."""
+
+    def __init__(
+        self,
+        history: Path | None,
+        complete: Callable[[str], Sequence[str]],
+        warn: Callable[[str], None],
+    ) -> None:
+        """
+        `complete` takes the line so far, and returns what it may become.
+
+        `warn` is called with a text if the history cannot be stored.
+        """
+        self._history = history
+        self._complete = complete
+        self._warn = warn
+        self._readline: Any = self._start() if is_terminal(sys.stdin) else None
+
+    def read(self) -> str:
+        """The next prompt; a line that ends with a backslash goes on. `EOFError` at the end."""
+        lines = [self._line(_bold(PROMPT))]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            try:
+                lines.append(self._line(_CONTINUATION))
+            except EOFError:
+                if is_terminal(sys.stdin):
+                    raise
+                break
+        self._save()
+        return "\n".join(lines).strip()
+
+    def read_until(self, end: str) -> str:
+        """The lines before a line that is `end`, as they are; `EOFError` if it never comes."""
+        lines: list[str] = []
+        while (line := self._line(_CONTINUATION)).rstrip() != end:
+            lines.append(line)
+        self._save()
+        return "\n".join(lines)
+
+    def _line(self, prompt: str) -> str:
+        try:
+            return input(prompt if is_terminal(sys.stdin) else "")
+        except UnicodeDecodeError:
+            raise BadInput("the prompt is not text in UTF-8") from None
+
+    def _start(self) -> Any:
+        try:
+            import readline
+        except ImportError:  # on Windows
+            return None
+        self._use_history(lambda path: readline.read_history_file(private_file(path)))
+        readline.set_history_length(_HISTORY_LENGTH)
+        readline.set_completer(self._candidate)
+        readline.set_completer_delims("")
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        if not is_libedit:  # which has no such mode
+            # Several pasted lines are then one line of the editor. Python switches it off.
+            readline.parse_and_bind("set enable-bracketed-paste on")
+        return readline
+
+    def _candidate(self, text: str, state: int) -> str | None:
+        found = self._complete(text)
+        return found[state] if state < len(found) else None
+
+    def _save(self) -> None:
+        if self._readline is not None:
+            self._use_history(self._readline.write_history_file)
+
+    def _use_history(self, use: Callable[[Path], None]) -> None:
+        """Read or write the history, if it is kept; a failure is no reason to end."""
+        if self._history is None:
+            return
+        try:
+            use(self._history)
+        except OSError as error:
+            self._warn(f"prompts are not remembered: {self._history}: {error.strerror}")
+            self._history = None

@@ -1,0 +1,392 @@
+"""
+Keeps responses and conversations, so that requests can refer to them with every model.
+
+What is kept is what the client has seen: the items of the request and of the response, with the
+sealed state. So a request that refers to them is, once they are put in their places, one that
+contains them. A response is kept with the whole history before it, under its caller: its expiry
+and its deletion concern no other one, and no caller reads what another one's request made.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import quote
+
+from msgspec.structs import asdict, replace
+
+from interlingua.client.stores.contract import Store
+from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.application import (
+    Incoming,
+    RefusedError,
+    decode_operation,
+    encode_operation,
+    serve_of,
+)
+from interlingua.serving.asgi import Reply
+from interlingua.spec.content import Extra, Json
+from interlingua.spec.contracts import Frame
+from interlingua.spec.errors import DecodeError, StoreError
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.kept import (
+    Items,
+    KeptConversation,
+    KeptForm,
+    KeptKind,
+    KeptQuery,
+    References,
+)
+from interlingua.spec.operations import Failure
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response
+from interlingua.wire.json_text import dumps, loads
+
+DAY = 86_400.0
+KEEP = 30 * DAY
+"""Seconds that responses are kept, unless told otherwise: as long as OpenAI keeps them."""
+
+
+def kept_form(dialect: str) -> KeptForm | None:
+    """How a dialect refers to what is kept; None if it has no such references."""
+    form: KeptForm | None = getattr(serve_of(dialect), "KEPT", None)
+    return form
+
+
+class KeptResponses:
+    """
+    The responses and conversations of all callers, in a store.
+
+        kept = KeptResponses(SQLiteStore("kept.db"), seconds=30 * 86_400)
+        app = ClientApplication(client, kept=kept)
+
+    What is kept ends after `seconds`; `clock` is in seconds since 1970. The program closes the
+    store.
+    """
+
+    def __init__(
+        self, store: Store, *, seconds: float = KEEP, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._clock = clock
+
+    def of_caller(self, name: str, seconds: float | None = None) -> Shelf | None:
+        """What is kept for a caller; None if nothing is (`seconds` is 0)."""
+        seconds = self._seconds if seconds is None else seconds
+        return Shelf(self._store, name, seconds, self._clock) if seconds > 0 else None
+
+
+class _Response(NamedTuple):
+    """A response as it is kept."""
+
+    body: dict[str, Json]
+    input: Items
+    """All items that the model was given."""
+
+
+class Draft(NamedTuple):
+    """What is known about a response that will be kept, before there is one."""
+
+    id: str
+    references: References
+    input: Items
+    """All items that the model is given."""
+    new: Items
+    """Those of them that the request has itself."""
+    echo: Mapping[str, Json]
+    """Fields of the response."""
+
+
+class Keeping:
+    """One request for an answer whose response a server keeps."""
+
+    def __init__(self, shelf: Shelf, form: KeptForm, draft: Draft, dialect: str) -> None:
+        self._shelf = shelf
+        self._form = form
+        self._draft = draft
+        self._dialect = dialect
+
+    def mark(self, response: Response) -> Response:
+        """The response with the id under which it is kept."""
+        extra = self._echoed(response.extra)
+        if not self._draft.references.is_kept:
+            return replace(response, extra=extra)
+        return replace(response, id=self._draft.id, extra=extra)
+
+    def mark_event(self, event: StreamEvent) -> StreamEvent:
+        """The event with that id."""
+        match event:
+            case StreamStart():
+                id = self._draft.id if self._draft.references.is_kept else event.id
+                return replace(event, id=id, extra=self._echoed(event.extra))
+            case Finish() | ErrorEvent() if event.response is not None:
+                return replace(event, response=self.mark(event.response))
+        return event
+
+    def _echoed(self, extra: Extra) -> Extra:
+        """The fields of an answer of the same dialect; another one repeats those of the request."""
+        own = extra.get(self._dialect)
+        return extra if own is None else {**extra, self._dialect: {**own, **self._draft.echo}}
+
+    async def keep(self, body: Mapping[str, Json]) -> None:
+        """Keep the response with this body."""
+        await self._shelf.keep(self._draft, body, self._form)
+
+    async def keep_last(self, frames: Iterable[Frame]) -> None:
+        """Keep the response if one of these frames is the last of a whole stream."""
+        for frame in frames:
+            body = self._form.last_body(frame)
+            if body is not None:
+                await self.keep(body)
+
+
+async def start_keeping(incoming: Incoming, shelf: Shelf | None) -> tuple[Incoming, Keeping | None]:
+    """The request with what it refers to in its place, and what keeps its response."""
+    form, body = kept_form(incoming.dialect), incoming.call.body
+    if shelf is None or form is None or not isinstance(body, dict):
+        return incoming, None
+    body, draft = await shelf.resolve(body, form)
+    call = replace(incoming.call, body={**body, **draft.echo})
+    return incoming._replace(call=call), Keeping(shelf, form, draft, incoming.dialect)
+
+
+def is_about_kept(incoming: Incoming) -> bool:
+    """Whether a request asks for an operation on what is kept."""
+    operation = incoming.route.operation
+    return operation is not None and operation.name in Shelf.OPERATIONS
+
+
+async def perform_kept(incoming: Incoming, shelf: Shelf | None) -> Reply:
+    """The reply to an operation on what is kept; 400 if nothing is kept for the caller."""
+    form = kept_form(incoming.dialect)
+    if form is None:
+        raise RefusedError(Failure(status=404))
+    if shelf is None:
+        raise RefusedError(Failure(status=400, message=form.refusal))
+    operation, value = decode_operation(incoming)
+    return encode_operation(incoming, await shelf.perform(operation.name, value, form), value)
+
+
+def without_references(request: Request, dialect: str) -> Request:
+    """The request without the fields that are about what this server keeps."""
+    form, own = kept_form(dialect), request.provider_options.get(dialect)
+    if form is None or not own or form.options.isdisjoint(own):
+        return request
+    rest = {name: value for name, value in own.items() if name not in form.options}
+    options = {**request.provider_options, dialect: rest}
+    return replace(request, provider_options=options)
+
+
+class Shelf:
+    """What is kept for one caller."""
+
+    def __init__(
+        self, store: Store, caller: str, seconds: float, clock: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._caller = quote(caller, safe="")
+        self._seconds = seconds
+        self._clock = clock
+
+    # Requests that refer to what is kept, and their responses.
+
+    async def resolve(
+        self, body: Mapping[str, Json], form: KeptForm
+    ) -> tuple[dict[str, Json], Draft]:
+        """Put what a body refers to into it; returns also what to keep with its response."""
+        references = form.read(body)
+        before: Items = ()
+        if references.previous is not None:
+            last = await self._response(references.previous, form, "previous")
+            before = (*last.input, *form.output(last.body))
+        elif references.conversation is not None:
+            await self._conversation(references.conversation, form)
+            before = await self._conversation_items(references.conversation)
+        kept = form.history([item for _, item in before])
+        found = await self._find_items(references.items, form)
+        own = form.own_items(body, found, _new_id)
+        whole = (*before[len(before) - len(kept) :], *own)
+        resolved = form.resolve(body, [item for _, item in whole], references)
+        new = tuple((id, item) for id, item in own if id not in found)
+        echo = form.echo(references)
+        return resolved, Draft(_new_id(form.response_prefix), references, whole, new, echo)
+
+    async def keep(self, draft: Draft, body: Mapping[str, Json], form: KeptForm) -> None:
+        """Keep a response; `StoreError` if it cannot be kept."""
+        output = form.output(body)
+        conversation = draft.references.conversation
+        if conversation is not None:
+            await self._append(conversation, (*draft.new, *output), form)
+        if not draft.references.is_kept:
+            return
+        for id, _ in (*draft.new, *output):
+            await self._put(f"item/{self._caller}/{id}", draft.id.encode())
+        kept = {"body": dict(body), "input": draft.input}
+        await self._put(self._response_key(draft.id), _pack(kept))
+
+    async def _find_items(self, ids: Sequence[str], form: KeptForm) -> dict[str, Json]:
+        """The items with these ids; the last response has most of those before it too."""
+        known: dict[str, Json] = {}
+        for id in reversed(ids):
+            if id in known:
+                continue
+            holder = await self._store.get(f"item/{self._caller}/{id}")
+            data = holder and await self._store.get(self._response_key(holder.decode()))
+            if data:
+                kept = _read_response(data)
+                known.update((*kept.input, *form.output(kept.body)))
+            if id not in known:
+                raise RefusedError(form.not_found("item", id))
+        return {id: known[id] for id in ids}
+
+    async def _response(self, id: str, form: KeptForm, kind: KeptKind) -> _Response:  # noqa: A002
+        data = await self._store.get(self._response_key(id))
+        if data is None:
+            raise RefusedError(form.not_found(kind, id))
+        return _read_response(data)
+
+    def _response_key(self, id: str) -> str:  # noqa: A002 -- the name of the field
+        return f"response/{self._caller}/{id}"
+
+    async def _put(self, key: str, value: bytes) -> None:
+        await self._store.put(key, value, ttl=self._seconds)
+
+    # Operations.
+
+    async def perform(self, name: str, value: KeptQuery, form: KeptForm) -> Any:
+        """The result of an operation on what is kept."""
+        return await self.OPERATIONS[name](self, value, form)
+
+    async def _get_response(self, value: KeptQuery, form: KeptForm) -> dict[str, Json]:
+        return (await self._response(value.id, form, "response")).body
+
+    async def _list_input_items(self, value: KeptQuery, form: KeptForm) -> Items:
+        return (await self._response(value.id, form, "response")).input
+
+    async def _delete_response(self, value: KeptQuery, form: KeptForm) -> None:
+        if not await self._store.delete(self._response_key(value.id)):
+            raise RefusedError(form.not_found("response", value.id))
+
+    # Conversations: a record, and a list of additions and deletions, which many may append to.
+
+    async def _create_conversation(self, value: KeptQuery, form: KeptForm) -> KeptConversation:
+        made = KeptConversation(
+            id=_new_id(form.conversation_prefix),
+            created_at=int(self._clock()),
+            metadata=value.metadata,
+        )
+        await self._put_conversation(made)
+        await self._add(made, value, form)
+        return made
+
+    async def _get_conversation(self, value: KeptQuery, form: KeptForm) -> KeptConversation:
+        return await self._conversation(value.id, form)
+
+    async def _update_conversation(self, value: KeptQuery, form: KeptForm) -> KeptConversation:
+        known = await self._conversation(value.id, form)
+        changed = replace(known, metadata=value.metadata)
+        await self._put_conversation(changed)
+        return changed
+
+    async def _delete_conversation(self, value: KeptQuery, form: KeptForm) -> None:
+        await self._conversation(value.id, form)
+        await self._store.delete(self._conversation_key(value.id))
+
+    async def _add_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
+        return await self._add(await self._conversation(value.id, form), value, form)
+
+    async def _list_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
+        await self._conversation(value.id, form)
+        return await self._conversation_items(value.id)
+
+    async def _get_conversation_item(self, value: KeptQuery, form: KeptForm) -> tuple[str, Json]:
+        await self._conversation(value.id, form)
+        for id, item in await self._conversation_items(value.id):
+            if id == value.item_id:
+                return id, item
+        raise RefusedError(form.not_found("conversation_item", value.item_id))
+
+    async def _delete_conversation_item(self, value: KeptQuery, form: KeptForm) -> KeptConversation:
+        known = await self._conversation(value.id, form)
+        await self._get_conversation_item(value, form)
+        await self._append_to(known, value.item_id)
+        return known
+
+    async def _add(self, known: KeptConversation, value: KeptQuery, form: KeptForm) -> Items:
+        new = form.own_items({"input": list(value.items)}, {}, _new_id)
+        if new:
+            await self._append_to(known, new)
+        return new
+
+    async def _append(self, id: str, items: Items, form: KeptForm) -> None:  # noqa: A002
+        await self._append_to(await self._conversation(id, form), items)
+
+    async def _append_to(self, known: KeptConversation, change: Items | str) -> None:
+        """Add items, or remove the one with this id."""
+        key, left = self._conversation_key(known.id), self._left(known)
+        await self._store.append(key, _pack(change), ttl=left)
+
+    async def _conversation(self, id: str, form: KeptForm) -> KeptConversation:  # noqa: A002
+        data = await self._store.get(self._conversation_key(id))
+        if data is None:
+            raise RefusedError(form.not_found("conversation", id))
+        return KeptConversation(**_unpack(data))
+
+    async def _conversation_items(self, id: str) -> Items:  # noqa: A002 -- the name of the field
+        items: dict[str, Json] = {}
+        for change in await self._store.items(self._conversation_key(id)):
+            made = _unpack(change)
+            if isinstance(made, str):
+                items.pop(made, None)
+            else:
+                items.update((id, item) for id, item in made)
+        return tuple(items.items())
+
+    async def _put_conversation(self, made: KeptConversation) -> None:
+        key, data = self._conversation_key(made.id), _pack(asdict(made))
+        await self._store.put(key, data, ttl=self._left(made))
+
+    def _left(self, known: KeptConversation) -> float:
+        """The seconds that a conversation is kept from now on."""
+        return max(known.created_at + self._seconds - self._clock(), 1.0)
+
+    def _conversation_key(self, id: str) -> str:  # noqa: A002 -- the name of the field
+        return f"conversation/{self._caller}/{id}"
+
+    OPERATIONS: ClassVar[Mapping[str, Callable[[Shelf, KeptQuery, KeptForm], Awaitable[Any]]]] = {
+        "get_response": _get_response,
+        "list_input_items": _list_input_items,
+        "delete_response": _delete_response,
+        "create_conversation": _create_conversation,
+        "get_conversation": _get_conversation,
+        "update_conversation": _update_conversation,
+        "delete_conversation": _delete_conversation,
+        "add_conversation_items": _add_conversation_items,
+        "list_conversation_items": _list_conversation_items,
+        "get_conversation_item": _get_conversation_item,
+        "delete_conversation_item": _delete_conversation_item,
+    }
+    """What can be done with what is kept, by the names of the operations."""
+
+
+def _new_id(prefix: str) -> str:
+    return f"{prefix}{new_ulid().lower()}"
+
+
+def _pack(value: object) -> bytes:
+    return zlib.compress(dumps(value), 1)
+
+
+def _unpack(data: bytes) -> Any:
+    try:
+        return loads(zlib.decompress(data))
+    except (zlib.error, DecodeError) as error:
+        raise StoreError(f"What was kept is damaged: {error}.") from error
+
+
+def _read_response(data: bytes) -> _Response:
+    kept = _unpack(data)
+    return _Response(kept["body"], tuple((id, item) for id, item in kept["input"]))

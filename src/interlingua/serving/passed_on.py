@@ -1,0 +1,42 @@
+"""What a provider is told of a client's request besides the canonical fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.providers.adapter_options import EXTRA_HEADERS, HEADER_OPTIONS
+from interlingua.serving.application import Incoming, serve_of
+from interlingua.spec.request import Request
+
+_OURS = ("path", EXTRA_HEADERS, *HEADER_OPTIONS)
+"""Options that say where a request goes and who pays: they are not for clients."""
+_MAX_SESSION = 256  # characters
+
+
+def options_of(incoming: Incoming, asked: Request) -> dict[str, Mapping[str, Any]]:
+    """The options for a provider that speaks the dialect of the client: its fields and headers."""
+    server, given = serve_of(incoming.dialect).SERVER, asked.provider_options
+    options = {
+        name: value for name, value in given.get(incoming.dialect, {}).items() if name not in _OURS
+    }
+    names = (*server.session_headers, *server.passed_headers)
+    headers = {name: incoming.call.headers[name] for name in names if name in incoming.call.headers}
+    headers = {name: value for name, value in headers.items() if value.isprintable()}
+    if headers:
+        options[EXTRA_HEADERS] = headers
+    return {incoming.dialect: options} if options else {}
+
+
+def session_of(incoming: Incoming, asked: Request) -> str | None:
+    """
+    The conversation of a request, as its client names it; None if it does not.
+
+    A `Balance` keeps the requests of a conversation at one place, where its prompt is cached.
+    """
+    server = serve_of(incoming.dialect).SERVER
+    for name in server.session_headers:
+        if value := incoming.call.headers.get(name):
+            return value[:_MAX_SESSION]
+    value = asked.provider_options.get(incoming.dialect, {}).get(server.session_field)
+    return value[:_MAX_SESSION] if isinstance(value, str) and value else None
