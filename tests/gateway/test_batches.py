@@ -232,3 +232,19 @@ def test_a_batch_of_the_provider_itself(stage):
     client = stage.openai()
     with pytest.raises(openai.NotFoundError, match="batch_none"):
         client.batches.retrieve("batch_none", extra_headers={"x-interlingua-provider": "openai"})
+
+
+def test_each_vendor_lists_its_own():
+    """A batch of one API is not in the list of another, whose form it does not have."""
+    message = {"role": "user", "content": "one"}
+    params = {"model": "openai", "max_tokens": 10, "messages": [message]}
+    with (
+        serve_in_thread(Simulator(answer)) as upstream,
+        gateway(adapters(upstream.url), MODELS) as front,
+    ):
+        batches = front.anthropic().messages.batches
+        made = batches.create(requests=[{"custom_id": "a", "params": params}])
+
+        assert list(front.openai().batches.list()) == []
+        assert list(front.gemini().batches.list()) == []
+        assert [each.id for each in batches.list()] == [made.id]

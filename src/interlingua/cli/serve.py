@@ -49,11 +49,13 @@ def command(
     interlingua serve
     interlingua serve --config interlingua.yaml --check
     """
-    from interlingua.gateway.config import gateway_from_env, gateway_from_file
+    from interlingua.client.stores.sqlite import SQLiteStore
+    from interlingua.gateway.config import FILES, gateway_from_env, gateway_from_file
     from interlingua.gateway.server import listen, make_application, run
 
     if config is None:
         gateway = gateway_from_env(environment())
+        gateway = gateway._replace(store=SQLiteStore(data_folder() / FILES))
     else:
         gateway = gateway_from_file(config, environment())
     if check:

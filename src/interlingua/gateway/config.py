@@ -14,6 +14,8 @@ from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
+from interlingua.client.stores.contract import Store
+from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.gateway.keys import Key, is_hash
 from interlingua.gateway.responses import read_keep, read_kept
 from interlingua.serving.client_application import Caller, ModelRoute, Routes
@@ -24,6 +26,8 @@ from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
 PORT = 4000
+FILES = "gateway-files.db"
+"""The usual store of files: beside the registry file; it is made when it is first needed."""
 _LOCAL = "local:smollm2"
 
 
@@ -66,6 +70,8 @@ class Gateway(NamedTuple):
     port: int = PORT
     kept: KeptResponses | None = None
     """What is kept for callers; None for nothing."""
+    store: Store | None = None
+    """The files of callers, and where their batches and videos are; None for this process only."""
 
 
 def guarded(client: Client) -> Client:
@@ -105,6 +111,7 @@ def gateway_from_file(path: str | Path, environ: Mapping[str, str] | None = None
         section.get("host", HOST),
         section.get("port", PORT),
         read_kept(section, Path(path).expanduser()),
+        SQLiteStore(Path(path).expanduser().with_name(FILES)),
     )
 
 

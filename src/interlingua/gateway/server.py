@@ -23,7 +23,12 @@ def make_application(gateway: Gateway, secret: bytes) -> ClientApplication:
     """The application of a gateway; requests need one of its keys."""
     authorize = Keys(gateway.keys).authorize
     return ClientApplication(
-        gateway.client, gateway.routes, secret=secret, authorize=authorize, kept=gateway.kept
+        gateway.client,
+        gateway.routes,
+        secret=secret,
+        authorize=authorize,
+        kept=gateway.kept,
+        store=gateway.store,
     )
 
 

@@ -155,6 +155,7 @@ class ClientBatches:
             provider=first.provider,
             id=made.id,
             dialect=dialect,
+            owner=value.owner,
             shown_id=value.id_prefix,
             model=first.client.address(first.request).model if is_one else "",
             asked_model=value.model,
@@ -184,7 +185,7 @@ class ClientBatches:
         listed: list[ServedBatch] = []
         for key in keys:
             job = await self._held.find_job(_KIND, key)
-            if job is None or (value.owner not in (job.dialect, *job.extra) and job.extra):
+            if job is None or job.owner != value.owner:
                 continue
             try:
                 query = BatchQuery(id=job.id)

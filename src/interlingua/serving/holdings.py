@@ -49,6 +49,8 @@ class HeldJob(Record, frozen=True, kw_only=True):
     """At the provider."""
     dialect: str
     """In which the requests were written."""
+    owner: str = ""
+    """The vendor in whose lists a batch is."""
     shown_id: str = ""
     """The id that the client got."""
     model: str = ""
