@@ -39,6 +39,7 @@ OUTPUTS = {
     "laws": Output("docs/explanation/laws.md: the laws of dialects, the checks of servers"),
     "walk": Output("docs/explanation/walk.svg and architecture.md: the files a call enters"),
     "performance": Output("docs/explanation/performance.md, from benchmarks/figures.json"),
+    "clients": Output("docs/clients.md, from what scripts/test-clients --save has found"),
     "providers": Output("docs/providers.md, from the rows of providers"),
     "quirks": Output("docs/provider-quirks.md, if there are recordings (INTERLINGUA_CORPUS)"),
     "surface": Output("tests/fixtures/public_surface.txt: the public names and signatures"),

@@ -257,6 +257,7 @@ def _answers() -> Iterator[Asked]:
     yield _post("/v1/responses", body)
     yield _post("/v1/responses", {"model": "messages", "input": "Hi", "stream": True})
     yield _post("/v1/responses/input_tokens", {"model": "responses", "input": "Hi"})
+    yield _post("/v1/responses/compact", {"model": "responses", "input": [_TURN]})
 
 
 def _openai() -> Iterator[Asked]:

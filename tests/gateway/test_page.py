@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from interlingua.gateway.config import gateway_from_file
+from interlingua.gateway.config import ServerTimeouts, gateway_from_file
 from interlingua.gateway.keys import hash_key
+from interlingua.serving.client_application import MAX_BODY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "gateway.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
@@ -21,6 +22,13 @@ def block(language, start):
     """The block of the page that begins so."""
     (found,) = [text for kind, text in BLOCKS if kind == language and text.startswith(start)]
     return found
+
+
+def read(tmp_path, text, **environ):
+    """The gateway of a file."""
+    path = tmp_path / "interlingua.yaml"
+    path.write_text(text.replace("sha256:…", hash_key("il_x")), encoding="utf-8")
+    return gateway_from_file(path, environ)
 
 
 def environment(tmp_path):
@@ -46,7 +54,7 @@ def test_what_serve_prints(tmp_path):
 
 def test_the_file_is_valid(tmp_path):
     """It is read as it is, but for the hash of the key."""
-    text = block("text", "adapters:").replace("sha256:…", hash_key("il_x"))
+    text = block("text", "adapters:\n  anthropic").replace("sha256:…", hash_key("il_x"))
     path = tmp_path / "interlingua.yaml"
     path.write_text(text, encoding="utf-8")
 
@@ -61,6 +69,32 @@ def test_the_file_is_valid(tmp_path):
     )
     names = [row["name"] for row in json.loads(checked.stdout)["routes"]]
     assert sorted(names) == ["claude-*", "default", "fast"]
+    said = subprocess.run(
+        [*SERVE, "--config", str(path), "--check"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment(tmp_path), "ANTHROPIC_API_KEY": "k"},
+    )
+    assert block("text", "claude-* ->") in said.stdout
+
+
+def test_the_settings_of_the_server_are_valid(tmp_path):
+    """The timeouts on the page are the defaults."""
+    text = f"adapters: {{gemini: {{}}}}\n{block('text', 'gateway:')}"
+    found = read(tmp_path, text, GEMINI_API_KEY="k")
+
+    assert found.workers == 4
+    assert found.cors == ("https://chat.example",)
+    assert (found.timeouts, found.max_body) == (ServerTimeouts(), MAX_BODY)
+
+
+def test_the_balanced_route_is_valid(tmp_path):
+    """Its adapters are used as one."""
+    text = block("text", "adapters:\n  openai")
+    found = read(tmp_path, text, OPENAI_API_KEY="k", OPENAI_EU_KEY="k")
+
+    assert found.routes.find("gpt-5").model == "openai+openai-eu:gpt-5.2"
 
 
 def test_the_commands_exist(tmp_path):

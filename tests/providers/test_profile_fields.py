@@ -213,6 +213,7 @@ CASES = {
 }
 EXEMPT = {
     "dialect",  # the name under which options are looked up; it is not a capability
+    "compaction",  # about what a gateway asks for: `gateway/test_compaction.py`
     "hosted_call_types",  # about answers: `dialects/openai_responses/test_own_calls.py`
     "output_modalities",  # of operations: see below
     "hosted_tools",  # only together with `tools`: see below

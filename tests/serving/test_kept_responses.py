@@ -11,7 +11,7 @@ from interlingua.serving import ClientApplication
 from interlingua.serving.application import RefusedError
 from interlingua.serving.kept_responses import KeptResponses, kept_form
 from interlingua.simulator import Simulator, cut, text
-from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.contracts import HttpRequest, WireCall
 from interlingua.spec.errors import StoreError
 from interlingua.spec.kept import KeptQuery
 from interlingua.stores import MemoryStore
@@ -31,6 +31,10 @@ def store(request, tmp_path):
     blocking.stop()
 
 
+def call(body):
+    return WireCall(path="/v1/responses", body=body)
+
+
 def run(store, work):
     return store._runner.run(work)
 
@@ -38,21 +42,21 @@ def run(store, work):
 def test_every_store_keeps_a_response(store):
     """With any text in it, until its time is over."""
     shelf = KeptResponses(store.store, seconds=60, clock=store.clock).of_caller("a/b c")
-    body, draft = run(store, shelf.resolve({"input": ODD}, FORM))
+    body, draft = run(store, shelf.resolve(call({"input": ODD}), FORM))
     said = {"type": "message", "id": "msg_1", "role": "assistant", "content": ODD}
     run(store, shelf.keep(draft, {"id": draft.id, "output": [said]}, FORM))
     next_body, _ = run(
-        store, shelf.resolve({"input": "Go on", "previous_response_id": draft.id}, FORM)
+        store, shelf.resolve(call({"input": "Go on", "previous_response_id": draft.id}), FORM)
     )
     reference = {"input": [{"type": "item_reference", "id": "msg_1"}]}
 
     assert body["input"] == ODD
     assert next_body["input"][:2] == [{"role": "user", "content": ODD}, said]
-    assert run(store, shelf.resolve(reference, FORM))[0]["input"] == [said]
+    assert run(store, shelf.resolve(call(reference), FORM))[0]["input"] == [said]
     store.pass_ttl(61)
     for late in ({"previous_response_id": draft.id}, reference):
         with pytest.raises(RefusedError):
-            run(store, shelf.resolve(late, FORM))
+            run(store, shelf.resolve(call(late), FORM))
 
 
 def test_every_store_keeps_a_conversation(store):
@@ -90,7 +94,7 @@ def test_damage_is_told():
     for damaged in (b"x", zlib.compress(b"{")):
         asyncio.run(store.put("response/a/resp_1", damaged))
         with pytest.raises(StoreError, match="damaged"):
-            asyncio.run(shelf.resolve({"previous_response_id": "resp_1"}, FORM))
+            asyncio.run(shelf.resolve(call({"previous_response_id": "resp_1"}), FORM))
 
 
 class Watched(MemoryStore):

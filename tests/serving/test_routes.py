@@ -45,6 +45,8 @@ GOOGLE = {"x-goog-api-key": "k"}
         ("GET", "/v1/messages", {}, ("unknown", "anthropic_messages", None)),
         ("POST", "/v1/responses/x/cancel", {}, ("operation", "openai_responses", None)),
         ("POST", "/v1/responses/x/nothing", {}, ("unknown", "openai_responses", None)),
+        ("POST", "/v1/responses/compact", {}, ("answer", "openai_responses", None)),
+        ("PUT", "/v1/conversations/c", {}, ("unknown", "openai_responses", None)),
         ("POST", "/v1beta/nothing", {}, ("unknown", "gemini_generate", None)),
         ("POST", "/", {}, ("unknown", "openai_chat", None)),
     ],

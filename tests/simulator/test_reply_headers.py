@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import RateLimitInfo, dialects
-from interlingua.serving.application import serve_of
-from interlingua.simulator.answer import limit_headers, request_id
+from interlingua.serving.application import limit_headers, serve_of
+from interlingua.simulator.answer import request_id
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from interlingua.cli.clients import environment
 from interlingua.cli.files import data_folder, private_file
@@ -15,6 +17,7 @@ from interlingua.cli.output import Output, with_output
 
 if TYPE_CHECKING:
     from interlingua.gateway.config import Gateway
+    from interlingua.gateway.source import Source
 
 _VARIABLES = (
     ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
@@ -27,8 +30,11 @@ _VARIABLES = (
 @click.option("--config", type=click.Path(dir_okay=False), help="A registry file; see the docs.")
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="The port; 0 for a free one.  [default: 4000]")
+@click.option("--workers", type=click.IntRange(1), help="How many processes serve.  [default: 1]")
 @click.option("--new-key", is_flag=True, help="Make a new key; the one before ends.")
-@click.option("--check", is_flag=True, help="Check the file, list its routes, and end.")
+@click.option(
+    "--check", is_flag=True, help="Check the file, list its routes and what they lose, and end."
+)
 @with_output
 def command(
     out: Output,
@@ -36,6 +42,7 @@ def command(
     config: str | None,
     host: str | None,
     port: int | None,
+    workers: int | None,
     new_key: bool,
     check: bool,
 ) -> None:
@@ -43,39 +50,54 @@ def command(
     Answer the APIs of OpenAI, Anthropic and Gemini with any model, until Ctrl-C.
 
     Without a file, every provider with a key and the local model are served, under names such as
-    `anthropic:claude-haiku-4-5`.
+    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again.
 
     \b
     interlingua serve
     interlingua serve --config interlingua.yaml --check
     """
-    from interlingua.client.stores.sqlite import SQLiteStore
-    from interlingua.gateway.config import FILES, gateway_from_env, gateway_from_file
-    from interlingua.gateway.server import listen, make_application, run
+    from interlingua.gateway.source import Source
 
-    if config is None:
-        gateway = gateway_from_env(environment())
-        gateway = gateway._replace(store=SQLiteStore(data_folder() / FILES))
-    else:
-        gateway = gateway_from_file(config, environment())
+    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = source.renew(environment())
+    gateway = source.read()
     if check:
         _show_routes(out, gateway)
         return
     gateway = gateway._replace(
-        host=gateway.host if host is None else host, port=gateway.port if port is None else port
+        host=gateway.host if host is None else host,
+        port=gateway.port if port is None else port,
+        workers=workers or gateway.workers,
     )
     state = _State(data_folder() / "gateway.json")
     key = None
     if not gateway.keys:
         key = state.make_key() if new_key or not state.has_key else None
-        gateway = gateway._replace(keys=state.keys())
     elif new_key:
         key = state.print_key()
         out.line(f"Add the hash of this key to the file: {state.hash_of(key)}")
-    app = make_application(gateway, state.secret)
-    server = listen(gateway.host, gateway.port)
-    url = f"http://{gateway.host}:{server.getsockname()[1]}"
-    run(app, server, lambda: _tell(out, url, key))
+    source = replace(source, secret=state.secret, hash=state.hash, workers=gateway.workers)
+    _serve(source, gateway, lambda url: _tell(out, url, key))
+
+
+def _serve(source: Source, gateway: Gateway, tell: Callable[[str], None]) -> None:
+    """Serve in this process, or in several."""
+    from interlingua.gateway.server import listen, url_of
+
+    def renew() -> Source:
+        return source.renew(environment())
+
+    if gateway.workers == 1:
+        from interlingua.gateway.reload import run_alone
+
+        server = listen(gateway.host, gateway.port)
+        run_alone(source, server, renew, lambda: tell(url_of(server)))
+        return
+    from interlingua.gateway.workers import Address, Workers
+
+    address = Address(gateway.host, gateway.port, gateway.workers)
+    url = url_of(address.first)
+    Workers(source, address, renew).run(gateway.workers, lambda: tell(url))
 
 
 def _tell(out: Output, url: str, key: str | None) -> None:
@@ -93,14 +115,24 @@ def _tell(out: Output, url: str, key: str | None) -> None:
 
 
 def _show_routes(out: Output, gateway: Gateway) -> None:
-    rows: list[dict[str, Any]] = [
-        {"name": name, "model": route.model} for name, route in gateway.routes.items()
-    ]
+    """Print the routes, and what each loses of the requests of each dialect."""
+    from interlingua.gateway.losses import find_losses, served_dialects
+
+    rows: list[dict[str, Any]] = []
+    for name, route in gateway.routes.items():
+        losses = [*find_losses(gateway.client, route)]
+        rows.append({"name": name, "model": route.model, "losses": losses})
     if out.json:
-        out.data({"routes": rows, "keys": [key.caller.name for key in gateway.keys]})
+        shown = [{**row, "losses": [each._asdict() for each in row["losses"]]} for row in rows]
+        out.data({"routes": shown, "keys": [key.caller.name for key in gateway.keys]})
         return
     for row in rows:
         out.line(f"{row['name']} -> {row['model']}")
+        for dialect in served_dialects():
+            codes = [
+                code for loss in row["losses"] if loss.dialect == dialect for code in loss.codes
+            ]
+            out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
     out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The file is valid.")
 
 
@@ -127,19 +159,17 @@ class _State:
         """Whether a key was made."""
         return "hash" in self._values
 
+    @property
+    def hash(self) -> str | None:
+        """The hash of the key that was made."""
+        return self._values.get("hash")
+
     def make_key(self) -> str:
         """Make a key and keep its hash in place of the one before."""
         key = self.print_key()
         self._values["hash"] = self.hash_of(key)
         self._write()
         return key
-
-    def keys(self) -> Any:
-        """The key that was made."""
-        from interlingua.gateway.keys import Key
-        from interlingua.serving.client_application import Caller
-
-        return (Key(self._values["hash"], Caller("local")),)
 
     @staticmethod
     def print_key() -> str:

@@ -75,17 +75,17 @@ def _adapter_rows() -> dict[str, Row | None]:
 
 
 def read_registry(
-    path: str | Path, environ: Mapping[str, str] | None = None
+    path: str | Path, environ: Mapping[str, str] | None = None, *, text: str | None = None
 ) -> tuple[dict[str, HttpAdapter], Registry, str | None]:
     """
-    The adapters, models and default provider of a YAML file.
+    The adapters, models and default provider of a YAML file; `text` is its content, if it is known.
 
     An unknown key or a value of the wrong type is an error with its line. A missing API key is
     not: it is reported when the adapter is used. Keys, addresses and headers that the file does
     not set come from the environment, as in `adapters_from_env`.
     """
     environ = os.environ if environ is None else environ
-    file = read_document(Path(path).expanduser()).check(rows_of_options(_File))
+    file = read_document(Path(path).expanduser(), text).check(rows_of_options(_File))
     adapters = file.sections("adapters", _adapter_rows())
     _warn_about_keys(Path(path).expanduser(), adapters)
     models = file.sections("models", rows_of_options(_Model))
@@ -271,16 +271,20 @@ class Section:
         return Section(self._path, node, name, self._lines.get(key))
 
 
-def read_document(path: Path) -> Section:
-    """The outermost mapping of a YAML file."""
+def read_text(path: Path) -> str:
+    """The content of a registry file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Cannot read {path}: {error}.") from None
+
+
+def read_document(path: Path, text: str | None = None) -> Section:
+    """The outermost mapping of a YAML file; `text` is its content, if it is known."""
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"Cannot read {path}: {error}.") from None
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(read_text(path) if text is None else text, Loader=yaml.SafeLoader)
         if node is not None and not isinstance(node, yaml.MappingNode):
             raise _error(path, 1, "A registry file must be a mapping.")
         _check_nodes(node, path, {})

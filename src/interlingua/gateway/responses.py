@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TypedDict
 
 from interlingua.client.config import Section
-from interlingua.client.stores.contract import LONGEST, Store
-from interlingua.client.stores.memory import MemoryStore
-from interlingua.client.stores.sqlite import SQLiteStore
+from interlingua.client.stores.contract import LONGEST
+from interlingua.gateway.stores import Stores
 from interlingua.serving.kept_responses import KeptResponses
 from interlingua.spec.check import rows_of_options
 
@@ -18,7 +16,6 @@ FILE = "responses.db"
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _read_duration = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhd])").fullmatch
-_REDIS_TIMEOUT = 2.0  # a kept response may have megabytes
 
 
 class _Responses(TypedDict, total=False):
@@ -34,14 +31,14 @@ class _KeyResponses(TypedDict, total=False):
     keep: str
 
 
-def read_kept(section: Section, path: Path) -> KeptResponses | None:
+def read_kept(section: Section, stores: Stores) -> KeptResponses | None:
     """What the section `gateway` of the file says about responses; None if none are kept."""
     if section.get("responses") in (None, False):
         return None
     responses = section.section("responses", "gateway.responses")
     responses = responses.check(rows_of_options(_Responses))
     seconds = _seconds(responses, "gateway.responses")
-    return KeptResponses(_store(responses.get("store", FILE), path), seconds=seconds)
+    return KeptResponses(stores.open(responses.get("store", FILE)), seconds=seconds)
 
 
 def read_keep(section: Section, name: str) -> float | None:
@@ -66,14 +63,3 @@ def _seconds(section: Section, where: str) -> float:
             "such as 30d.",
         )
     return seconds
-
-
-def _store(place: str, path: Path) -> Store:
-    """A store by its address: `memory`, the URL of a Redis server, or a SQLite file."""
-    if place == "memory":
-        return MemoryStore()
-    if place.startswith(("redis://", "rediss://", "unix://")):
-        from interlingua.client.stores.redis import RedisStore
-
-        return RedisStore(place, timeout=_REDIS_TIMEOUT, prefix="interlingua-kept")
-    return SQLiteStore(path.parent / Path(place).expanduser())

@@ -1,45 +1,58 @@
-"""Runs a gateway on uvicorn."""
+"""Runs a gateway on uvicorn, in this process."""
 
 from __future__ import annotations
 
+import logging
+import math
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
-from interlingua.gateway.config import Gateway
+from interlingua.gateway.config import Gateway, ServerTimeouts
+from interlingua.gateway.cors import Cors
 from interlingua.gateway.keys import Keys
+from interlingua.gateway.tracing import Traced
+from interlingua.serving.asgi import App
 from interlingua.serving.client_application import ClientApplication
 from interlingua.spec.errors import ConfigurationError
 
-GRACE = 30
-"""Seconds that streams have to end after a signal to stop."""
-
-IDLE = 75
-"""Seconds that a connection without a request is kept; longer than the clients keep theirs."""
+_BACKLOG = 2048
+"""Connections that may wait to be accepted, for instance until a worker is replaced."""
 
 
-def make_application(gateway: Gateway, secret: bytes) -> ClientApplication:
+def make_application(gateway: Gateway, secret: bytes) -> App:
     """The application of a gateway; requests need one of its keys."""
-    authorize = Keys(gateway.keys).authorize
-    return ClientApplication(
+    app: App = ClientApplication(
         gateway.client,
         gateway.routes,
         secret=secret,
-        authorize=authorize,
+        authorize=Keys(gateway.keys).authorize,
+        max_body=gateway.max_body,
         kept=gateway.kept,
+        policy=gateway.limits,
         store=gateway.store,
     )
+    if gateway.telemetry:
+        app = Traced(app)
+    return Cors(app, gateway.cors) if gateway.cors else app
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at this address; `ConfigurationError` if it is taken."""
+def listen(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
+    """
+    A socket that listens at this address; `ConfigurationError` if it is taken.
+
+    Several sockets that are shared may have one address: the system spreads connections over them.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server = socket.socket(family, socket.SOCK_STREAM)
     try:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         server.bind((host, port))
-        server.listen(2048)
+        server.listen(_BACKLOG)
     except OSError as error:
         server.close()
         raise ConfigurationError(
@@ -48,31 +61,74 @@ def listen(host: str, port: int) -> socket.socket:
     return server
 
 
-def run(app: ClientApplication, server: socket.socket, on_ready: Callable[[], object]) -> None:
-    """Serve until a signal ends it; streams that are under way then have some time to end."""
+def url_of(server: socket.socket) -> str:
+    """The address of a socket that listens."""
+    host, port = server.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Running(Protocol):
+    """A server that runs."""
+
+    should_exit: bool
+    """Set it to stop the server, as a signal does."""
+
+
+def run(
+    app: App,
+    server: socket.socket,
+    timeouts: ServerTimeouts,
+    *,
+    on_ready: Callable[[Running], Awaitable[None]],
+    on_end: Callable[[], Awaitable[None]],
+) -> None:
+    """
+    Serve until a signal ends it; requests that are under way then have some time to end.
+
+    `on_ready` is awaited when it listens, `on_end` after the last request.
+    """
     uvicorn = _load()
+    from interlingua.gateway.protocol import timed_protocol
 
     class Server(uvicorn.Server):  # type: ignore[misc, name-defined] # the module is loaded on use
-        """Says when it is ready."""
+        """Says when it is ready, and when it has ended."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            on_ready()
+            await on_ready(self)
 
-    loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            await on_end()
+
     config = uvicorn.Config(
         app,
-        http="httptools",
-        loop=loop,
+        http=timed_protocol(timeouts),
+        loop="uvloop" if find_spec("uvloop") is not None else "asyncio",
         lifespan="off",
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=math.ceil(timeouts.idle),
+        timeout_graceful_shutdown=math.ceil(timeouts.grace),
     )
-    Server(config).run(sockets=[server])
+    running = Server(config)
+    with_quiet_end(running)
+    running.run(sockets=[server])
+
+
+def with_quiet_end(running: Running) -> None:
+    """Let uvicorn log errors only, and no traceback for each request that the end has cut off."""
+    log = logging.getLogger("uvicorn.error")
+    log.setLevel(logging.ERROR)  # a warning for each WebSocket that is refused helps nobody
+    log.addFilter(lambda record: not (running.should_exit and record.exc_info))
+
+
+def say(text: str) -> None:
+    """Print a remark for the operator."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def _load() -> Any:

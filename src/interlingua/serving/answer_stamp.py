@@ -14,6 +14,8 @@ from interlingua.spec.content import Extra
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamRestart, StreamStart
 from interlingua.spec.response import Response
 
+_STAMPED = frozenset((StreamStart, StreamRestart, Finish, ErrorEvent))
+
 
 class AnswerStamp:
     """
@@ -34,6 +36,8 @@ class AnswerStamp:
 
     def stamp_event(self, event: StreamEvent) -> StreamEvent:
         """The event with the time and the id, if it has a place for them."""
+        if type(event) not in _STAMPED:  # most are deltas
+            return event
         match event:
             case StreamStart():
                 return self._stamp_start(event)

@@ -11,6 +11,7 @@ import hmac
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote
@@ -45,6 +46,7 @@ from interlingua.spec.operations import (
     ServerRoute,
 )
 from interlingua.spec.request import Request
+from interlingua.spec.response import RateLimitInfo
 from interlingua.wire import aws_event_stream
 from interlingua.wire.classify import classify, read_fault
 from interlingua.wire.fields import request_errors
@@ -237,6 +239,29 @@ def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
     if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
         return {}
     return {"retry-after": f"{failure.retry_after:g}"}
+
+
+def limit_headers(
+    facts: ServerFacts, limit: RateLimitInfo, now: datetime | None = None
+) -> dict[str, str]:
+    """The vendor's headers for these limits; empty if it has no such headers."""
+    values: dict[str, object] = {
+        name: getattr(limit, name)
+        for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
+    }
+    if limit.reset_after is not None:
+        reset = f"{limit.reset_after:g}s"
+        if facts.resets_at:
+            reset_at = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
+            reset = reset_at.isoformat().replace("+00:00", "Z")
+        for bucket in ("requests", "tokens"):
+            if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
+                values[f"{bucket}_reset"] = reset
+    return {
+        header: str(values[name])
+        for name, header in facts.limit_headers.items()
+        if values.get(name) is not None
+    }
 
 
 def as_error(dialect: str, failure: Failure, *, model: str, request_id: str) -> ProviderError:

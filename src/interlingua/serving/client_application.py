@@ -10,11 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from secrets import token_bytes
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +33,7 @@ from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
 from interlingua.client.stores.contract import Store
 from interlingua.providers.operations import offers
+from interlingua.runtime.log import logger
 from interlingua.runtime.ulid import new_ulid
 from interlingua.serving.answer_stamp import AnswerStamp, stamp_result
 from interlingua.serving.application import (
@@ -38,6 +48,7 @@ from interlingua.serving.application import (
     find_route,
     framing_of,
     json_reply,
+    limit_headers,
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
@@ -52,6 +63,7 @@ from interlingua.serving.client_operations import (
     perform_by_model,
     perform_here,
 )
+from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
 from interlingua.serving.holdings import Holding, Holdings
 from interlingua.serving.kept_responses import (
     Keeping,
@@ -63,9 +75,14 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
-from interlingua.serving.passed_on import options_of, session_of
+from interlingua.serving.passed_on import options_of, session_of, with_trace
 from interlingua.serving.sealed_state import SealedState
-from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
+from interlingua.serving.stream_delivery import (
+    SentParts,
+    StreamDelivery,
+    send_head,
+    send_whole,
+)
 from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
@@ -73,7 +90,7 @@ from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.modalities.batch import BatchQuery, BatchSubmission
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Warning
+from interlingua.spec.response import Cost, RateLimitInfo, Response, Warning
 from interlingua.streams.grammar import DELTAS, is_content
 
 MAX_BODY = 64 * 1024 * 1024
@@ -84,6 +101,7 @@ PREFIX = "x-interlingua-"
 
 REQUEST_ID = "x-request-id"
 """The header of the id of a request, in both directions."""
+_DEFECT = "The gateway has failed. Its log says why."
 _NOT_OPEN = (
     f"A key that may use only some models cannot name a provider in the header {PREFIX}provider: "
     "all keys share what is stored there."
@@ -100,6 +118,8 @@ class ModelRoute(NamedTuple):
     """A client with middleware of its own (fallback, cache, …); None for the application's."""
     settings: Mapping[str, object] = {}
     """Fields of `Request` for requests that do not set them."""
+    affinity: Literal["session", "key"] = "session"
+    """Whose requests go to the same one of several adapters: those of a session, or of a caller."""
 
 
 class Caller(NamedTuple):
@@ -124,6 +144,16 @@ Authorize: TypeAlias = Callable[[Incoming], Caller]
 def anybody(_: Incoming) -> Caller:
     """Let every request in, as a caller without a name."""
     return Caller()
+
+
+class Policy(Protocol):
+    """The limits of callers."""
+
+    def client_for(self, caller: Caller, client: Client, /) -> Client:
+        """The client of a route, with the limits of the caller."""
+
+    async def report(self, caller: Caller, client: Client, /) -> RateLimitInfo | None:
+        """What is left to the caller, of a route with this client; None if it has no limits."""
 
 
 class Routes:
@@ -202,7 +232,7 @@ class ClientApplication(Application):
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
     `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them; `store`
     has the files of callers, and where their batches and videos are. Processes that serve the same
-    callers need the same stores.
+    callers need the same stores. `policy` limits what callers may ask for.
     """
 
     def __init__(
@@ -214,9 +244,11 @@ class ClientApplication(Application):
         authorize: Authorize = anybody,
         max_body: int | None = MAX_BODY,
         kept: KeptResponses | None = None,
+        policy: Policy | None = None,
         store: Store | None = None,
     ) -> None:
         self.max_body = max_body
+        self._policy = policy
         self._kept = kept
         self._holdings = Holdings(store)
         self._client = client
@@ -226,7 +258,8 @@ class ClientApplication(Application):
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Answer one request, unless its client leaves before the end."""
-        work = asyncio.ensure_future(self._work(incoming, send))
+        sent = SentParts(send)
+        work = asyncio.ensure_future(self._work(incoming, sent.send))
         gone = asyncio.ensure_future(wait_for_disconnect(receive))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -234,8 +267,13 @@ class ClientApplication(Application):
             gone.cancel()
             work.cancel()  # does nothing if it has ended
             await asyncio.wait({work})
-        if not work.cancelled() and not isinstance(work.exception(), ClientGoneError):
-            work.result()
+        defect = None if work.cancelled() else work.exception()
+        if defect is None or isinstance(defect, ClientGoneError):
+            return
+        if sent.has_begun or not isinstance(defect, Exception) or isinstance(defect, OSError):
+            raise defect
+        logger.error("The reply to a request is 500, because of a defect.", exc_info=defect)
+        await send_whole(failure_reply(incoming, Failure(status=500, message=_DEFECT)), send)
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
         ids = _Ids(incoming)
@@ -248,6 +286,7 @@ class ClientApplication(Application):
             shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
             check_served(incoming, keeps=shelf is not None)
             incoming, keeping = await start_keeping(incoming, shelf)
+            incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
                 exchange = self._open(incoming, caller, ids, keeping)
                 await exchange.read_files(self._holdings.of_caller(caller.name))
@@ -262,6 +301,7 @@ class ClientApplication(Application):
         except SDKError as error:
             error.add_facts(request_id=ids.request_id)
             reply = _refuse(incoming, error, self._client)
+        await ids.add_limits()
         await send_whole(ids.sign(reply), send)
 
     async def _find_caller(self, incoming: Incoming) -> Caller:
@@ -304,7 +344,7 @@ class ClientApplication(Application):
         )
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
-            client = route.client or self._client
+            client = self._client_of(route, caller, ids)
             result: Any = stamp_result(await perform_by_model(client, name, value, place))
             result = await keep_job(held, result, incoming.dialect)
             reply = encode_operation(incoming, as_asked(result, value), value)
@@ -359,8 +399,18 @@ class ClientApplication(Application):
     ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
-        client = route.client or self._client
+        client = self._client_of(route, caller, ids)
+        if route.affinity == "key":
+            asked = replace(asked, session_id=caller.name)
         return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
+
+    def _client_of(self, route: ModelRoute, caller: Caller, ids: _Ids) -> Client:
+        """The client that answers the caller; the reply will tell what is left to it."""
+        client = route.client or self._client
+        if self._policy is None:
+            return client
+        ids.report = partial(self._policy.report, caller, client)
+        return self._policy.client_for(caller, client)
 
 
 class _Ids:
@@ -369,8 +419,17 @@ class _Ids:
     def __init__(self, incoming: Incoming) -> None:
         given = incoming.call.headers.get(REQUEST_ID, "")
         self.request_id: str = given if _is_safe_id(given) else new_ulid()
-        names = (REQUEST_ID, serve_of(incoming.dialect).SERVER.request_id_header)
+        self._facts = serve_of(incoming.dialect).SERVER
+        names = (REQUEST_ID, self._facts.request_id_header)
         self.headers: dict[str, str] = {name: self.request_id for name in names if name}
+        self.report: Callable[[], Awaitable[RateLimitInfo | None]] | None = None
+        """Tells what is left to the caller, if it has limits."""
+
+    async def add_limits(self) -> None:
+        """Add the headers that tell what is left, once the request is counted."""
+        limits = None if self.report is None else await self.report()
+        if limits is not None:
+            self.headers |= limit_headers(self._facts, limits)
 
     def sign(self, reply: Reply) -> Reply:
         """The reply with the id."""
@@ -452,12 +511,15 @@ class _Exchange:
         if keeping is not None:
             asked = without_references(asked, incoming.dialect)
         is_own = upstream == incoming.dialect
+        if not is_own:
+            check_summaries(incoming)
+        options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
             asked,
             model=route.model,
-            provider_options=options_of(incoming, asked) if is_own else {},
-            session_id=session_of(incoming, asked),
+            provider_options=with_trace(incoming, options, upstream),
+            session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
@@ -468,6 +530,21 @@ class _Exchange:
         }
         if unset:
             self._request = replace(self._request, **unset)
+        self._compaction = find_compaction(
+            client, self._request, incoming, secret, is_native=is_own
+        )
+
+    async def _answer(self) -> Response:
+        """The answer of the model, or the summary that is asked for."""
+        if self._compaction is not None:
+            return await self._compaction.complete()
+        return await self._client.complete(self._request)
+
+    def _events(self) -> AsyncGenerator[StreamEvent, None]:
+        """The same as a stream."""
+        if self._compaction is not None:
+            return self._compaction.stream()
+        return self._client.stream(self._request)
 
     @property
     def client(self) -> Client:
@@ -491,7 +568,7 @@ class _Exchange:
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
-        response = self._stamp.stamp_response(await self._client.complete(self._request))
+        response = self._stamp.stamp_response(await self._answer())
         if self._state is not None:
             response = self._state.seal_response(response)
         if self._keeping is not None:
@@ -527,12 +604,15 @@ class _Exchange:
         encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
         if self._state is not None:
             encoder = self._state.encoder(encoder)
-        events = self._client.stream(self._request)
+        events = self._events()
         delivery = StreamDelivery(send, framing_of(self._incoming))
         delivery.headers |= self._ids.headers
         async with aclosing(events), delivery:
             try:
                 async for event in events:
+                    if type(event) is StreamStart and self._ids.report is not None:
+                        await self._ids.add_limits()
+                        delivery.headers |= self._ids.headers
                     shown = event if type(event) in DELTAS else self._show(event, delivery)
                     begin = not delivery.has_begun and is_content(event)
                     await delivery.put(await self._keep(encoder.feed(shown)), begin=begin)
@@ -541,6 +621,7 @@ class _Exchange:
                     return  # the stream has told it, in an event of the client's own dialect
                 reply = _refuse(self._incoming, error, self._client)
                 delivery.abandon()
+                await self._ids.add_limits()
                 await send_whole(self._ids.sign(reply), send)
 
     async def _keep(self, frames: list[Frame]) -> list[Frame]:

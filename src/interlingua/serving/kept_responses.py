@@ -28,7 +28,7 @@ from interlingua.serving.application import (
 )
 from interlingua.serving.asgi import Reply
 from interlingua.spec.content import Extra, Json
-from interlingua.spec.contracts import Frame
+from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.errors import DecodeError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.kept import (
@@ -74,7 +74,7 @@ class KeptResponses:
         self._clock = clock
 
     def of_caller(self, name: str, seconds: float | None = None) -> Shelf | None:
-        """What is kept for a caller; None if nothing is (`seconds` is 0)."""
+        """Return what is kept for a caller; None if nothing is (`seconds` is 0)."""
         seconds = self._seconds if seconds is None else seconds
         return Shelf(self._store, name, seconds, self._clock) if seconds > 0 else None
 
@@ -145,10 +145,14 @@ class Keeping:
 
 async def start_keeping(incoming: Incoming, shelf: Shelf | None) -> tuple[Incoming, Keeping | None]:
     """The request with what it refers to in its place, and what keeps its response."""
-    form, body = kept_form(incoming.dialect), incoming.call.body
-    if shelf is None or form is None or not isinstance(body, dict):
+    form = kept_form(incoming.dialect)
+    kind = incoming.route.kind
+    if shelf is None or form is None or kind not in ("answer", "count"):
         return incoming, None
-    body, draft = await shelf.resolve(body, form)
+    body, draft = await shelf.resolve(incoming.call, form)
+    body = {name: value for name, value in body.items() if name not in form.options}
+    if not draft.references.is_answer:
+        return incoming._replace(call=replace(incoming.call, body=body)), None
     call = replace(incoming.call, body={**body, **draft.echo})
     return incoming._replace(call=call), Keeping(shelf, form, draft, incoming.dialect)
 
@@ -193,11 +197,9 @@ class Shelf:
 
     # Requests that refer to what is kept, and their responses.
 
-    async def resolve(
-        self, body: Mapping[str, Json], form: KeptForm
-    ) -> tuple[dict[str, Json], Draft]:
-        """Put what a body refers to into it; returns also what to keep with its response."""
-        references = form.read(body)
+    async def resolve(self, call: WireCall, form: KeptForm) -> tuple[dict[str, Json], Draft]:
+        """The body with what it refers to in its place, and what to keep with its response."""
+        references, body = form.read(call), call.body if isinstance(call.body, dict) else {}
         before: Items = ()
         if references.previous is not None:
             last = await self._response(references.previous, form, "previous")

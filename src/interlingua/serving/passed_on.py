@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from interlingua.spec.request import Request
 _OURS = ("path", EXTRA_HEADERS, *HEADER_OPTIONS)
 """Options that say where a request goes and who pays: they are not for clients."""
 _MAX_SESSION = 256  # characters
+TRACE = ("traceparent", "tracestate")
+"""The headers that name the trace of a request: https://www.w3.org/TR/trace-context/."""
+_is_trace = re.compile(r"[0-9a-f]{2}(-[0-9a-f]+){3}.{0,256}").fullmatch
 
 
 def options_of(incoming: Incoming, asked: Request) -> dict[str, Mapping[str, Any]]:
@@ -26,6 +30,20 @@ def options_of(incoming: Incoming, asked: Request) -> dict[str, Mapping[str, Any
     if headers:
         options[EXTRA_HEADERS] = headers
     return {incoming.dialect: options} if options else {}
+
+
+def with_trace(
+    incoming: Incoming, options: dict[str, Mapping[str, Any]], upstream: str | None
+) -> dict[str, Mapping[str, Any]]:
+    """The options with the trace of the request, for a provider that speaks this dialect."""
+    headers = incoming.call.headers
+    if upstream is None or not _is_trace(headers.get(TRACE[0], "")):
+        return options  # as for most requests; a state without a parent means nothing
+    found = {name: headers.get(name, "") for name in TRACE}
+    trace = {name: value for name, value in found.items() if value and value.isprintable()}
+    known = options.get(upstream, {})
+    extra = {**known.get(EXTRA_HEADERS, {}), **trace}
+    return {**options, upstream: {**known, EXTRA_HEADERS: extra}}
 
 
 def session_of(incoming: Incoming, asked: Request) -> str | None:

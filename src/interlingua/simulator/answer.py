@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from threading import Lock
 from typing import NamedTuple, assert_never
@@ -52,7 +51,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import ServedModel, ServerFacts
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
-from interlingua.spec.response import FinishReason, RateLimitInfo, Response, Usage
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.json_text import dump_text
 
@@ -191,29 +190,6 @@ def _prefixes(prompt: str) -> Iterator[int]:
 def request_id(number: int) -> str:
     """The id of a request."""
     return f"req_simulated{number:06d}"
-
-
-def limit_headers(
-    facts: ServerFacts, limit: RateLimitInfo, now: datetime | None = None
-) -> dict[str, str]:
-    """The vendor's headers for these limits; empty if it has no such headers."""
-    values: dict[str, object] = {
-        name: getattr(limit, name)
-        for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
-    }
-    if limit.reset_after is not None:
-        reset = f"{limit.reset_after:g}s"
-        if facts.resets_at:
-            reset_at = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
-            reset = reset_at.isoformat().replace("+00:00", "Z")
-        for bucket in ("requests", "tokens"):
-            if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
-                values[f"{bucket}_reset"] = reset
-    return {
-        header: str(values[name])
-        for name, header in facts.limit_headers.items()
-        if values.get(name) is not None
-    }
 
 
 def simulated_model(model: str) -> ServedModel:

@@ -26,6 +26,7 @@ from interlingua.serving.application import (
     find_route,
     frames_reply,
     json_reply,
+    limit_headers,
     operation_reply,
     serve_of,
 )
@@ -40,7 +41,6 @@ from interlingua.serving.asgi import (
 from interlingua.simulator.answer import (
     PrefixCache,
     count_text,
-    limit_headers,
     make_frames,
     make_response,
     prompt_text,
@@ -52,6 +52,13 @@ from interlingua.simulator.operations import SimulatedOperations
 from interlingua.simulator.operations.files import POLLS
 from interlingua.simulator.operations.videos import VideoScript
 from interlingua.simulator.script import KEEP, Answer, Exchange, Script, ScriptError
+from interlingua.simulator.stored import (
+    StoredResponses,
+    compacted,
+    conversation_of,
+    not_stored,
+    open_summaries,
+)
 from interlingua.spec.content import Json, UncheckedJson
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, ServerError
@@ -160,8 +167,8 @@ class Simulator(Application):
 
     With `key`, requests need that key; by default none is needed. With `models`, any other model
     is unknown (404). With `strict`, a body is refused (400) if a required field is missing, or if
-    the client side of its dialect would have to change the request for the model. `videos` say how
-    video jobs go on, one after another.
+    the client side of its dialect would have to change the request for the model, or if it refers
+    to a response that was not stored. `videos` say how video jobs go on, one after another.
 
     `script.received` has the last `keep` exchanges.
 
@@ -185,6 +192,7 @@ class Simulator(Application):
         self._key = key
         self._models = None if models is None else tuple(models)
         self._strict = strict
+        self._stored = StoredResponses()
         self._cache = PrefixCache()
         self._operations = SimulatedOperations(
             self._check_model, self._answer_item, videos=videos, batch_polls=batch_polls
@@ -236,27 +244,34 @@ class Simulator(Application):
 
     def _answer(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         dialect, is_stream = dialects.get(incoming.dialect), incoming.call.stream
+        incoming, items = self._stored.resolve(incoming) if self._strict else (incoming, ())
+        incoming = open_summaries(incoming)
         request = exchange.request = dialect.decode_request(incoming.call)
         self._check_model(request.model)
         address = serve_of(incoming.dialect).SERVER.file_address
         self._operations.files.check_messages(request.messages, address)
         if self._strict:
             check_body(incoming, request)
-        turn = self._ask(exchange, request)
+        turn = self._ask(exchange, conversation_of(incoming, request))
         if turn.raised is not None:
             return turn, error_reply(incoming, turn.raised)
         failure = turn.failure or (None if is_stream else turn.late_failure)
         if failure is not None:
             return turn, _spoiled(_refusal(exchange, incoming, failure), turn)
         response = make_response(turn, request, incoming.dialect, exchange.number, self._cache)
+        response = compacted(incoming, response, exchange.number)
+        body = dialect.encode_response(response, request)
+        if self._strict:
+            self._stored.keep(exchange.call, incoming.dialect, items, body)
         if not is_stream:
-            reply = json_reply(incoming, dialect.encode_response(response, request))
-            return turn, _spoiled(reply, turn)
+            return turn, _spoiled(json_reply(incoming, body), turn)
         frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
         return turn, frames_reply(incoming, frames)
 
     def _perform(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         """The reply to an operation, with the failure or the delays that the script has for it."""
+        if (missing := not_stored(incoming)) is not None:
+            raise missing
         turn = self.script.for_operation()
         if turn.raised is not None:
             return turn, error_reply(incoming, turn.raised)

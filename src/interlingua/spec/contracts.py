@@ -247,6 +247,8 @@ class Profile(Record, frozen=True, kw_only=True):
 
     stateless: bool = False
     """The provider stores answers unless it is asked not to; it is asked, by default."""
+    compaction: bool = False
+    """The provider makes a summary of a conversation itself, which only it can read."""
 
     caching: bool = False
     """Prompt caching is supported; the encoder requests it where the dialect requires that."""

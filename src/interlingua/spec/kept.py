@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Json, Record
-from interlingua.spec.contracts import Frame
+from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.operations import Failure
 
 Items: TypeAlias = tuple[tuple[str, Json], ...]
@@ -35,6 +35,8 @@ class References(NamedTuple):
     items: tuple[str, ...] = ()
     """The ids of single items."""
     is_kept: bool = True
+    is_answer: bool = True
+    """Whether its response can be kept at all: a count of tokens cannot."""
 
 
 class KeptQuery(Record, frozen=True, kw_only=True):
@@ -67,8 +69,8 @@ class KeptForm(msgspec.Struct, frozen=True, kw_only=True):
     conversation_prefix: str
     options: frozenset[str]
     """The fields of a request that no other server is sent."""
-    read: Callable[[Mapping[str, Json]], References]
-    """What a body refers to; `InvalidRequestError` if that makes no sense."""
+    read: Callable[[WireCall], References]
+    """What a call refers to; `InvalidRequestError` if that makes no sense."""
     own_items: Callable[[Mapping[str, Json], Mapping[str, Json], NewKeptId], Items]
     """The items of a body, with those that it refers to by their ids."""
     resolve: Callable[[Mapping[str, Json], Sequence[Json], References], dict[str, Json]]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from interlingua.conformance.equality import same
-from interlingua.dialects import openai_responses
+from interlingua.dialects import anthropic_messages, openai_responses
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.dialects.openai_responses.facts import FACTS
 from interlingua.dialects.openai_responses.hosted_uses import hosted_use
@@ -187,6 +187,18 @@ def test_unknown_items_are_carried(item, role):
     assert (hosted_use(item),) == message.content
     assert message.content[0].data == item
     assert body == again(body)
+
+
+def test_a_result_of_no_call():
+    """Codex tells the model its goal so: it comes back as it was, and other APIs do not fail."""
+    goal = {"type": "function_call_output", "id": "fco_1", "name": "goal", "output": "Win."}
+    body = {"input": [user("Hi"), goal]}
+    request = read(**body)
+    elsewhere = anthropic_messages.encode_request(request)
+
+    assert body == again(body)
+    assert [message.role for message in request.messages] == ["user", "developer"]
+    assert [warning.code for warning in elsewhere.warnings] == ["foreign_block_dropped"]
 
 
 def test_carried_items_are_not_shortened():

@@ -41,8 +41,8 @@ from interlingua.dialects.openai_chat.response import (
 )
 from interlingua.dialects.openai_chat.tool_calls import number_tool_call
 from interlingua.dialects.openai_chat.vendor_fields import (
+    CHOICE_FIELDS,
     FIRST_DELTA,
-    complete_choice,
     complete_usage,
     envelope_fields,
 )
@@ -86,6 +86,7 @@ class Encoder:
         self._native = False
         self._failed = False
         self._is_complete = False  # all fields of the vendor are sent
+        self._usual: Mapping[str, Json] = {}  # of a choice
         self._envelope: dict[str, Json] = {}
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
@@ -189,7 +190,7 @@ class Encoder:
 
     def _complete(self, created_at: float, extra: dict[str, Json]) -> None:
         """Send all fields of the vendor in each chunk."""
-        self._is_complete = True
+        self._is_complete, self._usual = True, CHOICE_FIELDS
         usual = envelope_fields(created_at)
         if not self._envelope.get("created"):
             self._envelope["created"] = usual["created"]
@@ -199,8 +200,6 @@ class Encoder:
             self._envelope["usage"] = None
 
     def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
-        if self._is_complete:
-            choices = [complete_choice(choice) for choice in choices]
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
     def _delta(
@@ -209,7 +208,8 @@ class Encoder:
         """The frame for a delta, if there is one."""
         if delta is None:
             return []
-        return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
+        choice = {"index": 0, "delta": delta, "finish_reason": None, **self._usual}
+        return [self._chunk([choice], more)]
 
     def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
@@ -246,6 +246,7 @@ class Encoder:
         if not native and any(text.citations for text in texts):
             message_extra = {ANNOTATIONS: write_annotations(texts)}
         ending = {
+            **self._usual,
             **choice,
             "index": 0,
             "delta": fields_of(message_extra) if isinstance(message_extra, dict) else {},
@@ -268,9 +269,9 @@ class Encoder:
                 numbered = [
                     number_tool_call(tool_call, i) for i, tool_call in enumerate(tool_calls)
                 ]
-                choice = {**rest, "delta": {**message, "tool_calls": numbered}}
+                choice = {**self._usual, **rest, "delta": {**message, "tool_calls": numbered}}
             case {**rest}:
-                choice = {"delta": rest.pop("message", None), **rest}
+                choice = {**self._usual, "delta": rest.pop("message", None), **rest}
         return self._chunk([choice])
 
 

@@ -19,7 +19,8 @@ _OUTPUT_DETAILS: Mapping[str, Json] = {
     "rejected_prediction_tokens": 0,
 }
 _MESSAGE: Mapping[str, Json] = {"refusal": None, "annotations": []}
-_CHOICE: Mapping[str, Json] = {"logprobs": None}
+CHOICE_FIELDS: Mapping[str, Json] = {"logprobs": None}
+"""Of a choice."""
 FIRST_DELTA: Mapping[str, Json] = {"refusal": None}
 """Of the first delta of a stream."""
 
@@ -40,17 +41,17 @@ def complete_answer(body: dict[str, Json], created_at: float, usage: Usage) -> d
         whole["created"] = int(created_at)
     choices = whole.get("choices")
     if isinstance(choices, list):
-        whole["choices"] = [complete_choice(choice) for choice in choices]
+        whole["choices"] = [_complete_choice(choice) for choice in choices]
     whole["usage"] = complete_usage(whole.get("usage"))
     return whole
 
 
-def complete_choice(choice: Json) -> Json:
+def _complete_choice(choice: Json) -> Json:
     """A choice with all fields, and its message."""
     if not isinstance(choice, dict):
         return choice
     message = choice.get("message")
-    whole = {**_CHOICE, **choice}
+    whole = {**CHOICE_FIELDS, **choice}
     if isinstance(message, dict):
         whole["message"] = {**_MESSAGE, **message}
     return whole

@@ -40,7 +40,8 @@ _OWN_PREFIXES = {**PREFIXES, "function_call_output": "fco", _COMPACTION: "cmp"}
 _WHOLE = ("response.completed", "response.incomplete")
 
 
-def _read(body: Mapping[str, Json]) -> References:
+def _read(call: WireCall) -> References:
+    body = call.body if isinstance(call.body, dict) else {}
     previous, conversation = body.get(_PREVIOUS), body.get(_CONVERSATION)
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
@@ -63,6 +64,7 @@ def _read(body: Mapping[str, Json]) -> References:
         None if conversation is None else str(conversation),
         tuple(map(str, ids)),
         body.get("store") is not False,
+        call.path.partition("?")[0].endswith("/responses"),
     )
 
 

@@ -327,6 +327,9 @@ def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> M
         turn += decode_turn(item, path, marked=marked)
         return None
     if kind in RESULTS.values() and not _is_hosted(item):
+        if "call_id" not in item and "name" in item:
+            # Codex 0.169 tells the model its goal so: the result of no call.
+            return _opaque("developer", item)
         return Message(role="tool", content=(decode_result(item, path),))
     if kind in (None, "message"):
         return _decode_message(item, path, leading=leading and not turn)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_responses.compaction import COMPACT, COMPACTION
 from interlingua.dialects.openai_responses.hosted_uses import hosted_parts
 from interlingua.dialects.openai_responses.images import wanted_image
 from interlingua.dialects.openai_responses.kept import (
@@ -33,6 +34,7 @@ from interlingua.spec.operations import ServerFacts, ServerRoute, Unserved
 from interlingua.spec.request import Request
 
 __all__ = [
+    "COMPACTION",
     "KEPT",
     "SERVED",
     "SERVER",
@@ -86,6 +88,7 @@ UNSERVED = (
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/responses"), kind="answer"),
+        ServerRoute(method="POST", pattern=re.compile(f".*{COMPACT}"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/responses/input_tokens"), kind="count"),
         *MODEL_ROUTES,
     ),

@@ -1,0 +1,50 @@
+"""The stores of a gateway, which outlive its configurations: what they hold is not in the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlingua.client.stores.contract import Store
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.sqlite import SQLiteStore
+from interlingua.spec.errors import ConfigurationError
+
+MEMORY = "memory"
+"""The place of what ends with the process."""
+_REDIS = ("redis://", "rediss://", "unix://")
+_REDIS_TIMEOUT = 2.0  # a kept response may have megabytes
+
+
+class Stores:
+    """The stores that are open, by their place."""
+
+    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
+        self._folder = folder
+        self.is_shared: bool = is_shared
+        """Whether other processes use them too."""
+        self._stores: dict[str, Store] = {}
+
+    def open(self, place: str) -> Store:
+        """The store at a place: `memory`, the URL of a Redis server, or a SQLite file."""
+        known = self._stores.get(place)
+        if known is None:
+            known = self._stores[place] = self._open(place)
+        return known
+
+    async def close(self) -> None:
+        """Close them all."""
+        while self._stores:
+            await self._stores.popitem()[1].close()
+
+    def _open(self, place: str) -> Store:
+        if place == MEMORY:
+            if self.is_shared:
+                raise ConfigurationError(
+                    "Several workers cannot share a store in memory. Name a file as `store`."
+                )
+            return MemoryStore()
+        if place.startswith(_REDIS):
+            from interlingua.client.stores.redis import RedisStore
+
+            return RedisStore(place, timeout=_REDIS_TIMEOUT, prefix="interlingua-gateway")
+        return SQLiteStore(self._folder / Path(place).expanduser())
