@@ -242,16 +242,29 @@ class ClientApplication(Application):
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Answer one request, unless its client leaves before the end."""
-        work = asyncio.ensure_future(self._work(incoming, send))
+        task, is_over, has_left = asyncio.current_task(), False, False
+
+        def leave(_: object) -> None:
+            nonlocal has_left
+            if not is_over and task is not None:  # else the task may do something else by now
+                has_left = True
+                task.cancel()
+
         gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        gone.add_done_callback(leave)
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._work(incoming, send)
+        except ClientGoneError:
+            pass
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled it at the same time.
+            if not has_left or task is None or task.cancelling() > 1:
+                raise
         finally:
+            is_over = True
             gone.cancel()
-            work.cancel()  # does nothing if it has ended
-            await asyncio.wait({work})
-        if not work.cancelled() and not isinstance(work.exception(), ClientGoneError):
-            work.result()
+            if has_left and task is not None:
+                task.uncancel()
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
         ids = _Ids(incoming)
