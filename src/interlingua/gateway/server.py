@@ -111,6 +111,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # no reply depends on the address of the client
         timeout_keep_alive=math.ceil(timeouts.idle),
         timeout_graceful_shutdown=math.ceil(timeouts.grace),
     )

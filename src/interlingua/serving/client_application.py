@@ -264,21 +264,36 @@ class ClientApplication(Application):
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Answer one request, unless its client leaves before the end."""
         sent = SentParts(send)
-        work = asyncio.ensure_future(self._work(incoming, sent.send))
+        task, is_over, has_left = asyncio.current_task(), False, False
+
+        def leave(_: object) -> None:
+            nonlocal has_left
+            if not is_over and task is not None:  # else the task may do something else by now
+                has_left = True
+                task.cancel()
+
         gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        gone.add_done_callback(leave)
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._work(incoming, sent.send)
+        except ClientGoneError:
+            pass
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled it at the same time.
+            if not has_left or task is None or task.cancelling() > 1:
+                raise
+        except OSError:  # of the connection
+            raise
+        except Exception as defect:
+            if sent.has_begun:
+                raise
+            logger.error("The reply to a request is 500, because of a defect.", exc_info=defect)
+            await send_whole(failure_reply(incoming, Failure(status=500, message=_DEFECT)), send)
         finally:
+            is_over = True
             gone.cancel()
-            work.cancel()  # does nothing if it has ended
-            await asyncio.wait({work})
-        defect = None if work.cancelled() else work.exception()
-        if defect is None or isinstance(defect, ClientGoneError):
-            return
-        if sent.has_begun or not isinstance(defect, Exception) or isinstance(defect, OSError):
-            raise defect
-        logger.error("The reply to a request is 500, because of a defect.", exc_info=defect)
-        await send_whole(failure_reply(incoming, Failure(status=500, message=_DEFECT)), send)
+            if has_left and task is not None:
+                task.uncancel()
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
         ids = _Ids(incoming)

@@ -149,8 +149,7 @@ class StreamDelivery:
     async def _run(self) -> None:
         while not self.has_begun:
             await self._wait()
-        start = {"type": "http.response.start", "status": 200, "headers": _raw(self.headers)}
-        await self._send(start)
+        await self._send_head()
         while True:
             if self._chunks:
                 await self._flush()
@@ -160,6 +159,11 @@ class StreamDelivery:
                 await self._wait()
         last = self._framing.end()
         await self._send({"type": "http.response.body", "body": last, "more_body": False})
+
+    async def _send_head(self) -> None:
+        # In a function of its own: a long stream need not hold what was sent.
+        headers = _raw(self.headers)
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _flush(self) -> None:
         body = b"".join(self._chunks)
