@@ -68,7 +68,12 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
-from interlingua.serving.passed_on import options_of, session_of, with_trace
+from interlingua.serving.passed_on import (
+    options_of,
+    session_of,
+    with_trace,
+    without_refused_flags,
+)
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
@@ -483,6 +488,9 @@ class _Exchange:
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
+        row = row_of(client.calls.adapters.get(self._provider))
+        self._request, refused = without_refused_flags(self._request, incoming.dialect, row)
+        self._warnings = (*self._warnings, *refused)
         unset = {
             name: value
             for name, value in route.settings.items()
