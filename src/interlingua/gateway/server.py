@@ -7,6 +7,7 @@ import math
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -114,7 +115,20 @@ def run(
     )
     running = Server(config)
     with_quiet_end(running)
+    allow_descriptors()
     running.run(sockets=[server])
+
+
+def allow_descriptors() -> None:
+    """Let this process open as many files as it may: a stream has two, and 1,024 are soon used."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems refuse what they name as the most.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def with_quiet_end(running: Running) -> None:

@@ -399,7 +399,8 @@ def check_served(incoming: Incoming, *, keeps: bool = False) -> None:
     if isinstance(body, dict):
         for each in serve_of(incoming.dialect).SERVER.unserved:
             if each.is_asked(body) and not (keeps and each.unless_kept):
-                raise RefusedError(Failure(status=400, message=each.message))
+                failure = Failure(status=400, message=each.message, details=each.details)
+                raise RefusedError(failure)
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:

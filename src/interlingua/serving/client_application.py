@@ -59,8 +59,8 @@ from interlingua.serving.client_operations import (
 )
 from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
 from interlingua.serving.kept_responses import (
-    Keeping,
     KeptResponses,
+    Memory,
     Shelf,
     is_about_kept,
     perform_kept,
@@ -68,7 +68,12 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
-from interlingua.serving.passed_on import options_of, session_of, with_trace
+from interlingua.serving.passed_on import (
+    options_of,
+    session_of,
+    with_trace,
+    without_refused_flags,
+)
 from interlingua.serving.sealed_state import SealedState
 from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
 from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
@@ -266,7 +271,7 @@ class ClientApplication(Application):
             incoming, keeping = await start_keeping(incoming, shelf)
             incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller, ids, keeping)
+                exchange = await self._open(incoming, caller, ids, Memory(shelf, keeping))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
@@ -296,7 +301,7 @@ class ClientApplication(Application):
             return json_reply(incoming, serve.describe_model(model))
         if kind == "count":
             counted = incoming._replace(call=serve.counted_call(incoming.call))
-            tokens = await self._open(counted, caller, ids).count()
+            tokens = await (await self._open(counted, caller, ids, Memory(shelf))).count()
             return json_reply(incoming, serve.count_tokens(tokens))
         if is_about_kept(incoming):
             return await perform_kept(incoming, shelf)
@@ -351,15 +356,16 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(
-        self, incoming: Incoming, caller: Caller, ids: _Ids, keeping: Keeping | None = None
+    async def _open(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, memory: Memory
     ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
         client = self._client_of(route, caller, ids)
         if route.affinity == "key":
             asked = replace(asked, session_id=caller.name)
-        return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
+        memory = await memory.with_seals(asked)
+        return _Exchange(incoming, asked, route, client, self._secret, ids, memory)
 
     def _client_of(self, route: ModelRoute, caller: Caller, ids: _Ids) -> Client:
         """The client that answers the caller; the reply will tell what is left to it."""
@@ -442,11 +448,12 @@ class _Exchange:
         client: Client,
         secret: bytes,
         ids: _Ids,
-        keeping: Keeping | None = None,
+        memory: Memory,
     ) -> None:
         self._ids = ids
         self._incoming = incoming
-        self._keeping = keeping
+        self._memory = memory
+        self._keeping = keeping = memory.keeping
         plain = without_references(asked, incoming.dialect)
         self._asked = asked if keeping is not None else plain  # what the answer repeats
         self._client = client
@@ -463,6 +470,7 @@ class _Exchange:
                 upstream=dialects.get(upstream).FACTS,
                 provider=self._provider,
                 model=addressed.model,
+                kept=memory.seals,
             )
             asked, self._warnings = self._state.unseal_request(asked)
         if keeping is not None:
@@ -480,6 +488,9 @@ class _Exchange:
             on_loss=asked.on_loss or "warn",
             request_id=ids.request_id,
         )
+        row = row_of(client.calls.adapters.get(self._provider))
+        self._request, refused = without_refused_flags(self._request, incoming.dialect, row)
+        self._warnings = (*self._warnings, *refused)
         unset = {
             name: value
             for name, value in route.settings.items()
@@ -519,8 +530,7 @@ class _Exchange:
             request_id=response.provider_request_id,
         )
         body = self._dialect.encode_response(response, self._asked)
-        if self._keeping is not None:
-            await self._keeping.keep(body)
+        await self._memory.keep(body)
         return json_reply(self._incoming, body, headers=headers)
 
     async def count(self) -> int:
@@ -563,10 +573,10 @@ class _Exchange:
 
     async def _keep(self, frames: list[Frame]) -> list[Frame]:
         """The frames, those of an error if they end a response that cannot be kept."""
-        if self._keeping is None:
+        if self._memory.shelf is None:
             return frames
         try:
-            await self._keeping.keep_last(frames)
+            await self._memory.keep_last(frames)
         except StoreError as error:
             encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
             encoder.feed(StreamStart(id="", model=self._asked.model))  # was sent long ago

@@ -489,7 +489,7 @@ class RedisStore:
         *,
         repeats: int = 1,
     ) -> Call:
-        command = _command(script, keys, arguments)
+        command = script_command(script, keys, arguments)
         return self._link().send(command, script=script, repeats=repeats)
 
     async def _wait(self, call: Call) -> Any:
@@ -514,7 +514,8 @@ class RedisStore:
 _hashes: dict[str, str] = {}
 
 
-def _command(script: str, keys: Sequence[str], arguments: Sequence[Any]) -> list[Any]:
+def script_command(script: str, keys: Sequence[str], arguments: Sequence[Any]) -> list[Any]:
+    """The command that runs a script by its hash."""
     hashed = _hashes.get(script)
     if hashed is None:
         hashed = _hashes[script] = sha1(script.encode(), usedforsecurity=False).hexdigest()
