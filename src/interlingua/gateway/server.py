@@ -33,6 +33,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         max_body=gateway.max_body,
         kept=gateway.kept,
         policy=gateway.limits,
+        store=gateway.store,
     )
     if gateway.telemetry:
         app = Traced(app)
@@ -110,6 +111,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # no reply depends on the address of the client
         timeout_keep_alive=math.ceil(timeouts.idle),
         timeout_graceful_shutdown=math.ceil(timeouts.grace),
     )
