@@ -59,7 +59,8 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=config).renew(environment())
+    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = source.renew(environment())
     gateway = source.read()
     if check:
         _show_routes(out, gateway)

@@ -33,6 +33,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         max_body=gateway.max_body,
         kept=gateway.kept,
         policy=gateway.limits,
+        store=gateway.store,
     )
     if gateway.telemetry:
         app = Traced(app)

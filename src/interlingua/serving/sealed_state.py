@@ -60,7 +60,7 @@ class SealedState:
     The key is the program's own, at least 16 bytes, the same in all of its processes. A seal of
     another key, provider or model is dropped. Where client and upstream have one dialect, only the
     ids of calls are sealed, if clients of the dialect lose the field of thinking. `expires_at` and
-    `now` are in seconds since 1970.
+    `now` are in seconds since 1970. `kept` has the seals that are too large for ids.
     """
 
     def __init__(

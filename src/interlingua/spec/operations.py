@@ -420,6 +420,9 @@ class Serve(Protocol):
     def wanted_speech(self, request: Request) -> Any:
         """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
 
+    def write_batch_file(self, replies: Iterable[Any]) -> bytes:
+        """The file with these results (`BatchReply`) of a batch, if the vendor has such files."""
+
     def wrong_key(self, *, is_missing: bool, message: str | None = None) -> Failure:
         """
         The failure for a request whose key is missing or wrong.

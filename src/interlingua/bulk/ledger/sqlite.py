@@ -73,13 +73,12 @@ class SQLiteLedger:
         self._owner: Owner | None = None
         self._heartbeat = Heartbeat(self._live, lease)
         self._writes = _Writes(self._thread)
+        self._is_full = False
 
     async def open(self) -> None:
         """Become an owner."""
         if self._owner is None:
-            with suppress(OSError):
-                if not self._reserve.exists():
-                    self._reserve.write_bytes(bytes(_RESERVE))
+            self._keep_room()
             self._owner = Owner(self._folder)
             try:
                 await self._live()
@@ -110,8 +109,19 @@ class SQLiteLedger:
         read = self._thread.read if len(hashes) <= _MANY else self._thread.read_much
         return await read(work)
 
+    def _keep_room(self) -> None:
+        try:
+            if not self._reserve.exists():
+                self._reserve.write_bytes(bytes(_RESERVE))
+        except OSError as error:
+            self._reserve.unlink(missing_ok=True)
+            raise StoreError(f"{self._reserve}: {error.strerror}.", cause=error) from error
+        self._is_full = False
+
     async def claim(self, request: bytes, attempts: int) -> Entry | None:
         """Take a request for this process; else the entry that stands in its way."""
+        if self._is_full:
+            raise StoreError(f"The disk of {self._reserve.parent} is full. Make room, and go on.")
         entry: Entry | None = await self._writes.add(self._claim, request, attempts)
         return entry
 
@@ -144,17 +154,12 @@ class SQLiteLedger:
         try:
             await self._writes.add(_put, values)
         except StoreError:
-            # It was paid for: the room that was kept for this is enough for what is under way.
-            if not await asyncio.to_thread(self._give_room):
-                raise
+            # It was paid for: the room that was kept for this is enough for what is under way,
+            # and nothing more is claimed.
+            self._is_full = True
+            with suppress(OSError):
+                self._reserve.unlink(missing_ok=True)
             await self._writes.add(_put, values)
-
-    def _give_room(self) -> bool:
-        try:
-            self._reserve.unlink()
-        except OSError:
-            return False
-        return True
 
     async def release(self, request: bytes) -> None:
         """End the claim of a request that was not sent."""

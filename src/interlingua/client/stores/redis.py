@@ -35,6 +35,7 @@ from interlingua.client.stores.redis_scripts import (
     SETTLE,
     USED,
 )
+from interlingua.lazy import Remade
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.transport.per_loop import PerLoop, collect_unclosed
 
@@ -319,7 +320,7 @@ def _store_error(error: Exception | None) -> StoreError:
 Result = TypeVar("Result")
 
 
-class RedisStore:
+class RedisStore(Remade):
     """
     Limits, values, counters and lists in a Redis or Valkey server, shared by any machines.
 
