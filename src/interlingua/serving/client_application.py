@@ -58,6 +58,7 @@ from interlingua.serving.client_operations import (
     perform_by_model,
 )
 from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
+from interlingua.serving.joined_turns import join_turns
 from interlingua.serving.kept_responses import (
     Keeping,
     KeptResponses,
@@ -470,6 +471,7 @@ class _Exchange:
         is_own = upstream == incoming.dialect
         if not is_own:
             check_summaries(incoming)
+            asked = join_turns(asked, self._dialect.FACTS)
         options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
         self._request = replace(
