@@ -74,8 +74,9 @@ def fits(printed, expected):
 
 
 @pytest.fixture
-def providers(monkeypatch):
+def providers(monkeypatch, tmp_path):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
+    monkeypatch.chdir(tmp_path)  # examples may write files
     with simulated_providers(monkeypatch):
         yield
 
@@ -284,6 +285,7 @@ MODULES = (
     "interlingua.errors",
     "interlingua.events",
     "interlingua.batch",
+    "interlingua.bulk",
     "interlingua.files",
     "interlingua.history",
     "interlingua.integrations.sdk",

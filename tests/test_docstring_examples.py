@@ -56,6 +56,21 @@ BEFORE = {
         import openai
         from interlingua.integrations import sdk
         client = Client.from_env()""",
+    "interlingua.bulk.run": """
+        from interlingua import bulk
+        Path("books.csv").write_text("title\\nEmma\\n")""",
+    **dict.fromkeys(
+        ("interlingua.bulk.export", "interlingua.bulk.read_rows", "interlingua.bulk.status"),
+        """
+        from interlingua.bulk import read_rows
+        Path("books.jsonl").write_text('{"title": "Emma"}')
+        await run("books.jsonl", "genres.jsonl", model=MODEL, prompt="Genre of {title}?")""",
+    ),
+    "interlingua.bulk.Worker": """
+        from interlingua import bulk
+        job = Job(model="openai:gpt-5.2", prompt="Genre of {title}?")
+        def WorkerConfig(**settings):
+            return bulk.WorkerConfig(**{**settings, "ledger": "ledger.sqlite"})""",
     "interlingua.batch.status": """
         made = await submit({"a": "Hi."}, "openai:gpt-5.2")
         def status(_reference):

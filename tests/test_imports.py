@@ -27,7 +27,7 @@ NEVER = re.compile(
     r"|api\.(?:execute|modalities|objects|session|tools|types)\b.*"
     r"|spec\.(?:modalities|operations|json_form|warning_table)\b.*"
     r"|wire\.(?:classify|secrets|seal|sigv4|batches|files|operations|resources|models)"
-    r"|tokens\b.*|local\b.*|serving\b.*|simulator\b.*|conformance\b.*|cli\b.*"
+    r"|tokens\b.*|local\b.*|serving\b.*|simulator\b.*|conformance\b.*|bulk\b.*|cli\b.*"
     r")"
 )
 """What a plain call never uses: the server side, operations, tools, repairs, errors, …"""

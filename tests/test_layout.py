@@ -86,7 +86,7 @@ def test_a_name_has_one_public_home():
     """What is in a module is not in another; only the base of all errors is in two places."""
     homes = {}
     # `sync` has the same names; `files.list` and the like are called by their module's name.
-    prefixed = {"batch", "files", "sync", "video"}
+    prefixed = {"batch", "bulk", "files", "sync", "video"}
     for name in ("", *set(interlingua._MODULES) - prefixed):
         module = getattr(interlingua, name) if name else interlingua
         for public in module.__all__:

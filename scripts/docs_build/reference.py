@@ -53,7 +53,7 @@ def _read(mark: str) -> tuple[bool, str, list[str]]:
 
 def _linked(options: re.Match[str]) -> str:
     """A link to the table of the options, if it is on a page."""
-    for module in ("interlingua", "interlingua.media", "interlingua.batch"):
+    for module in ("interlingua", "interlingua.media", "interlingua.batch", "interlingua.bulk"):
         place = placed().get(module, {}).get(options[1])
         if place is not None:
             return f"are those of [`{options[1]}`]({place.removeprefix('reference/')})"

@@ -214,7 +214,7 @@ def _options(found: Definition, node: source.Callable_) -> str:
     return f"{word} are those of `GenerateOptions`{without}.\n\n{more}".strip()
 
 
-_WITH_OPTIONS = ("interlingua", "interlingua.media", "interlingua.batch")
+_WITH_OPTIONS = ("interlingua", "interlingua.media", "interlingua.batch", "interlingua.bulk")
 
 
 # Text.

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 import brotli
 
 from fuzzing.connection import SEEDS, read_replies
+from fuzzing.gateway import FuzzedGateway, read_asked
+from fuzzing.gateway import seeds as requests_for_gateways
 from fuzzing.recorded import (
     ADDRESS,
     Exchange,
@@ -542,4 +544,12 @@ def targets(fixtures: Path) -> dict[str, Target]:
     for name in dialects.names():
         performed += LOOP.run(record(name))
         found |= _codec(name, fixtures / name)
-    return found | _documents(performed) | _operations(performed) | _served(performed)
+    found |= _documents(performed) | _operations(performed) | _served(performed)
+    return found | {"gateway": _gateway()}
+
+
+def _gateway() -> Target:
+    """Whole requests for a gateway."""
+    front = FuzzedGateway()
+    seeds = [asked.write() for asked in requests_for_gateways()]
+    return Target(lambda data: LOOP.run(front.check(read_asked(data))), seeds)

@@ -2,7 +2,7 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `batch`, `files`, `mcp`, `media`, `catalog`,
+`history`, `dialects`, `tools`, `execution`, `batch`, `bulk`, `files`, `mcp`, `media`, `catalog`,
 `middleware`, `stores`, `transport`, `serving`, `sync`, and, for tests, `testing`, `simulator` and
 `conformance`. Everything is loaded at its first use, so that `import interlingua` stays light.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # For type checkers and editors, which cannot read the table below. `X as X` exports a name. A
     # test compares the two.
     from interlingua import batch as batch
+    from interlingua import bulk as bulk
     from interlingua import catalog as catalog
     from interlingua import conformance as conformance
     from interlingua import dialects as dialects
@@ -160,6 +161,7 @@ _NAMES = {
 
 _MODULES = (
     "batch",
+    "bulk",
     "catalog",
     "conformance",
     "dialects",

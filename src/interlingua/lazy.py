@@ -63,3 +63,32 @@ def forget(owner: object, *names: str) -> None:
     """Make these attributes anew when they are read next."""
     for name in names:
         vars(owner).pop(name, None)
+
+
+class Remade:
+    """
+    The base of objects that pickle as the call that made them, with its arguments.
+
+    What they have become since, such as connections and counts, stays in this process.
+    """
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Remember the arguments."""
+        made = super().__new__(cls)
+        made._made_with = (arguments, options)
+        return made
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return remake, (type(self), *self._made_with)
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+def remake(kind: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Make an object again, with the arguments that it was made with."""
+    return kind(*arguments, **options)

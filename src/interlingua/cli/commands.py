@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "transcribe": "Print the text of an audio file.",
     "video": "Make a video and write it to a file.",
     "batch": "Send many requests at once, which are answered within a day.",
+    "bulk": "Ask a model about each row of a table; each row is paid for once.",
     "local": "Download, list and run the model on this machine.",
     "completion": "Print the script with which a shell completes commands.",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from interlingua.cli import collect_as_usual
 from interlingua.cli.clients import environment
 from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import Output, with_output
@@ -58,7 +59,8 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=config).renew(environment())
+    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = source.renew(environment())
     gateway = source.read()
     if check:
         _show_routes(out, gateway)
@@ -81,6 +83,7 @@ def command(
 
 def _serve(source: Source, gateway: Gateway, tell: Callable[[str], None]) -> None:
     """Serve in this process, or in several."""
+    collect_as_usual()
     from interlingua.gateway.server import listen, url_of
 
     def renew() -> Source:

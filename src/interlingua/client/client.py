@@ -95,6 +95,14 @@ class Client:
             read_path_urls=read_path_urls,
         )
         self._is_strict = strict
+        self._settings: dict[str, Any] = {
+            "registry": registry,
+            "strict": strict,
+            "on_loss": on_loss,
+            "read_path_urls": read_path_urls,
+            "prices": prices,
+            "behaviours": behaviours,
+        }
         self._retirement = Retirement()
         outer, inner = self._set_middleware(middleware)
         self.calls: Calls = Calls(
@@ -175,6 +183,22 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({', '.join(self._adapters)})"
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """
+        Pickle as its configuration: adapters, middleware, registry and settings.
+
+        Connections, active calls and subscribers stay here. Keys that came from the environment are
+        read again where it is unpickled.
+        """
+        from interlingua.client.carried import carry
+
+        return carry(self, self._routing, {**self._settings, "middleware": self._middleware})
 
     @property
     def registry(self) -> Registry:
@@ -294,6 +318,8 @@ class Client:
         """
         twin = copy(self)
         twin.calls = self.calls.with_prices(prices)
+        before = self._settings["prices"] or {}
+        twin._settings = {**self._settings, "prices": {**before, **prices}}  # noqa: SLF001
         return twin
 
     def _follow(self, routing: Routing) -> None:

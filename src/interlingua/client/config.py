@@ -178,6 +178,7 @@ def _build(
         key = _KEYS.get(error.setting, error.setting)
         raise section.error(key, f"Adapter {name!r}: {error.message}") from None
     adapter.source = section.error("api_key_env", "").message
+    adapter.given_settings = settings
     return adapter
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.environment import add_environment, first_value, has_address
+from interlingua.providers.provider import Provider
 from interlingua.providers.rows import providers
 
 
@@ -34,10 +35,14 @@ def adapters_from_env(
         if row.key_required or not is_wanted:
             is_wanted = first_value(environ, (*row.key_env, *row.token_env)) is not None
         if is_wanted and (is_addressed or not row.address_env):
-            adapters[row.name] = HttpAdapter(row, **add_environment(row, {}, environ))
+            adapters[row.name] = _make(row, environ)
     if find_spec("xllamacpp") is not None:  # the extra `local`
         embedded = [row for row in rows if row.is_embedded]
-        adapters |= {
-            row.name: HttpAdapter(row, **add_environment(row, {}, environ)) for row in embedded
-        }
+        adapters |= {row.name: _make(row, environ) for row in embedded}
     return adapters
+
+
+def _make(row: Provider, environ: Mapping[str, str]) -> HttpAdapter:
+    adapter = HttpAdapter(row, **add_environment(row, {}, environ))
+    adapter.given_settings = {}
+    return adapter

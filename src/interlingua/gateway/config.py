@@ -18,6 +18,7 @@ from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.telemetry import Telemetry
 from interlingua.client.registry import Registry
+from interlingua.client.stores.contract import Store
 from interlingua.gateway.keys import Key, is_hash
 from interlingua.gateway.limits import Clients, Limit, Limits, read_limit
 from interlingua.gateway.responses import read_keep, read_kept
@@ -32,6 +33,8 @@ from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
 PORT = 4000
+FILES = "gateway-files.db"
+"""The usual store of files: beside the registry file; it is made when it is first needed."""
 _LOCAL = "local:smollm2"
 
 
@@ -116,6 +119,8 @@ class Gateway(NamedTuple):
     """What callers may ask for; None for anything."""
     telemetry: bool = False
     """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
+    store: Store | None = None
+    """The files of callers, and where their batches and videos are; None for this process only."""
 
 
 def guarded(client: Client) -> Client:
@@ -176,6 +181,7 @@ def gateway_from_file(
         max_body=section.get("max_body", MAX_BODY),
         limits=reader.limits(clients, keys),
         telemetry=section.get("telemetry", False),
+        store=stores.open(FILES),
     )
 
 

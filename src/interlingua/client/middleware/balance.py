@@ -30,6 +30,7 @@ from interlingua.client.custom_adapter import perform_custom
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passage
 from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
+from interlingua.lazy import Remade
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.keys import Key
 from interlingua.providers.operations import model_of, name_models
@@ -90,7 +91,7 @@ def _score(key: str, name: str, weight: float) -> tuple[float, float]:
     return (-weight / log(chance), chance)
 
 
-class Balance:
+class Balance(Remade):
     """
     Several keys or endpoints of one provider, used as one adapter.
 

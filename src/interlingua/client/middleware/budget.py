@@ -32,6 +32,7 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
+from interlingua.lazy import Remade
 from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.operations import NO_USAGE
 from interlingua.providers.tariffs import Tariffs
@@ -80,7 +81,7 @@ _KEPT = {"day": 2 * _DAY, "month": 62 * _DAY}  # seconds; old days need not be k
 _MAX_SCOPES = 10_000
 
 
-class Budget(Counting["_Tally"]):
+class Budget(Counting["_Tally"], Remade):
     """
     Refuses a call with `BudgetExceededError` before it is sent if it may cost too much.
 
@@ -150,6 +151,15 @@ class Budget(Counting["_Tally"]):
     @usd.setter
     def usd(self, usd: float) -> None:
         self._usd, self._groups = usd, {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as its configuration; refused if other processes would count for themselves."""
+        if isinstance(self._leases.store, MemoryStore):
+            raise ConfigurationError(
+                f"{self!r} counts in the memory of this process. To pickle it, give it a store "
+                "that processes share: store=RedisStore(…)."
+            )
+        return super().__reduce__()
 
     def __repr__(self) -> str:
         return f"Budget(usd={self.usd:g}, period={self._period!r}, key={self._key!r})"

@@ -22,6 +22,7 @@ from interlingua.client.middleware.contract import (
     PerformNext,
     StreamNext,
 )
+from interlingua.lazy import Remade
 from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
@@ -65,7 +66,7 @@ class ValueStore(Protocol):
         """Set a value; returns whether it was set."""
 
 
-class Cache:
+class Cache(Remade):
     """
     Answers an equal request from a store, whole or as a stream.
 

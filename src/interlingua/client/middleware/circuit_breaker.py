@@ -23,6 +23,7 @@ from interlingua.client.middleware.contract import (
     StreamNext,
 )
 from interlingua.client.stores.contract import Store, storable
+from interlingua.lazy import Remade
 from interlingua.runtime.cancel import finish
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import CircuitOpenError, StreamError
@@ -32,7 +33,7 @@ from interlingua.spec.response import Response
 from interlingua.streams.grammar import is_content
 
 
-class CircuitBreaker:
+class CircuitBreaker(Remade):
     """
     Refuses calls to a provider or model that has failed too often, until it works again.
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from interlingua.client.middleware.contract import CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
+from interlingua.lazy import Remade
 from interlingua.runtime.callbacks import settle
 from interlingua.runtime.fold import close_stream, in_steps
 from interlingua.runtime.log import logger
@@ -60,7 +61,7 @@ _FLAG = "disable_fallbacks"
 _LONGEST_REASON = 200  # characters of an error in a warning
 
 
-class Fallback:
+class Fallback(Remade):
     """
     Asks other models, in order, after the requested one has failed.
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from interlingua.client.middleware.contract import NO_CALL, Call, CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
+from interlingua.lazy import Remade
 from interlingua.runtime.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
@@ -79,7 +80,7 @@ class HedgeShare:
         return True
 
 
-class Hedge:
+class Hedge(Remade):
     """
     Sends a second request if the first one does not answer in time; the first answer counts.
 

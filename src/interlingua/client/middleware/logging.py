@@ -15,6 +15,7 @@ from interlingua.client.middleware.contract import (
     StreamNext,
 )
 from interlingua.client.middleware.operation_meter import metered
+from interlingua.lazy import Remade
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.content import Part, ToolCall, ToolResult
@@ -37,7 +38,7 @@ _TOKENS = (
 )
 
 
-class Logging:
+class Logging(Remade):
     """
     Logs each call when it has ended: one record, with its facts as fields (`extra`).
 

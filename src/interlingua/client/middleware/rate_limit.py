@@ -29,6 +29,7 @@ from interlingua.client.middleware.operation_meter import (
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore
+from interlingua.lazy import Remade
 from interlingua.runtime.cancel import outlast
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.errors import ConfigurationError, RateLimitError
@@ -135,7 +136,7 @@ LOCAL_LIMIT = "local_rate_limit"
 _MAX_KEYS = 10_000
 
 
-class RateLimit(Counting["_Permit"]):
+class RateLimit(Counting["_Permit"], Remade):
     """
     Delays attempts so that none is sent above the limits.
 
@@ -202,6 +203,15 @@ class RateLimit(Counting["_Permit"]):
         )
         self._learned: dict[str, Learned] = {}
         self._lines = Lines()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as its configuration; refused if other processes would count for themselves."""
+        if self._is_limited and isinstance(self._leases.store, MemoryStore):
+            raise ConfigurationError(
+                f"{self!r} counts in the memory of this process. To pickle it, give it a store "
+                "that processes share: store=RedisStore(…)."
+            )
+        return super().__reduce__()
 
     def __repr__(self) -> str:
         limits = (f"{name}={limit:g}" for name, limit in self._limits.items() if limit is not None)

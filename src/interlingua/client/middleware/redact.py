@@ -29,6 +29,7 @@ from interlingua.client.middleware.redact_text import (
     own_marks,
     put_back,
 )
+from interlingua.lazy import Remade
 from interlingua.prepare.history.scan import HistoryScan
 from interlingua.providers.replies import LARGE
 from interlingua.runtime.fold import close_stream
@@ -69,7 +70,7 @@ Kind: TypeAlias = Literal["email", "phone", "card", "iban", "ssn", "ip"]
 Edit: TypeAlias = Callable[[str], str]
 
 
-class Redact:
+class Redact(Remade):
     """
     Replaces secrets and personal data in what is sent by marks such as `[EMAIL_1]`.
 

@@ -25,6 +25,7 @@ from interlingua.client.middleware.telemetry_content import (
     result_text,
     safe_json,
 )
+from interlingua.lazy import Remade
 from interlingua.runtime.fold import close_stream
 from interlingua.runtime.items import ItemsEnd, WatchedItems
 from interlingua.spec.content import ToolCall, ToolResult
@@ -45,7 +46,7 @@ Finisher: TypeAlias = Callable[["Usage | None", "Cost | None"], None]
 """Called with what an operation used and cost."""
 
 
-class Telemetry:
+class Telemetry(Remade):
     """
     Reports calls to OpenTelemetry, by its conventions for generative AI.
 

@@ -35,6 +35,7 @@ from interlingua.client.stores.redis_scripts import (
     SETTLE,
     USED,
 )
+from interlingua.lazy import Remade
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.transport.per_loop import PerLoop, collect_unclosed
 
@@ -319,7 +320,7 @@ def _store_error(error: Exception | None) -> StoreError:
 Result = TypeVar("Result")
 
 
-class RedisStore:
+class RedisStore(Remade):
     """
     Limits, values, counters and lists in a Redis or Valkey server, shared by any machines.
 
@@ -489,7 +490,7 @@ class RedisStore:
         *,
         repeats: int = 1,
     ) -> Call:
-        command = _command(script, keys, arguments)
+        command = script_command(script, keys, arguments)
         return self._link().send(command, script=script, repeats=repeats)
 
     async def _wait(self, call: Call) -> Any:
@@ -514,7 +515,8 @@ class RedisStore:
 _hashes: dict[str, str] = {}
 
 
-def _command(script: str, keys: Sequence[str], arguments: Sequence[Any]) -> list[Any]:
+def script_command(script: str, keys: Sequence[str], arguments: Sequence[Any]) -> list[Any]:
+    """The command that runs a script by its hash."""
     hashed = _hashes.get(script)
     if hashed is None:
         hashed = _hashes[script] = sha1(script.encode(), usedforsecurity=False).hexdigest()

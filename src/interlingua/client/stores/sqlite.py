@@ -26,6 +26,7 @@ from interlingua.client.stores.contract import (
     storable,
 )
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
+from interlingua.lazy import Remade
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -74,7 +75,7 @@ _SWEEP_ROWS = 1_000
 """How many of each kind are removed then."""
 
 
-class SQLiteStore:
+class SQLiteStore(Remade):
     """
     Limits, values, counters and lists in a file, shared by the processes of one machine.
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages import batches, files
-from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
+from interlingua.dialects.anthropic_messages.facts import BETAS, NAME, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.tools import hosted_parts
 from interlingua.spec.content import Json, Thinking
 from interlingua.spec.contracts import Profile, WireCall
@@ -86,6 +86,7 @@ SERVER = ServerFacts(
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
     session_headers=("x-claude-code-session-id",),
+    flag_options=BETAS,
     limit_headers={
         f"{unit}_{figure}": f"anthropic-ratelimit-{unit}-{figure}"
         for unit in ("requests", "tokens")

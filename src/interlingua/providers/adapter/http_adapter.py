@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from interlingua.spec.operations import Operation, ServedModel
 
 
-class HttpAdapter:
+class HttpAdapter(lazy.Remade):
     """
     Answers requests through one provider.
 
@@ -68,6 +68,9 @@ class HttpAdapter:
     ) -> None:
         self._scopes = Scopes()
         self._assemble(Configuration(provider, api_key, **settings))
+        self.given_settings: Mapping[str, Any] | None = None
+        """If others come from the environment: the settings that do not. Only these are pickled."""
+        self._rebinds: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def _assemble(self, configuration: Configuration) -> None:
         self.configuration: Configuration = configuration
@@ -103,11 +106,24 @@ class HttpAdapter:
         behaviour: Behaviour | None = None,
     ) -> Self:
         """Return a copy with another name, key, address or more headers and shared connections."""
-        return self._with_configuration(
+        twin = self._with_configuration(
             self.configuration.rebound(
                 name, api_key=api_key, base_url=base_url, headers=headers, behaviour=behaviour
             )
         )
+        changes = {
+            "api_key": api_key, "base_url": base_url, "headers": headers, "behaviour": behaviour,
+        }  # fmt: skip
+        twin._rebinds = (*self._rebinds, (name, changes))  # noqa: SLF001
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as its configuration: without connections and without keys of the environment."""
+        if self.given_settings is None:
+            made: tuple[Any, ...] = (type(self), *self._made_with)
+        else:
+            made = (None, (self.provider,), dict(self.given_settings))
+        return _remake, (*made, self._rebinds)
 
     # Calls.
 
@@ -355,6 +371,28 @@ class HttpAdapter:
 
 
 # One adapter class for each well-known provider.
+
+
+def _remake(
+    kind: type[HttpAdapter] | None,
+    arguments: tuple[Any, ...],
+    settings: dict[str, Any],
+    rebinds: tuple[tuple[str, Mapping[str, Any]], ...],
+) -> HttpAdapter:
+    """Make an adapter again; without a kind, with what the environment here has."""
+    if kind is None:
+        import os
+
+        from interlingua.providers.environment import add_environment
+
+        (row,) = arguments
+        adapter = HttpAdapter(row, **add_environment(row, settings, os.environ))
+        adapter.given_settings = settings
+    else:
+        adapter = kind(*arguments, **settings)
+    for name, changes in rebinds:
+        adapter = adapter.rebind(name, **changes)
+    return adapter
 
 
 class _NamedAdapter(HttpAdapter):

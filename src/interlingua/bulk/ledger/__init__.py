@@ -1,0 +1,1 @@
+"""The ledger: which requests were paid for, and what was answered."""

@@ -1,0 +1,35 @@
+"""Finds the ledger for a path or a URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlingua.bulk.ledger.contract import LEASE, Ledger
+from interlingua.client.stores.contract import Store
+from interlingua.spec.errors import ConfigurationError
+
+_REDIS = ("redis://", "rediss://", "unix://")
+_PATIENCE = 5.0  # seconds; workers are busy, and a row that waits is not lost
+
+
+def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> Ledger:
+    """The ledger at a path (SQLite) or a URL (Redis)."""
+    if place.startswith(_REDIS):
+        from interlingua.bulk.ledger.redis import RedisLedger
+
+        return RedisLedger(place, lease=lease, volatile=volatile)
+    if "://" in place:
+        scheme = place.partition("://")[0]
+        raise ConfigurationError(f"There is no ledger for {scheme!r}. Use a path or redis://.")
+    from interlingua.bulk.ledger.sqlite import SQLiteLedger
+
+    return SQLiteLedger(Path(place), lease=lease)
+
+
+def limits_store(place: str) -> Store | None:
+    """The store in which all workers of a ledger share their limits; None if there is none."""
+    if not place.startswith(_REDIS):
+        return None
+    from interlingua.client.stores.redis import RedisStore
+
+    return RedisStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")

@@ -1,0 +1,321 @@
+"""
+The worker: answers rows, each paid for once.
+
+The same class works in one process, in several, and under an engine that cuts and places work. It
+pickles as its configuration: the client and the ledger are made where it runs, at its first row,
+and keys are read from the environment there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.api.objects.functions import generate_object
+from interlingua.api.run.options import policy_of
+from interlingua.bulk.answers import Answer, answer_of, failure_of, refused, result_columns
+from interlingua.bulk.job import Ask, Job
+from interlingua.bulk.ledger.contract import LEASE, Entry, Ledger
+from interlingua.bulk.template import RowProblem
+from interlingua.client.client import Client
+from interlingua.client.middleware.contract import Middleware
+from interlingua.spec.content import Record
+from interlingua.spec.errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
+    ConfigurationError,
+    ErrorClass,
+    QuotaExceededError,
+    StoreError,
+    UnsupportedError,
+)
+from interlingua.spec.response import Attempt
+
+ROW_KEY = "row_key"
+"""The column in which an engine carries the key of a row."""
+CONCURRENCY = 32
+ATTEMPTS = 3
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+_ENDS_JOB = (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
+    QuotaExceededError,
+    StoreError,
+)
+"""Errors that say nothing about the row: it stays pending."""
+
+
+class WorkerConfig(Record, frozen=True, kw_only=True):
+    """All that a worker needs, in plain values."""
+
+    job: Job
+    """What is asked about each row."""
+    ledger: str
+    """The path of a SQLite file, or a URL: `redis://…`."""
+    concurrency: int = CONCURRENCY
+    """How many rows it works on at the same time."""
+    attempts: int = ATTEMPTS
+    """How often a row is tried before it counts as failed for good."""
+    lease: float = LEASE
+    """Seconds after which a worker that says nothing counts as dead."""
+    max_usd: float | None = None
+    """What all workers of the ledger may spend together, in dollars."""
+    requests_per_minute: float | None = None
+    """How many requests all workers of the ledger may send in a minute."""
+    tokens_per_minute: float | None = None
+    """How many input tokens they may send in a minute."""
+    registry: str | None = None
+    """The path of a registry file; None: the client is made from the environment."""
+    volatile: bool = False
+    """Whether a Redis that keeps nothing on disk is accepted as the ledger."""
+
+
+class Worker:
+    """
+    Answers rows, and never raises for a row.
+
+        worker = Worker(WorkerConfig(job=job, ledger="redis://…"))
+        result = await worker.one({"row_key": "7", "title": "Emma"})
+        await worker.close()
+
+    `config` is all that is pickled. `client` replaces the client that it would make. `ledger`
+    replaces the ledger that the configuration names.
+    """
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        *,
+        client: Client | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.config = config
+        self._given = (client, ledger)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.refusals: int = 0
+        """How many attempts a provider refused because they were too many."""
+        self._state: Ready | None = None
+        self._starting: asyncio.Lock | None = None
+        self._slots: asyncio.Semaphore | None = None
+        self._under_way: dict[bytes, asyncio.Future[Answer]] = {}
+
+    def __getstate__(self) -> WorkerConfig:
+        return self.config
+
+    def __setstate__(self, config: WorkerConfig) -> None:
+        self.config = config
+        self._given = (None, None)
+        self._reset()
+
+    # Rows.
+
+    async def one(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result columns of a row, which has its key in the column `row_key`."""
+        if self._slots is None:
+            self._slots = asyncio.Semaphore(self.config.concurrency)
+        key = str(row.get(ROW_KEY, ""))
+        async with self._slots:
+            request, answer = await self.answer(key, row)
+        return result_columns(key, request, answer)
+
+    async def __call__(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the result columns of several rows, in their order."""
+        return list(await asyncio.gather(*map(self.one, rows)))
+
+    async def answer(self, key: str, row: Mapping[str, Any]) -> tuple[bytes | None, Answer]:
+        """Return the hash of a row's request, and what became of it."""
+        try:
+            ready = self._state or await self.ready()
+            ask = self.config.job.ask(row, key, ready.digest)
+        except RowProblem as problem:
+            return None, refused(key, str(problem))
+        except Exception as error:  # noqa: BLE001 -- a row never ends the others
+            return None, replace(failure_of(error, key), status="pending")
+        try:
+            return ask.hash, await self.settle(ask, key)
+        except Exception as error:  # noqa: BLE001 -- as above
+            return ask.hash, replace(failure_of(error, key), status="pending")
+
+    async def settle(self, ask: Ask, key: str) -> Answer:
+        """Return the answer to a request: from the ledger, or from a call."""
+        request = ask.hash
+        running = self._under_way.get(request)
+        while running is not None:
+            answer = await asyncio.shield(running)
+            if answer.status != "pending":
+                return answer
+            running = self._under_way.get(request)
+        future = self._under_way[request] = asyncio.get_running_loop().create_future()
+        answer = Answer(status="pending", key=key)
+        try:
+            answer = await self._settle(ask, key)
+            return answer
+        finally:
+            del self._under_way[request]
+            future.set_result(answer)
+
+    async def _settle(self, ask: Ask, key: str) -> Answer:
+        ready = self._state or await self.ready()
+        pause = _FIRST_PAUSE
+        while (entry := await ready.ledger.claim(ask.hash, self.config.attempts)) is not None:
+            if entry.is_settled(self.config.attempts):
+                return recorded(entry, key)
+            await asyncio.sleep(pause)  # another process sends it
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            answer = await self._call(ready, ask, key)
+        except BaseException:  # cancelled: it may have been sent, and is sent again
+            await asyncio.shield(ready.ledger.release(ask.hash))
+            raise
+        if answer.status == "pending":
+            await ready.ledger.release(ask.hash)
+        else:
+            await ready.ledger.put(ask.hash, answer)
+        return answer
+
+    async def _call(self, ready: Ready, ask: Ask, key: str) -> Answer:
+        job = self.config.job
+        schema: Any = job.schema
+        try:
+            if schema is None:
+                request = ask.request(ready.base)
+                response = await ready.client.complete(request, retry=ready.policy)
+                self._count_refusals(response.attempts)
+                return answer_of(response, key)
+            result = await generate_object(
+                job.model,
+                schema=schema,
+                messages=ask.messages(),
+                client=ready.client,
+                **job.options,
+            )
+            self._count_refusals(result.response.attempts)
+            cost = result.total_cost
+            return replace(
+                answer_of(result.response, key, value=result.output),
+                cost=None if cost is None else cost.total,
+            )
+        except Exception as error:  # noqa: BLE001 -- it is the row's, or ends the job
+            self._count_refusals(getattr(error, "attempts", None) or ())
+            failure = failure_of(error, key)
+            return replace(failure, status="pending") if ends_job(error) else failure
+
+    def _count_refusals(self, attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            if attempt.error_class is ErrorClass.RATE_LIMIT:
+                self.refusals += 1
+
+    # What is made where it runs.
+
+    async def ready(self) -> Ready:
+        """Make the client and the ledger, once."""
+        if self._starting is None:
+            self._starting = asyncio.Lock()
+        async with self._starting:
+            if self._state is None:
+                self._state = await self._make_ready()
+        return self._state
+
+    async def _make_ready(self) -> Ready:
+        from interlingua.bulk.ledger.open import limits_store, open_ledger
+
+        config = self.config
+        given_client, given_ledger = self._given
+        client = given_client or _make_client(config.registry)
+        ledger = given_ledger
+        try:
+            digest = config.job.digest(client)
+            ledger = ledger or open_ledger(
+                config.ledger, lease=config.lease, volatile=config.volatile
+            )
+            await ledger.open()
+            spent = 0.0 if config.max_usd is None else (await ledger.totals()).cost
+        except BaseException:
+            if ledger is not None:
+                await ledger.close()
+            if given_client is None:
+                await client.close()
+            raise
+        layers = make_limits(config, limits_store(config.ledger), spent)
+        owned = client if given_client is None else None
+        return Ready(config.job, digest, client.with_middleware(*layers), ledger, owned)
+
+    async def close(self) -> None:
+        """End the claims of this worker, and close what it has made."""
+        state, self._state = self._state, None
+        if state is not None:
+            await state.close()
+
+
+class Ready:
+    """What a worker has made for its rows."""
+
+    __slots__ = ("_owned", "base", "client", "digest", "ledger", "policy")
+
+    def __init__(
+        self, job: Job, digest: bytes, client: Client, ledger: Ledger, owned: Client | None
+    ) -> None:
+        self.client = client
+        self.ledger = ledger
+        self.digest = digest
+        self.base = job.base_request()
+        self.policy = policy_of(job.options)
+        self._owned = owned
+
+    async def close(self) -> None:
+        await self.ledger.close()
+        if self._owned is not None:
+            await self._owned.close()
+
+
+def _make_client(registry: str | None) -> Client:
+    return Client.from_env() if registry is None else Client.from_file(registry)
+
+
+def make_limits(config: WorkerConfig, store: Any, spent: float) -> list[Middleware]:
+    """
+    The budget and the rate limit of a job.
+
+    Without a store that all workers share, this process is the only one: its budget is what is
+    left of the job's.
+    """
+    from interlingua.client.middleware.budget import Budget
+    from interlingua.client.middleware.rate_limit import RateLimit
+
+    layers: list[Middleware] = []
+    if config.max_usd is not None:
+        left = config.max_usd if store is not None else max(0.0, config.max_usd - spent)
+        layers.append(Budget(left, store=store, name="bulk", lease=config.lease))
+    layers.append(
+        RateLimit(
+            requests_per_minute=config.requests_per_minute,
+            input_tokens_per_minute=config.tokens_per_minute,
+            store=store,
+            name="bulk",
+        )
+    )
+    return layers
+
+
+def recorded(entry: Entry, key: str) -> Answer:
+    """The answer in an entry, with the number of its attempts."""
+    answer = entry.answer or Answer(status="pending", key=key)
+    return answer if answer.attempts == entry.attempts else replace(answer, attempts=entry.attempts)
+
+
+def ends_job(error: BaseException) -> bool:
+    """Whether an error says nothing about the row, and would be the same for all others."""
+    if isinstance(error, UnsupportedError):  # this row has what the model cannot take
+        return False
+    return isinstance(error, (*_ENDS_JOB, ConfigurationError))

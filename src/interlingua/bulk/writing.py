@@ -1,0 +1,227 @@
+"""
+Writes rows to JSONL, CSV or Parquet files, each of which appears when it is whole.
+
+A file is written beside its place under another name, forced to the disk, and renamed.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import msgspec
+
+from interlingua.bulk.answers import RESULT_COLUMNS
+from interlingua.bulk.reading import load_parquet, load_pyarrow
+from interlingua.spec.errors import ConfigurationError
+from interlingua.wire.json_text import dump_text
+
+FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
+KINDS: Mapping[str, str] = {
+    "str": "string", "int": "int64", "float": "float64", "bool": "bool", "bytes": "binary",
+}  # fmt: skip
+"""The type of a column whose values all have this type in Python."""
+
+
+class Columns:
+    """The columns of an output: those of the input with their types, then those of results."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.kinds: dict[str, set[str]] = {}
+        """By column of the input: the names of the types of its values."""
+        self.results: dict[str, str] = {prefix + name: name for name, _ in RESULT_COLUMNS}
+        """The columns of results, with their own names."""
+        self._types = {prefix + name: kind for name, kind in RESULT_COLUMNS}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take note of the columns of a row."""
+        kinds = self.kinds
+        for name, value in row.items():
+            found = kinds.get(name)
+            if found is None:
+                found = kinds[name] = set()
+            found.add(value.__class__.__name__)
+
+    def check(self) -> None:
+        """Raise if the input has a column with the name of a result."""
+        both = [name for name in self.results if name in self.kinds]
+        if both:
+            raise ConfigurationError(
+                f"The input has the column {both[0]!r}, which the output needs for results. "
+                "Set `prefix`, such as 'out_', for the columns of results.",
+                setting="prefix",
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """All columns in their order."""
+        return [*self.kinds, *self.results]
+
+    def kind(self, name: str) -> str:
+        """The type of a column: `string`, `int64`, `float64`, `bool`, `binary` or `json`."""
+        if name in self._types:
+            return self._types[name]
+        kinds = self.kinds[name] - {"NoneType"}
+        if kinds == {"int", "float"}:
+            return "float64"
+        return KINDS.get(next(iter(kinds)), "json") if len(kinds) == 1 else "json"
+
+    def join(self, row: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+        """One row of the output."""
+        return {**row, **{name: result[own] for name, own in self.results.items()}}
+
+
+class OutputFile:
+    """
+    A file that appears when it is whole.
+
+        with OutputFile(path, columns) as file:
+            file.write(rows)
+    """
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self._path = path
+        self._scratch = path.with_name(f".{path.name}.{os.getpid()}.new")
+        self._columns = columns
+        self.count = 0
+        """How many rows were written."""
+
+    def __enter__(self) -> Self:
+        self._file: IO[bytes] = self._scratch.open("wb")
+        self._format = _FORMATS[self._path.suffix.lower()](self._file, self._columns)
+        return self
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows."""
+        self._format.write(rows)
+        self.count += len(rows)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._format.finish()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                self._scratch.replace(self._path)
+                _sync_folder(self._path.parent)
+        finally:
+            self._file.close()
+            with suppress(OSError):
+                self._scratch.unlink()
+
+
+def check_format(path: Path) -> None:
+    """Raise if there is no format for a name."""
+    if path.suffix.lower() not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise ConfigurationError(f"The output {path.name} must end in one of: {known}.")
+    if path.suffix.lower() == ".parquet":
+        load_pyarrow()
+
+
+def part_path(path: Path, number: int) -> Path:
+    """The file of a part of an output."""
+    return path.with_stem(f"{path.stem}-{number:05}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a rename to the disk, where folders can be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# Formats.
+
+
+class _JsonLines:
+    def __init__(self, file: IO[bytes], _: Columns) -> None:
+        self._file = file
+        self._encoder = msgspec.json.Encoder(enc_hook=str)
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._file.write(self._encoder.encode_lines(rows))
+
+    def finish(self) -> None:
+        pass
+
+
+class _Csv:
+    delimiter = ","
+
+    def __init__(self, file: IO[bytes], columns: Columns) -> None:
+        self._text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        self._names = columns.names
+        self._writer = csv.writer(self._text, delimiter=self.delimiter)
+        self._writer.writerow(self._names)
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        names = self._names
+        self._writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+
+    def finish(self) -> None:
+        self._text.flush()
+        self._text.detach()
+
+
+class _Tsv(_Csv):
+    delimiter = "\t"
+
+
+class _Parquet:
+    def __init__(self, file: IO[bytes], columns: Columns) -> None:
+        self._arrow = load_pyarrow()
+        kinds = {name: columns.kind(name) for name in columns.names}
+        self._texts = [name for name, kind in kinds.items() if kind == "json"]
+        self._schema = self._arrow.schema(
+            [(name, "string" if kind == "json" else kind) for name, kind in kinds.items()]
+        )
+        self._writer = load_parquet().ParquetWriter(file, self._schema)
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        table = self._arrow.Table.from_pylist([self._row(row) for row in rows], self._schema)
+        self._writer.write_table(table)
+
+    def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        texts = {name: _json_cell(row.get(name)) for name in self._texts}
+        return {**row, **texts}
+
+    def finish(self) -> None:
+        self._writer.close()
+
+
+_FORMATS: Mapping[str, Any] = {
+    ".jsonl": _JsonLines, ".csv": _Csv, ".tsv": _Tsv, ".parquet": _Parquet,
+}  # fmt: skip
+
+
+def _cell(value: object) -> object:
+    return dump_text(value) if isinstance(value, (dict, list, bool)) else value
+
+
+def _json_cell(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def write_file(path: Path, columns: Columns, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write a whole file; returns how many rows it has."""
+    with OutputFile(path, columns) as file:
+        file.write(list(rows))
+    return file.count

@@ -1,0 +1,208 @@
+"""What every ledger does: claims that end with their owners, and answers that stay."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+
+from interlingua.bulk.answers import Answer
+from interlingua.bulk.ledger.open import open_ledger
+from interlingua.bulk.ledger.sqlite import SQLiteLedger
+from interlingua.errors import ConfigurationError
+from support.redis_server import new_server, redis_url
+
+DONE = Answer(status="done", key="a", text="Novel.", cost=0.5)
+FAILED = Answer(status="failed", key="a", error="no", cost=0.25)
+FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in range(1, 4))
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def place(request, tmp_path):
+    """Where a new ledger is."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "ledger.sqlite")
+        return
+    server = new_server().start()  # of its own: ledgers of one server share their entries
+    try:
+        yield server.url
+    finally:
+        server.stop()
+
+
+@asynccontextmanager
+async def opened(place, count=1, **options):
+    """Ledgers at one place, each as another process would have it."""
+    ledgers = [open_ledger(place, volatile=True, **options) for _ in range(count)]
+    for ledger in ledgers:
+        await ledger.open()
+    try:
+        yield ledgers
+    finally:
+        for ledger in ledgers:
+            await ledger.close()
+
+
+def test_a_claim_keeps_others_away(place):
+    """Who comes second gets the claim of the first, and the answer when it is there."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            assert await one.claim(FIRST, 3) is None
+            assert (await two.claim(FIRST, 3)).state == "claimed"
+            await one.put(FIRST, DONE)
+            entry = await two.claim(FIRST, 3)
+            assert (entry.state, entry.attempts, entry.answer) == ("done", 1, DONE)
+
+    asyncio.run(work())
+
+
+def test_a_released_claim_is_free(place):
+    """A request that was not sent can be claimed by others at once."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            await one.claim(FIRST, 3)
+            await one.release(FIRST)
+            assert await two.claim(FIRST, 3) is None
+            await one.release(FIRST)  # it is no longer the one's
+            assert (await one.claim(FIRST, 3)).state == "claimed"
+
+    asyncio.run(work())
+
+
+def test_claims_end_with_their_owner(place):
+    """What a ledger has claimed is free when it is closed."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            await one.claim(FIRST, 3)
+            await one.close()
+            assert await two.claim(FIRST, 3) is None
+
+    asyncio.run(work())
+
+
+def test_failures_are_counted_and_an_answer_is_never_replaced(place):
+    """A failed request is free until it has failed so often; a late failure changes nothing."""
+
+    async def work():
+        async with opened(place) as (ledger,):
+            for attempt in (1, 2):
+                assert await ledger.claim(FIRST, 2) is None
+                await ledger.put(FIRST, FAILED)
+                (entry,) = await ledger.look([FIRST])
+                assert (entry.state, entry.attempts) == ("failed", attempt)
+            assert (await ledger.claim(FIRST, 2)).state == "failed"
+            await ledger.put(SECOND, DONE)
+            await ledger.put(SECOND, FAILED)
+            assert (await ledger.claim(SECOND, 3)).answer == DONE
+            totals = await ledger.totals()
+            assert (totals.done, totals.failed, totals.cost) == (1, 1, pytest.approx(1.25))
+
+    asyncio.run(work())
+
+
+def test_many_are_looked_up_in_their_order(place):
+    """The entries come in the order of the hashes; None where there is none."""
+
+    async def work():
+        async with opened(place) as (ledger,):
+            await ledger.put(SECOND, DONE)
+            found = await ledger.look([FIRST, SECOND, THIRD] * 40)
+            assert [entry and entry.state for entry in found] == [None, "done", None] * 40
+
+    asyncio.run(work())
+
+
+def test_batches_are_remembered(place):
+    """A batch is there until it is forgotten, with its requests."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            await one.note_batch("openai:batch_1", [FIRST, SECOND])
+            await one.note_batch("openai:batch_2", [THIRD])
+            await one.note_batch("openai:batch_2", None)
+            assert await two.batches() == {"openai:batch_1": [FIRST, SECOND]}
+
+    asyncio.run(work())
+
+
+CLAIM = """
+import asyncio, sys
+from interlingua.bulk.ledger.open import open_ledger
+
+async def main():
+    ledger = open_ledger(sys.argv[1], volatile=True, lease=600)
+    await ledger.open()
+    await ledger.claim(bytes.fromhex(sys.argv[2]), 3)
+    print("claimed", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_claims_of_a_dead_process_of_this_machine_are_free_at_once(place):
+    """A process that was killed holds no claim, however long its lease; one that lives does."""
+    command = [sys.executable, "-c", CLAIM, place, FIRST.hex()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "claimed\n"
+
+        async def work():
+            async with opened(place, lease=600) as (ledger,):
+                assert (await ledger.claim(FIRST, 3)).state == "claimed"
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                assert await ledger.claim(FIRST, 3) is None
+
+        try:
+            asyncio.run(work())
+        finally:
+            process.kill()
+
+
+def test_a_lease_ends_without_a_sign_of_life(tmp_path):
+    """An owner on another machine that says nothing for a lease has lost its claims."""
+    now = [1000.0]
+
+    async def work():
+        path = tmp_path / "ledger.sqlite"
+        one = SQLiteLedger(path, lease=30, clock=lambda: now[0])
+        two = SQLiteLedger(path, lease=30, clock=lambda: now[0])
+        await one.open()
+        await two.open()
+        await one.claim(FIRST, 3)
+        now[0] += 29
+        assert (await two.claim(FIRST, 3)).state == "claimed"
+        now[0] += 2
+        assert await two.claim(FIRST, 3) is None
+        await one.close()
+        await two.close()
+
+    asyncio.run(work())
+
+
+def test_a_redis_that_forgets_is_refused():
+    """A server without an append-only file would lose what was paid for."""
+    url = redis_url()
+
+    async def work():
+        ledger = open_ledger(url)
+        try:
+            with pytest.raises(ConfigurationError, match="appendonly"):
+                await ledger.open()
+        finally:
+            await ledger.close()
+
+    asyncio.run(work())
+
+
+def test_there_is_no_ledger_for_another_url():
+    """The error says which there are."""
+    with pytest.raises(ConfigurationError, match="redis://"):
+        open_ledger("mongodb://localhost")

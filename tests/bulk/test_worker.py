@@ -1,0 +1,98 @@
+"""The worker: it pickles as its configuration, and never raises for a row."""
+
+import asyncio
+import pickle
+
+import pytest
+
+from interlingua.bulk import Job, Worker, WorkerConfig
+from interlingua.simulator import Simulator, error, scripted, serve_in_thread, text
+from support.bulk_jobs import MODEL, PROMPT, answer, books
+
+KEY = "sk-planted-key-of-a-test"
+
+
+def config(tmp_path, **settings):
+    job = Job(model=MODEL, prompt=PROMPT)
+    return WorkerConfig(job=job, ledger=str(tmp_path / "ledger.sqlite"), **settings)
+
+
+def run(worker, rows):
+    async def work():
+        try:
+            return await worker(rows)
+        finally:
+            await worker.close()
+
+    return asyncio.run(work())
+
+
+def keyed(count):
+    return [{"row_key": row["id"], **row} for row in books(count)]
+
+
+def test_a_worker_pickles_without_a_key(tmp_path, monkeypatch):
+    """It is carried as plain values; where it runs, it takes the key from the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serve_in_thread(Simulator(answer, key=KEY)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        worker = Worker(config(tmp_path))
+        first = run(worker, keyed(2))
+        carried = pickle.dumps(worker)
+        assert KEY.encode() not in carried
+        second = run(pickle.loads(carried), keyed(3))  # noqa: S301 -- our own
+
+    assert [row["status"] for row in second] == ["done"] * 3
+    assert second[:2] == first
+    assert second[2]["answer"] == "About: Genre of Book 2?"
+
+
+def test_a_worker_never_raises(tmp_path):
+    """Whatever is wrong with a row or a call, the result says it."""
+    client = scripted(lambda r: error(400, "no") if "Book 0" in r.messages[-1].text else answer(r))
+    rows = [*keyed(2), {"row_key": "x"}, {}, {"row_key": "n", "title": None}]
+    results = run(Worker(config(tmp_path), client=client), rows)
+
+    assert [row["status"] for row in results] == ["failed", "done", "failed", "failed", "failed"]
+    assert [row["row_key"] for row in results] == ["b0", "b1", "x", "", "n"]
+
+
+def test_a_worker_without_a_key_leaves_rows_pending(tmp_path, monkeypatch):
+    """A missing key is no row's fault."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    results = run(Worker(config(tmp_path)), keyed(2))
+
+    assert [row["status"] for row in results] == ["pending", "pending"]
+    assert "OPENAI_API_KEY" in results[0]["error"]
+
+
+def test_a_worker_has_its_own_semaphore(tmp_path):
+    """An engine may give it any number of rows: only so many are under way at once."""
+    active, most = 0, 0
+
+    class Counting:
+        async def complete(self, request, call_next):
+            nonlocal active, most
+            active += 1
+            most = max(most, active)
+            await asyncio.sleep(0)
+            try:
+                return await call_next(request)
+            finally:
+                active -= 1
+
+    client = scripted(answer).with_middleware(Counting())
+    results = run(Worker(config(tmp_path, concurrency=3), client=client), keyed(40))
+
+    assert {row["status"] for row in results} == {"done"}
+    assert most == 3
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_no_failure(tmp_path, status):
+    """The row stays pending, and is free for others."""
+    client = scripted(lambda _: error(status, "no"))
+    (row,) = run(Worker(config(tmp_path), client=client), keyed(1))
+    assert row["status"] == "pending"
+    (row,) = run(Worker(config(tmp_path), client=scripted(text("Novel."))), keyed(1))
+    assert (row["status"], row["attempts"]) == ("done", 1)
