@@ -2,6 +2,7 @@
 
 import pytest
 from anthropic import beta_tool
+from google.genai import types
 
 from interlingua.simulator import Simulator, serve_in_thread, text, thinking, tool_call, tool_loop
 from support.gateways import gateway
@@ -47,3 +48,38 @@ def test_the_tool_runner_of_anthropic(row, stream):
     ]
     results = [part.content for part in second.messages[-1].content]
     assert [*map(str, results)][-1] == "Rome: rain"
+
+
+@pytest.mark.parametrize("row", DIALECTS)
+def test_the_chats_of_google(row):
+    """They keep each piece of a stream as a turn; the model gets the calls of one answer as one."""
+    calls = tool_call("get_weather", city="Oslo") + tool_call("get_weather", city="Rome")
+    simulator = Simulator(tool_loop(calls, text("Rain.")), strict=True)
+    tool = {"name": "get_weather", "parameters_json_schema": {"type": "object"}}
+    config = {
+        "tools": [{"function_declarations": [tool]}],
+        "automatic_function_calling": {"disable": True},
+    }
+    with serve_in_thread(simulator) as upstream, gateway(adapters(upstream.url)) as front:
+        client = front.gemini()
+        chat = client.chats.create(model=f"{row}:{MODELS[row]}", config=config)
+        asked = [
+            part.function_call
+            for piece in chat.send_message_stream("Weather in Oslo and Rome?")
+            for part in piece.parts or ()
+            if part.function_call
+        ]
+        results = [
+            types.Part.from_function_response(name=call.name, response={"output": city})
+            for call, city in zip(asked, CITIES, strict=True)
+        ]
+        for call, part in zip(asked, results, strict=True):
+            part.function_response.id = call.id
+        said = "".join(piece.text or "" for piece in chat.send_message_stream(results))
+
+    assert said == "Rain."
+    history = simulator.script.requests[1].messages
+    turns = [message for message in history if message.tool_calls]
+    # Google's own API joins the pieces itself.
+    assert len(turns) == (2 if row == "gemini" else 1)
+    assert [call.arguments["city"] for turn in turns for call in turn.tool_calls] == [*CITIES]

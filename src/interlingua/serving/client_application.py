@@ -65,6 +65,7 @@ from interlingua.serving.client_operations import (
 )
 from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
 from interlingua.serving.holdings import Holding, Holdings
+from interlingua.serving.joined_turns import join_turns
 from interlingua.serving.kept_responses import (
     KeptResponses,
     Memory,
@@ -544,6 +545,7 @@ class _Exchange:
         is_own = upstream == incoming.dialect
         if not is_own:
             check_summaries(incoming)
+            asked = join_turns(asked, self._dialect.FACTS)
         self._stamp = AnswerStamp(incoming.dialect)
         self._request = self._address(asked, route, upstream)
         self._compaction = find_compaction(
