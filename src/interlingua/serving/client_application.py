@@ -497,6 +497,12 @@ def _cost_text(cost: Cost | None) -> str:
     return f"{cost.total:.10f}".rstrip("0").rstrip(".")
 
 
+def _with_settings(request: Request, settings: Mapping[str, Any]) -> Request:
+    """The request with the settings of its route that it does not set itself."""
+    unset = {name: value for name, value in settings.items() if getattr(request, name) is None}
+    return replace(request, **unset) if unset else request
+
+
 class _Exchange:
     """One request for an answer."""
 
@@ -551,13 +557,7 @@ class _Exchange:
         row = row_of(client.calls.adapters.get(self._provider))
         self._request, refused = without_refused_flags(self._request, incoming.dialect, row)
         self._warnings = (*self._warnings, *refused)
-        unset = {
-            name: value
-            for name, value in route.settings.items()
-            if getattr(self._request, name) is None
-        }
-        if unset:
-            self._request = replace(self._request, **unset)
+        self._request = _with_settings(self._request, route.settings)
         self._compaction = find_compaction(
             client, self._request, incoming, secret, is_native=is_own
         )
