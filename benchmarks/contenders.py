@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
+PATIENCE = 600.0
+"""Seconds; the vendors' clients give up a connection after 5, which a loaded machine may need."""
 PROMPT = "Tell me of the weather in Oslo."
 MODELS = {
     "anthropic_messages": "claude-opus-5",
@@ -313,7 +315,8 @@ class Vendor:
 def _openai(exchange: Exchange) -> tuple[Any, Any, Any]:
     import openai
 
-    client = openai.AsyncOpenAI(api_key="none", base_url=f"{exchange.base}/v1", max_retries=0)
+    base = f"{exchange.base}/v1"
+    client = openai.AsyncOpenAI(api_key="none", base_url=base, max_retries=0, timeout=PATIENCE)
     is_chat = exchange.dialect == "openai_chat"
     create = client.chat.completions.create if is_chat else client.responses.create
     body = exchange.body
@@ -324,7 +327,9 @@ def _anthropic(exchange: Exchange) -> tuple[Any, Any, Any]:
     """With its plain events, which are cheaper than those of its helper."""
     import anthropic
 
-    client = anthropic.AsyncAnthropic(api_key="none", base_url=exchange.base, max_retries=0)
+    client = anthropic.AsyncAnthropic(
+        api_key="none", base_url=exchange.base, max_retries=0, timeout=PATIENCE
+    )
     create, body = client.messages.create, exchange.body
     return client, lambda: create(**body), lambda: create(**body, stream=True)
 

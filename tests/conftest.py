@@ -6,6 +6,7 @@ import signal
 import pytest
 from hypothesis import settings
 
+from interlingua import transport
 from interlingua.local import LocalServer, find_model
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from support.run_profile import FULL, PROFILE
@@ -52,6 +53,12 @@ def pytest_collection_modifyitems(items):
     Two workers must not share a server: its answers depend on what else it works on.
     """
     items.sort(key=lambda item: "gguf" not in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(params=["HttpTransport", "HttpxTransport"])
+def transport_type(request):
+    """Each transport that opens sockets: what is promised of one is promised of both."""
+    return getattr(transport, request.param)
 
 
 @pytest.fixture(scope="module", autouse=True)

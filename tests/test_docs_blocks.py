@@ -44,6 +44,8 @@ TEXTS = {
     ("docs/howto/gateway.md", "Serving on"): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "ANTHROPIC_BASE_URL="): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "adapters:"): "tests/gateway/test_page.py",
+    ("docs/howto/gateway.md", "claude-* ->"): "tests/gateway/test_page.py",
+    ("docs/howto/gateway.md", "gateway:"): "tests/gateway/test_page.py",
     ("docs/howto/recording.md", "$ interlingua record"): "tests/cli/test_page.py",
 }
 """Texts that are not the output of the block before them, and who compares them."""

@@ -38,8 +38,8 @@ def figures():
 def test_a_call_is_a_short_walk(figures):
     """Few functions of ours, in few files, at no great depth."""
     walk = figures["generate"]
-    assert walk["calls"] <= 105
-    assert walk["functions"] <= 91
+    assert walk["calls"] <= 106
+    assert walk["functions"] <= 92
     assert walk["files"] <= 32  # a module is loaded on its first use
     assert walk["depth"] <= 12
 
@@ -61,7 +61,7 @@ def test_a_call_is_resolved_once_and_has_one_id(figures):
         ("embed", 101, 13),
         ("batch.submit", 284, 16),
         ("Session.send", 180, 13),
-        ("a streamed tool round", 676, 14),
+        ("a streamed tool round", 680, 14),
     ],
 )
 def test_other_calls_go_the_same_way(figures, name, calls, depth):

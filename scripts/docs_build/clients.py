@@ -48,7 +48,9 @@ def _cell(outcomes: Outcomes) -> str:
         return f"**fails**: {', '.join(failed)}"
     if "pass" not in by_kind:
         return ""
-    others = by_kind.get("not applicable", [])
+    works, others = by_kind["pass"], by_kind.get("not applicable", [])
+    if not counts and len(works) + len(others) < UPSTREAMS:  # the others were not tried
+        return f"with {_and(works)}"
     return f"{'; '.join(counts) or 'yes'}{f', not {_and(others)}' if others else ''}"
 
 

@@ -24,7 +24,7 @@ import msgspec
 from interlingua.errors import ContextLengthError, QuotaExceededError
 from interlingua.simulator import Turn, error, fail, signed, text, thinking, tool_call
 from interlingua.simulator.script import example
-from interlingua.spec.content import Image, Part, Text, ToolCall, ToolResult
+from interlingua.spec.content import Image, Part, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.wire.seal import in_usual_letters
@@ -43,13 +43,13 @@ _QUOTED = re.compile(r"['\"`]([^'\"`]+)['\"`]")
 _NUMBER = re.compile(r"-?\d+")
 
 
-def answer(request: Request) -> Turn:
-    """The turn for a request; see above."""
+def answer(upstream: str, request: Request) -> Turn:
+    """The turn of a model of this API for a request; see above."""
     prompt = _last_prompt(request)
     if match := re.search(r"\[fail (\w+)\]", prompt):
         return FAILURES[match[1]]
     if calls := _calls(request, prompt):
-        return _thoughtful(calls)
+        return _thoughtful(calls, upstream)
     if (form := request.response_format) is not None and isinstance(form.json_schema, dict):
         return text(json.dumps(example(form.json_schema)))
     if listed := _listed(request):
@@ -145,13 +145,23 @@ def _arguments(tool: ToolDefinition, prompt: str) -> Iterator[dict[str, Any]]:
 # State.
 
 
-def _thoughtful(calls: Sequence[Turn]) -> Turn:
-    """The calls after a thought; thought and first call are signed, as the dialect has it."""
+def _thoughtful(calls: Sequence[Turn], upstream: str) -> Turn:
+    """The calls after a thought; thought and first call are signed, as the API has it."""
     signature = _signature([part for turn in calls for part in turn.parts])
-    turn = thinking(THOUGHT, signature=signature) + signed(calls[0], signature)
+    thought = thinking(THOUGHT, signature=signature)
+    if upstream == "Chat":
+        thought = Turn(parts=(_detailed(signature),))
+    turn = thought + signed(calls[0], signature)
     for call in calls[1:]:
         turn += call
     return turn
+
+
+def _detailed(signature: str) -> Thinking:
+    """A signed thought in Chat, as OpenRouter has it."""
+    detail = {"type": "reasoning.text", "text": THOUGHT, "signature": signature, "index": 0}
+    fields = {"~fields": ["reasoning"], "reasoning_details": [detail]}
+    return Thinking(text=THOUGHT, extra={"openai_chat": fields})
 
 
 def _signature(parts: Sequence[Part]) -> str:

@@ -5,7 +5,8 @@ Gateways as real processes, one before each upstream, and the strict simulator b
         stand.gateways  # {"Chat": "http://127.0.0.1:…", …}
 
 Every gateway answers the names `gpt-*`, `claude-*` and `gemini-*` with the one model behind it, and
-needs `KEY`. `environment` says all of it to a program in another environment or language.
+needs `KEY`. It keeps responses. `environment` says all of it to a program in another environment or
+language.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -30,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEY = "il_a-key-of-the-client-tests"
 UPSTREAM_KEY = "a-key-of-the-upstream"
 MODELS = {
-    "Chat": ("openai_compatible", "gpt-4.1", "/v1"),
+    "Chat": ("openrouter", "anthropic/claude-haiku-4.5", "/v1"),
     "Responses": ("openai", "gpt-5.2", "/v1"),
     "Messages": ("anthropic", "claude-haiku-4-5", ""),
     "Gemini": ("gemini", "gemini-2.5-pro", ""),
@@ -51,11 +53,12 @@ class Stand:
     def __enter__(self) -> Self:
         with self._exits:
             folder = Path(self._exits.enter_context(tempfile.TemporaryDirectory()))
-            simulator = Simulator(answer, key=UPSTREAM_KEY, strict=True)
-            upstream = self._exits.enter_context(serve_in_thread(simulator))
-            started = {name: _start(folder, name, upstream.url) for name in MODELS}
-            for process in started.values():
-                self._exits.callback(_end, process)
+            started = {}
+            for name in MODELS:
+                simulator = Simulator(partial(answer, name), key=UPSTREAM_KEY, strict=True)
+                upstream = self._exits.enter_context(serve_in_thread(simulator))
+                started[name] = _start(folder, name, upstream.url)
+                self._exits.callback(_end, started[name])
             self.gateways = {name: _url_of(name, each) for name, each in started.items()}
             self._exits = self._exits.pop_all()
         return self
@@ -80,6 +83,7 @@ def _start(folder: Path, name: str, upstream: str) -> subprocess.Popen[str]:
         "gateway": {
             "port": 0,
             "keys": {"tests": {"hash": hash_key(KEY)}},
+            "responses": {"keep": "1h"},
             "routes": {"gpt-*": target, "claude-*": target, "gemini-*": target},
         },
     }

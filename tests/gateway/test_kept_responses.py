@@ -12,6 +12,7 @@ from interlingua.stores import MemoryStore
 from support.gateways import gateway
 from support.simulated import MODELS, adapters
 from support.vendor_clients import SCHEMA
+from support.wire_requests import ask
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": SCHEMA}
 LOOK = text("One moment. ") + tool_call("get_weather", city="Oslo")
@@ -176,7 +177,7 @@ def test_a_caller_does_not_read_what_is_anothers(stage):
     mine = stage.ask("anthropic", "Hi")
     conversation = stage.client.conversations.create(items=[{"role": "user", "content": "Hi"}])
     other = stage.other
-    for ask in (
+    for refused in (
         lambda: other.responses.retrieve(mine.id),
         lambda: other.responses.delete(mine.id),
         lambda: list(other.responses.input_items.list(mine.id)),
@@ -189,7 +190,7 @@ def test_a_caller_does_not_read_what_is_anothers(stage):
         ),
     ):
         with pytest.raises(openai.NotFoundError):
-            ask()
+            refused()
     with pytest.raises(openai.BadRequestError, match="Previous response"):
         stage.ask("gemini", "Hi", previous_response_id=mine.id, client=other)
 
@@ -294,6 +295,26 @@ def test_a_conversation_is_changed_and_deleted(stage):
         conversations.retrieve(made.id)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        "x",
+        {"items": "x"},
+        {"items": ["x"]},
+        {"items": [{"type": "item_reference", "id": "msg_1"}]},
+        {"items": [{"id": None}]},
+        {"metadata": "x"},
+    ],
+)
+def test_a_wrong_conversation_is_refused(stage, body):
+    """With 400 in the client's form, and words that say what is wrong."""
+    reply = ask(stage.front, "/v1/conversations", body)
+
+    assert reply.status == 400
+    assert reply.json["error"]["type"] == "invalid_request_error"
+
+
 def test_two_references_at_once_are_refused(stage):
     """A conversation and a response before cannot both be what comes before."""
     with pytest.raises(openai.BadRequestError, match="cannot be used together"):
@@ -316,7 +337,7 @@ def test_a_key_may_be_without(stage):
     mine = stage.ask("anthropic", "Hi", client=stage.refused)
 
     assert getattr(mine, "store", None) is not True
-    for ask in (
+    for refused in (
         lambda: stage.refused.responses.retrieve(mine.id),
         lambda: stage.refused.responses.delete(mine.id),
         lambda: stage.refused.responses.cancel(mine.id),
@@ -330,4 +351,4 @@ def test_a_key_may_be_without(stage):
         ),
     ):
         with pytest.raises(openai.BadRequestError, match=r"keeps no responses.*keep: 30d"):
-            ask()
+            refused()

@@ -1,12 +1,13 @@
 """Clients that leave: the call of the model ends, in whatever phase it is."""
 
+import asyncio
 import json
 import time
 
 import pytest
 
-from interlingua import AnthropicAdapter, GeminiAdapter, OpenAIAdapter
-from interlingua.serving import stream_delivery
+from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
+from interlingua.serving import ClientApplication, stream_delivery
 from interlingua.simulator import Script, Simulator, latency, serve_in_thread, text
 from support.gateways import gateway, open_socket
 from support.patience import PATIENCE
@@ -67,3 +68,55 @@ def test_a_client_that_leaves_ends_the_call_of_the_model(phase, name, model, mon
                 assert client.recv(1000).startswith(b"HTTP/1.1 200")
             assert script.received[0].disconnected is None
         wait_until(lambda: script.received[0].disconnected is not None)
+
+
+def in_process(ends):
+    """A request to an application in a task of this program, which ends so."""
+    client = Client({"openai": OpenAIAdapter(api_key="k", base_url="http://127.0.0.1:9/v1")})
+    app = ClientApplication(client)
+    waiting = asyncio.Event()
+
+    async def wait(_incoming, _send):
+        waiting.set()
+        await asyncio.Event().wait()
+
+    app._work = wait
+
+    async def run():
+        left = asyncio.Event()
+
+        async def receive():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        task = asyncio.create_task(app.handle(None, receive, None))
+        await waiting.wait()
+        if "client" in ends:
+            left.set()
+            if ends == "client and program":
+                await asyncio.sleep(0)
+        if "program" in ends:
+            task.cancel()
+        await asyncio.wait({task})
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.sleep(0)
+        await client.close()
+        return task.cancelled(), task.cancelling(), [each for each in others if not each.done()]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_cancelled"), [("client", False), ("program", True), ("client and program", True)]
+)
+def test_a_client_that_leaves_does_not_cancel_the_task_of_the_program(ends, is_cancelled):
+    """It ends its request only; whoever cancels the task itself sees that."""
+    cancelled, _, left = in_process(ends)
+
+    assert cancelled is is_cancelled
+    assert left == []
+
+
+def test_a_task_that_was_left_by_a_client_goes_on():
+    """Nothing of the cancellation stays with it."""
+    assert in_process("client")[1] == 0

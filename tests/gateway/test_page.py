@@ -69,6 +69,14 @@ def test_the_file_is_valid(tmp_path):
     )
     names = [row["name"] for row in json.loads(checked.stdout)["routes"]]
     assert sorted(names) == ["claude-*", "default", "fast"]
+    said = subprocess.run(
+        [*SERVE, "--config", str(path), "--check"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment(tmp_path), "ANTHROPIC_API_KEY": "k"},
+    )
+    assert block("text", "claude-* ->") in said.stdout
 
 
 def test_the_settings_of_the_server_are_valid(tmp_path):

@@ -11,6 +11,7 @@ from interlingua.serving.asgi import headers_of
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
+from support.clouds import Guard
 from support.gateways import gateway
 from support.simulated import MODELS, adapters
 from support.wire_requests import ask
@@ -64,6 +65,24 @@ def test_flags_and_session_of_claude_code(running):
 
     assert seen["anthropic-beta"] == "new-2031-01-01,b"
     assert seen["x-claude-code-session-id"] == "s-1"
+
+
+@pytest.mark.parametrize("provider", ["bedrock_invoke", "vertex_anthropic"])
+def test_flags_that_a_cloud_refuses(provider):
+    """They are left out, with a warning: one of them would fail every request of Claude Code."""
+    guard = Guard(Simulator(lambda _: text("Hello.")), lambda _: True)
+    flags = "claude-code-20250219,interleaved-thinking-2025-05-14,new-2031-01-01"
+    with serve_in_thread(guard) as peer:
+        adapter = HttpAdapter(provider, "token", base_url=peer.url)
+        with gateway({provider: adapter}) as front:
+            body = {**MESSAGES, "model": f"{provider}:anthropic.claude-haiku-4-5"}
+            reply = ask(front, "/v1/messages", body, **{"anthropic-beta": flags})
+    (seen,) = guard.received
+    sent = seen.body.get("anthropic_beta") or seen.headers["anthropic-beta"].split(",")
+
+    assert reply.status == 200
+    assert "setting_dropped" in reply.headers["x-interlingua-warnings"]
+    assert sent == ["interleaved-thinking-2025-05-14"]
 
 
 def test_session_of_codex(running):

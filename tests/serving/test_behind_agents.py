@@ -11,6 +11,7 @@ from interlingua.simulator import (
     Simulator,
     error,
     serve_in_thread,
+    signed,
     text,
     thinking,
     tool_call,
@@ -18,6 +19,7 @@ from interlingua.simulator import (
 )
 from interlingua.spec.content import Thinking, ToolCall, ToolResult
 from interlingua.transport import HttpxTransport
+from interlingua.wire.fields import extra_of
 from support.vendor_clients import QUESTION, VENDORS, Gemini, connect
 from support.vendor_loops import RESULTS, check_loop, looping
 
@@ -138,3 +140,43 @@ def test_a_chat_of_googles_client(stage, upstream, streamed):
     signed = [part for part in said if isinstance(part, Thinking) and (part.signature or part.data)]
     if upstream in ("anthropic_messages", "openai_responses"):
         assert len(signed) == 1
+
+
+SIGNED = "+/+/8PHy8/T1"
+"""A signature that is written with other letters in the alphabet for URLs."""
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_googles_chat_returns_signatures_in_another_form(stage, upstream, streamed):
+    """In the alphabet for URLs; a model of any vendor gets its own as it made it, each turn."""
+    look = thinking("I must look.", signature=SIGNED)
+    look += signed(text("One moment. ") + tool_call("get_weather", city="Oslo"), SIGNED)
+    simulator = Simulator(tool_loop(look, thinking("So.", signature=SIGNED) + text("Rain.")))
+    client = behind(stage, upstream, simulator)
+    agent = Gemini(stage[3]["gemini_generate"])
+    chat = agent.client.chats.create(model="m", config=agent.config)
+
+    def send(message):
+        if not streamed:
+            return chat.send_message(message).candidates[0].content.parts
+        answers = list(chat.send_message_stream(message))
+        return [part for answer in answers for part in answer.candidates[0].content.parts]
+
+    for _ in range(3):
+        parts = send(QUESTION)
+        (call,) = [part.function_call for part in parts if part.function_call]
+        result = {"id": call.id, "name": call.name, "response": {"output": "4 C"}}
+        send(genai_types.Part(function_response=genai_types.FunctionResponse(**result)))
+    asyncio.run(client.close())
+    made = {SIGNED, SIGNED.replace("+", "-").replace("/", "_")}
+    own = {SIGNED} if upstream != "gemini_generate" else made  # Google reads both alphabets
+    last = [part for message in simulator.script.requests[-1].messages for part in message.content]
+    thoughts = [part.signature or part.data for part in last if isinstance(part, Thinking)]
+    calls = [extra_of(part, upstream) for part in last if isinstance(part, ToolCall)]
+
+    assert len(calls) == 3
+    if upstream in ("anthropic_messages", "openai_responses"):
+        assert [each for each in thoughts if each] == [SIGNED] * 5
+    elif upstream == "gemini_generate":
+        assert all(fields["thoughtSignature"] in own for fields in calls)

@@ -10,12 +10,13 @@ from interlingua import AnthropicAdapter, Client
 from interlingua.serving import ClientApplication
 from interlingua.serving.application import RefusedError
 from interlingua.serving.kept_responses import KeptResponses, kept_form
-from interlingua.simulator import Simulator, cut, text
+from interlingua.simulator import Simulator, cut, latency, text
 from interlingua.spec.contracts import HttpRequest, WireCall
 from interlingua.spec.errors import StoreError
 from interlingua.spec.kept import KeptQuery
 from interlingua.stores import MemoryStore
 from interlingua.transport import AsgiTransport
+from support.patience import PATIENCE
 from support.stores import KINDS, Blocking, Clock
 
 FORM = kept_form("openai_responses")
@@ -170,3 +171,28 @@ def test_a_whole_answer_is_kept_and_a_cut_one_is_not(stream):
 
     assert [key for key in whole.keys if key.startswith("response/")]
     assert part.keys == []
+
+
+def test_a_stream_that_a_client_left_is_not_kept():
+    """Nobody has seen its end, nor an id that would be of use."""
+    store = Watched()
+
+    async def leave():
+        simulator = Simulator(text("word " * 50) + latency(between=0.02))
+        client = Client({"anthropic": AnthropicAdapter("k", transport=AsgiTransport(simulator))})
+        routes = {"default": "anthropic:claude-haiku-4-5"}
+        app = ClientApplication(client, routes, kept=KeptResponses(store))
+        body = json.dumps({"model": "any", "input": "Hi", "stream": True}).encode()
+        request = HttpRequest(url="http://gateway/v1/responses", body=body)
+        async with AsgiTransport(app).send(request) as reply:
+            async for _ in reply.chunks():
+                break
+        (exchange,) = simulator.script.received
+        await asyncio.to_thread(exchange.over.wait, PATIENCE)
+        await client.close()
+        return exchange
+
+    exchange = asyncio.run(leave())
+
+    assert exchange.disconnected is not None
+    assert store.keys == []

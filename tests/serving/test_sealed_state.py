@@ -11,12 +11,13 @@ import json
 import pytest
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter, dialects
-from interlingua.serving import ClientApplication
+from interlingua.serving import ClientApplication, KeptResponses
 from interlingua.simulator import Simulator, signed, text, thinking, tool_call, tool_loop
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.stores import MemoryStore
 from interlingua.transport import AsgiTransport
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal_marks import MARK, split_id
@@ -100,7 +101,7 @@ class Messages:
     """A client of Messages, which reads signatures only where Claude Code does."""
 
     path = "/v1/messages"
-    losses = ("nothing", "signatures of starts")
+    losses = ("nothing", "signatures of starts", "thinking without text")
 
     def first(self):
         tools = [{"name": "get_weather", "input_schema": SCHEMA}]
@@ -131,6 +132,8 @@ class Messages:
         for block, signature in blocks:
             known = signature if loss != "nothing" else signature or block.get("signature")
             is_thought = block["type"] == "thinking"
+            if loss == "thinking without text" and is_thought and not block["thinking"]:
+                continue  # as pi does
             kept.append({**block, "signature": known or ""} if is_thought else block)
         return kept
 
@@ -244,7 +247,7 @@ async def post(app, client, body, *, stream):
         return reply.status, reply.headers, await reply.read()
 
 
-def loop(client, loss, upstream, *, stream, turn=TURN, keep=None):
+def loop(client, loss, upstream, *, stream, turn=TURN, keep=None, kept=None):
     """A tool loop of this client; returns the requests to the model, and the first reply."""
     kind, simulator = CLIENTS[client], Simulator(tool_loop(turn, text("Rain.")))
     model, make = UPSTREAMS[upstream]
@@ -252,12 +255,12 @@ def loop(client, loss, upstream, *, stream, turn=TURN, keep=None):
     async def run():
         provider = model.partition(":")[0]
         ours = Client({provider: make(AsgiTransport(simulator))})
-        app = ClientApplication(ours, {"*": model, "default": model}, secret=KEY)
+        app = ClientApplication(ours, {"*": model, "default": model}, secret=KEY, kept=kept)
         status, headers, body = await post(app, kind, kind.first(), stream=stream)
         assert status == 200, body
         said = kind.streamed(frames_of(body)) if stream else kind.whole(json.loads(body))
-        kept = (keep or kind.keep)(said, loss)
-        status, _, last = await post(app, kind, kind.second(kept), stream=stream)
+        returned = (keep or kind.keep)(said, loss)
+        status, _, last = await post(app, kind, kind.second(returned), stream=stream)
         assert status == 200, last
         await ours.close()
         return headers, body
@@ -331,10 +334,56 @@ def test_only_the_results_come_back(upstream, stream):
     assert all(len(call.id) < 64 for call in calls)
 
 
+LARGE = "QUJD" + "".join(f"{(i * i * 7919) % 65521:04x}" for i in range(400))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("client", "loss", "upstream"),
+    [
+        ("openai_chat", "all but ids", "anthropic_messages"),
+        ("openai_chat", "all but ids", "openai_responses"),
+        ("anthropic_messages", "thinking without text", "openai_responses"),
+    ],
+)
+def test_large_state_is_kept_under_a_reference(client, loss, upstream, stream):
+    """Where the gateway keeps responses, an id refers to a state that is too large for it."""
+    first, second = (
+        thinking(word, signature=f"{mark}{LARGE}") for word, mark in [("A", "AAEC"), ("B", "BgcI")]
+    )
+    turn = first + tool_call("get_weather", city="Oslo")
+    turn += second + tool_call("get_weather", city="Rome")
+    kept = KeptResponses(MemoryStore())
+    given = {"stream": stream, "turn": turn}
+    (_, asked), headers, body = loop(client, loss, upstream, kept=kept, **given)
+    (_, lost), _, _ = loop(client, loss, upstream, **given)
+
+    assert state_of(upstream, asked.messages) == expected(upstream, **given)
+    assert LARGE not in str(lost)
+    assert "x-interlingua-warnings" not in headers or stream
+    assert b"kept" in body
+
+
+def test_a_reference_of_another_caller_is_none():
+    """What is kept for one caller restores nothing for another; so does what has ended."""
+    turn = thinking("A", signature=LARGE) + tool_call("get_weather", city="Oslo")
+    store = MemoryStore()
+    kept = KeptResponses(store)
+    (_, mine), _, _ = loop(
+        "openai_chat", "all but ids", "anthropic_messages", stream=False, turn=turn, kept=kept
+    )
+    names = [key for key in store._values if "seal/" in key]
+    other = asyncio.run(kept.of_caller("other").load_seals([names[0].rpartition("/")[2]]))
+
+    assert LARGE in str(mine)
+    assert len(names) == 1
+    assert other.known == {}
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_state_that_no_id_can_carry_is_told(stream):
     """An id has at most 512 characters; a larger state is in the other places, with a warning."""
-    large = "QUJD" + "".join(f"{(i * i * 7919) % 65521:04x}" for i in range(400))
+    large = LARGE
     turn = thinking("Long.", signature=large) + tool_call("get_weather", city="Oslo")
     client, upstream = "openai_chat", "anthropic_messages"
     (_, lost), headers, body = loop(client, "all but ids", upstream, stream=stream, turn=turn)
@@ -367,6 +416,21 @@ def test_signatures_are_in_deltas(upstream):
     starts = [f["content_block"] for f in frames_of(body) if f["type"] == "content_block_start"]
 
     assert [block for block in starts if block.get("signature")] == []
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("upstream", ["openai_responses", "gemini_generate", "anthropic_messages"])
+def test_a_seal_is_no_thinking_without_text(upstream, stream):
+    """Nothing that looks like a thought comes after an answer, as in the streams of vendors."""
+    turn = thinking("Hm.", signature="AAEC") + signed(text("Hello."), "AwQF")
+    _, _, body = loop("openai_chat", "nothing", upstream, stream=stream, turn=turn + TURN)
+    choices = [
+        c for each in (frames_of(body) if stream else [json.loads(body)]) for c in each["choices"]
+    ]
+    said = [choice.get("delta") or choice.get("message") or {} for choice in choices]
+
+    assert [each for each in said if each.get("reasoning_content") == ""] == []
+    assert any(each.get("reasoning_details") for each in said)
 
 
 def test_a_seal_does_not_hold_a_text_back():

@@ -14,6 +14,8 @@ from interlingua.transport import AsgiTransport
 CHAT = {"model": "any", "messages": [{"role": "user", "content": "Hi"}]}
 RESPONSES = {"model": "any", "input": [{"role": "user", "content": "Hi"}]}
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+MESSAGES = {**CHAT, "max_tokens": 9}
+THREAD = {"type": "continue", "previous_message_id": "msg_1"}
 ITEM = {"type": "item_reference", "id": "msg_1"}
 REFUSED = [
     ("/v1/chat/completions", {**CHAT, "n": 2}, "`n`"),
@@ -24,6 +26,8 @@ REFUSED = [
     ("/v1/responses", {**RESPONSES, "conversation": {"id": "c"}}, "`conversation`"),
     ("/v1/responses", {**RESPONSES, "input": [*RESPONSES["input"], ITEM]}, "`item_reference`"),
     ("/v1/responses/input_tokens", {**RESPONSES, "conversation": "c"}, "`conversation`"),
+    ("/v1/messages", {**MESSAGES, "thread": {"type": "create"}}, "`thread`"),
+    ("/v1/messages", {**MESSAGES, "thread": THREAD, "stream": True}, "`thread`"),
     ("/v1beta/models/any:generateContent",
      {**GEMINI, "generationConfig": {"candidateCount": 2}}, "`candidateCount`"),
     ("/v1beta/models/any:streamGenerateContent?alt=sse",
@@ -34,6 +38,7 @@ SERVED = [
     ("/v1/chat/completions", {**CHAT, "n": None}),
     ("/v1/responses", {**RESPONSES, "background": False, "previous_response_id": None}),
     ("/v1/responses", {**RESPONSES, "input": "Hi", "conversation": None}),
+    ("/v1/messages", {**MESSAGES, "thread": None}),
     (
         "/v1beta/models/any:generateContent",
         {**GEMINI, "generationConfig": {"candidateCount": 1}},
@@ -50,7 +55,7 @@ def post(path, body):
         client = Client({"anthropic": adapter})
         app = ClientApplication(client, {"default": "anthropic:claude-haiku-4-5"})
         data = json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
         request = HttpRequest(url=f"http://gateway{path}", headers=headers, body=data)
         async with AsgiTransport(app).send(request) as reply:
             answer = reply.status, await reply.read()
@@ -71,6 +76,14 @@ def test_what_cannot_be_done_is_refused(path, body, words):
     assert error.get("type", "invalid_request_error") == "invalid_request_error"
     assert error.get("status", "INVALID_ARGUMENT") == "INVALID_ARGUMENT"
     assert asked == ()
+
+
+def test_a_thread_is_refused_so_that_the_sdk_sends_the_conversation():
+    """Anthropic's SDKs look for this code, and then send every message themselves."""
+    _, answer, _ = post("/v1/messages", {**MESSAGES, "thread": {"type": "create"}})
+
+    details = json.loads(answer)["error"]["details"]
+    assert details == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
 
 
 @pytest.mark.parametrize(("path", "body"), SERVED)

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import anthropic
@@ -19,7 +21,7 @@ import uvicorn
 from google import genai
 
 from interlingua.client.client import Client
-from interlingua.gateway.config import Gateway, breaker
+from interlingua.gateway.config import Gateway, guarded
 from interlingua.gateway.editions import Editions
 from interlingua.gateway.keys import Key, hash_key, make_key
 from interlingua.gateway.server import listen, make_application, url_of
@@ -36,6 +38,8 @@ class Front(NamedTuple):
 
     url: str
     key: str
+    keys: Mapping[str, str] = MappingProxyType({})
+    """Of the callers, by name."""
 
     def openai(self, **settings):
         settings = {"api_key": self.key, "max_retries": 0, **settings}
@@ -58,14 +62,22 @@ class FileFront(NamedTuple):
 
 
 @contextlib.contextmanager
-def gateway(adapters, routes=None, *, models=None, direct=True, others=(), **settings):
-    """A gateway before these adapters; its key may use `models`; `others` are more keys."""
-    key = make_key()
-    client = Client(adapters).with_middleware(breaker())
-    keys = (Key(hash_key(key), Caller("tests", models)), *others)
-    given = Gateway(client, Routes(routes, direct=direct), keys, **settings)
+def gateway(
+    adapters, routes=None, *, models=None, direct=True, others=(), callers=None, **settings
+):
+    """
+    A gateway before these adapters; its key may use `models`.
+
+    `others` are more keys; `callers` are names with what they may use, in place of one caller.
+    """
+    callers = callers or {"tests": models}
+    keys = {name: make_key() for name in callers}
+    client = guarded(Client(adapters))
+    known = [Key(hash_key(keys[name]), Caller(name, allowed)) for name, allowed in callers.items()]
+    given = Gateway(client, Routes(routes, direct=direct), (*known, *others), **settings)
     with listen("127.0.0.1", 0) as bound, served(make_application(given, SECRET), bound):
-        yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key)
+        key = next(iter(keys.values()))
+        yield Front(f"http://127.0.0.1:{bound.getsockname()[1]}", key, keys)
 
 
 @contextlib.contextmanager

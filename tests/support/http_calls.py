@@ -1,4 +1,4 @@
-"""Calls through the default transport, and what must hold after each."""
+"""Calls through a transport, by default the default one, and what must hold after each."""
 
 import asyncio
 import ssl
@@ -39,15 +39,17 @@ async def collect(transport, request, into=None):
     return b"".join(chunks)
 
 
-def run(work, *, loop="asyncio", **settings):
+def run(work, *, loop="asyncio", kind=HttpTransport, **settings):
     """Run `work(transport)` in a loop of its own, and show that no task outlives it."""
 
     async def main():
-        transport = HttpTransport(**settings)
+        transport = kind(**settings)
         try:
             return await work(transport)
         finally:
             await transport.close()
+            if kind is not HttpTransport:  # generators that were left are closed by tasks
+                await settled(lambda: len(asyncio.all_tasks()) == 1)
             assert [
                 task for task in asyncio.all_tasks() if task is not asyncio.current_task()
             ] == []
@@ -78,7 +80,7 @@ def assert_no_key(error):
         seen = seen.__cause__ or seen.__context__
 
 
-def leaves(script, action, *, body=b"{}"):
+def leaves(script, action, *, body=b"{}", **settings):
     """Run `action(transport, request, ready)`, and wait until the server sees the client leave."""
     with Server(script) as server:
 
@@ -87,7 +89,7 @@ def leaves(script, action, *, body=b"{}"):
             await action(transport, request, server)
             assert await asyncio.to_thread(server.all_closed)
 
-        run(work)
+        run(work, **settings)
 
 
 async def cancel_when(task, condition):

@@ -9,14 +9,7 @@ import pytest
 from interlingua.spec.contracts import Transport
 from interlingua.transport.bodies import accepted_codings
 from interlingua.transport.http1.transport import HttpTransport
-from support.http_calls import (
-    KEY,
-    call,
-    collect,
-    complains,
-    read,
-    run,
-)
+from support.http_calls import KEY, call, collect, complains, read
 from support.servers import (
     CHUNKED,
     LAST,
@@ -34,7 +27,7 @@ def test_it_is_a_transport():
     assert callable(transport.send)
 
 
-def test_a_whole_reply():
+def test_a_whole_reply(run):
     """Status, lower-case headers with repeated names joined, and the body; the request as sent."""
     told = reply(b'{"b":2}', status="201 Created", headers=("X-One: 1", "X-Two: a", "x-two: b"))
     with Server(answering(told)) as server:
@@ -49,7 +42,7 @@ def test_a_whole_reply():
     assert sent.headers["accept-encoding"] == accepted_codings()
 
 
-def test_stream():
+def test_stream(run):
     """Each chunk is delivered before the server sends the next one."""
     turns = []
 
@@ -74,7 +67,7 @@ def test_stream():
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
-def test_decompression(pack):
+def test_decompression(run, pack):
     """Gzip and deflate are decompressed, read whole and as a stream."""
     coding = "gzip" if pack is gzip.compress else "deflate"
     told = reply(pack(b"hello" * 1000), headers=(f"content-encoding: {coding}",))
@@ -96,7 +89,7 @@ print("httptools" in sys.modules)
     assert complains(code).strip() == "False"
 
 
-def test_use_after_close():
+def test_use_after_close(run):
     """A closed transport can be closed again, and opens new connections when used."""
 
     async def work(transport):

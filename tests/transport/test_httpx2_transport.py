@@ -1,196 +1,26 @@
-"""The httpx2 transport behaves like the default transport, on real sockets."""
+"""The httpx2 transport: your own client, its proxies, its packages, and stale connections."""
 
 import asyncio
 import gc
-import gzip
-import socket
 import sys
+from functools import partial
 
 import httpx2
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Transport
-from interlingua.spec.defaults import Limits, Timeouts
+from interlingua.spec.defaults import Limits
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
     NetworkError,
-    RequestTimeoutError,
-    SDKError,
-    StreamError,
 )
 from interlingua.transport.httpx2_transport import HttpxTransport
-from support.servers import CHUNKED, LAST, Server, answering, free_port, piece, reply, streaming
+from support import http_calls
+from support.http_calls import call, collect, read
+from support.servers import Server, answering, free_port, reply
 from support.simulated import settled
 
-KEY = "sk-planted-0123456789abcdef"
-SHORT = 0.2
-
-
-async def read(transport, request):
-    async with transport.send(request) as got:
-        return got.status, got.headers, await got.read()
-
-
-async def collect(transport, request):
-    async with transport.send(request) as got:
-        return b"".join([chunk async for chunk in got.chunks()])
-
-
-def run(work, **settings):
-    async def main():
-        transport: Transport = HttpxTransport(**settings)
-        try:
-            return await work(transport)
-        finally:
-            await transport.close()
-
-    return asyncio.run(main())
-
-
-def call(url):
-    headers = {"authorization": f"Bearer {KEY}"}
-    return HttpRequest(url=f"{url}?key={KEY}", headers=headers, body=b"{}")
-
-
-def fails(script, action=read, **settings):
-    with Server(script) as server:
-
-        async def work(transport):
-            with pytest.raises(SDKError) as caught:
-                await action(transport, call(server.url))
-            return caught.value
-
-        error = run(work, **settings)
-        assert server.all_closed()
-    seen = error
-    while seen is not None:
-        assert KEY not in f"{seen!s}{seen!r}"
-        seen = seen.__cause__ or seen.__context__
-    return error
-
-
-async def reset(connection):
-    await connection.read_request()
-    connection.reset()
-
-
-async def silent(connection):
-    await connection.read_request()
-
-
-def cut(*sent):
-    async def script(connection):
-        await connection.read_request()
-        await connection.send(*sent)
-        connection.writer.close()
-
-    return script
-
-
-def test_a_whole_reply_and_a_stream():
-    """Status, headers and body; joined headers, decompression, no redirects."""
-    packed = reply(gzip.compress(b"hello"), headers=("content-encoding: gzip", "X-A: 1", "x-a: 2"))
-    moved = reply(status="307 Temporary Redirect", headers=("location: http://127.0.0.1:9/",))
-    with Server(answering(packed, CHUNKED + piece(b"a") + piece(b"b") + LAST, moved)) as server:
-
-        async def work(transport):
-            whole = await read(transport, call(server.url))
-            streamed = await collect(transport, call(server.url))
-            return whole, streamed, (await read(transport, call(server.url)))[0]
-
-        (status, headers, body), streamed, last = run(work)
-
-    assert (status, headers["x-a"], body, streamed, last) == (200, "1, 2", b"hello", b"ab", 307)
-    assert [len(connection.requests) for connection in server.connections] == [3]
-    assert server.requests[0].headers["authorization"] == f"bearer {KEY}"
-
-
-@pytest.mark.parametrize(
-    ("script", "action", "settings", "kind", "retryable"),
-    [
-        (reset, read, {}, NetworkError, True),
-        (cut(b"SSH-2.0\r\n\r\n"), read, {}, NetworkError, True),
-        (cut(CHUNKED, piece(b"one")), read, {}, NetworkError, True),
-        (cut(CHUNKED, piece(b"one")), collect, {}, StreamError, True),
-        (answering(reply(b"x" * 100)), read, {"limits": Limits(body=99)}, DecodeError, False),
-        (
-            answering(reply(b"x", headers=("content-encoding: compress",))),
-            read,
-            {},
-            DecodeError,
-            False,
-        ),
-        (silent, read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
-        (silent, read, {"timeouts": Timeouts(first_byte=SHORT)}, RequestTimeoutError, False),
-        (streaming(b"a"), read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
-        (
-            streaming(b"a"),
-            collect,
-            {"timeouts": Timeouts(stream_read=SHORT)},
-            RequestTimeoutError,
-            False,
-        ),
-    ],
-)
-def test_faults(script, action, settings, kind, retryable):
-    """Each fault is the same error as with the default transport."""
-    error = fails(script, action, **settings)
-
-    assert type(error) is kind
-    assert error.retryable is retryable
-    is_lost = kind in (NetworkError, StreamError)
-    assert isinstance(error.cause, (ConnectionResetError, EOFError)) is is_lost
-
-
-def test_refused_and_unknown():
-    """No connection is a network error; no URL is the caller's mistake."""
-
-    async def work(transport):
-        with pytest.raises(NetworkError, match="Cannot connect") as refused:
-            await read(transport, call(f"http://127.0.0.1:{free_port()}/"))
-        with pytest.raises(NetworkError, match="Cannot connect") as unknown:
-            await read(transport, call("http://nowhere.invalid/"))
-        assert isinstance(refused.value.cause, ConnectionRefusedError)
-        assert isinstance(unknown.value.cause, socket.gaierror)
-        for url in ("", "ftp://a/b", "/v1"):
-            with pytest.raises(ConfigurationError):
-                await read(transport, HttpRequest(url=url))
-        with Server(answering(reply())) as server, pytest.raises(ConfigurationError):
-            await read(transport, HttpRequest(url=server.url, headers={"a": f"{KEY}\n"}))
-
-    run(work)
-
-
-@pytest.mark.parametrize("how", ["cancel", "leave", "fail", "abort"])
-def test_the_socket_closes(how):
-    """However the exchange ends early, the server sees the connection close."""
-    with Server(streaming(b"one")) as server:
-
-        async def use(transport, ready):
-            async with transport.send(call(server.url)) as got:
-                chunks = got.chunks()
-                await anext(chunks)
-                ready.set()
-                if how == "fail":
-                    raise KeyError
-                if how == "abort":
-                    got.abort()
-                if how != "leave":
-                    await anext(chunks)
-
-        async def work(transport):
-            ready = asyncio.Event()
-            task = asyncio.ensure_future(use(transport, ready))
-            await ready.wait()
-            if how == "cancel":
-                task.cancel()
-            (end,) = await asyncio.gather(task, return_exceptions=True)
-            kinds = {"cancel": asyncio.CancelledError, "fail": KeyError, "abort": StreamError}
-            assert type(end) is kinds.get(how, type(None))
-            assert await asyncio.to_thread(server.all_closed)
-
-        run(work)
+run = partial(http_calls.run, kind=HttpxTransport)
 
 
 def test_several_event_loops():

@@ -1,4 +1,4 @@
-"""Connection pools of the default transport."""
+"""Connections: what is written on them, and when they are used again."""
 
 import asyncio
 import os
@@ -12,16 +12,8 @@ from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from interlingua.transport.bodies import accepted_codings
 from interlingua.transport.http1 import pool as pools
-from support.http_calls import (
-    call,
-    cancel_when,
-    collect,
-    leaves,
-    make_certificate,
-    read,
-    run,
-    server_tls,
-)
+from support import http_calls
+from support.http_calls import call, cancel_when, collect, make_certificate, read, server_tls
 from support.patience import PATIENCE
 from support.servers import (
     CHUNKED,
@@ -43,7 +35,10 @@ def certificate(tmp_path_factory):
 
 
 def test_custom_tls_context(certificate):
-    """A context that trusts the certificate works, and a cancelled request closes it."""
+    """A context that trusts the certificate works, and a cancelled request closes it.
+
+    Of the default transport: `HttpxTransport` takes a client with a context instead.
+    """
     trusting = ssl.create_default_context(cafile=str(certificate))
     with Server(streaming(b"one"), tls=server_tls(certificate)) as server:
 
@@ -54,10 +49,10 @@ def test_custom_tls_context(certificate):
                     break
             assert await asyncio.to_thread(server.all_closed)
 
-        run(work, tls=trusting)
+        http_calls.run(work, tls=trusting)
 
 
-def test_cancelled_while_sending():
+def test_cancelled_while_sending(leaves):
     """A server that does not read still sees that the request was cancelled."""
     stuck = threading.Event()
     left = threading.Event()
@@ -84,7 +79,7 @@ def test_cancelled_while_sending():
 
 
 @pytest.mark.parametrize("size", [1, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000])
-def test_request_bodies_of_any_size(size):
+def test_request_bodies_of_any_size(run, size):
     """A body of any size arrives complete."""
     body = os.urandom(size)
     with Server(answering(reply())) as server:
@@ -114,7 +109,7 @@ def test_a_large_body_is_written_as_the_server_reads_it():
         await asyncio.wait((task,))
 
     with Server(script) as server:
-        run(work)
+        http_calls.run(work)  # of the default transport, whose pool is read here
 
 
 async def refuse_early(connection):
@@ -126,7 +121,7 @@ async def refuse_early(connection):
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_a_reply_before_the_request_was_read(is_streamed):
+def test_a_reply_before_the_request_was_read(run, is_streamed):
     """It is delivered, and the rest of that request is not taken for the next one."""
 
     async def pieces():
@@ -168,12 +163,12 @@ def test_a_connection_with_unsent_bytes_is_not_reused():
         await read(transport, call(server.url))
 
     with Server(script) as server:
-        run(work)
+        http_calls.run(work)  # of the default transport, whose pool is read here
 
     assert len(server.connections) == 2
 
 
-def test_interim_replies_are_skipped():
+def test_interim_replies_are_skipped(run):
     """100 and 103 come before the reply to which they belong."""
     early = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
     interim = b"HTTP/1.1 100 Continue\r\n\r\n" + early
@@ -194,7 +189,7 @@ def test_interim_replies_are_skipped():
         ("x-\r\nkey", "a"),
     ],
 )
-def test_a_line_break_in_a_header(name, value):
+def test_a_line_break_in_a_header(run, name, value):
     """A value cannot add a header or end the request, and nothing is sent."""
 
     async def work(transport):
@@ -207,7 +202,7 @@ def test_a_line_break_in_a_header(name, value):
     assert server.requests == []
 
 
-def test_what_is_sent_with_every_request():
+def test_what_is_sent_with_every_request(run):
     """The header names are compared without case, and each is sent once."""
     given = {"User-Agent": "mine", "Content-Length": "9", "x-key": "a"}
 
@@ -221,6 +216,7 @@ def test_what_is_sent_with_every_request():
 
     posted, got, empty = server.requests
     assert posted.target == "/v1/x/a%20b?c=d"
+    posted.headers.pop("connection", None)  # httpx2 writes what is the default: keep-alive
     assert posted.headers == {
         "host": f"127.0.0.1:{server.port}",
         "accept": "*/*",
@@ -233,7 +229,7 @@ def test_what_is_sent_with_every_request():
     assert empty.headers["content-length"] == "0"
 
 
-def test_no_hidden_retry():
+def test_no_hidden_retry(run):
     """A GET whose new connection is lost is not sent again."""
 
     async def script(connection):
@@ -250,7 +246,7 @@ def test_no_hidden_retry():
     assert len(server.requests) == 1
 
 
-def test_cookies_are_not_stored():
+def test_cookies_are_not_stored(run):
     """A cookie from one reply is not sent with the next request."""
     told = reply(headers=("set-cookie: session=1; path=/",))
 
@@ -264,7 +260,7 @@ def test_cookies_are_not_stored():
     assert all("cookie" not in request.headers for request in server.requests)
 
 
-def test_connections_are_reused():
+def test_connections_are_reused(run):
     """Consecutive requests share a connection, whether read whole or as a stream."""
 
     async def script(connection):
@@ -295,7 +291,7 @@ def test_idle_connections_are_closed_in_time(monkeypatch):
         assert pool.connections == set()
 
     with Server(answering(reply())) as server:
-        run(work)
+        http_calls.run(work)  # of the default transport, whose pool is read here
 
 
 def test_a_connection_that_waited_too_long_is_not_used(monkeypatch):
@@ -307,12 +303,12 @@ def test_a_connection_that_waited_too_long_is_not_used(monkeypatch):
         await read(transport, call(server.url))
 
     with Server(answering(reply())) as server:
-        run(work)
+        http_calls.run(work)  # of the default transport, whose pool is read here
 
     assert len(server.connections) == 2
 
 
-def test_redirects_are_not_followed():
+def test_redirects_are_not_followed(run):
     """A 3xx is returned as a reply, so no key goes to a host that was not named."""
     target = reply(b"caught")
     with Server(answering(target)) as thief:

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from interlingua.transport.proxies import Proxies
-from support.http_calls import call, read, run
+from support.http_calls import call, read
 from support.servers import Server, answering, reply
 
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -60,7 +60,7 @@ def test_unsupported_proxy(environment):
     assert "secret" not in str(caught.value)
 
 
-def test_request_through_a_proxy(environment):
+def test_request_through_a_proxy(run, environment):
     """The proxy gets the full URL and its own password; the host gets its key."""
     with Server(answering(reply(b"proxied"))) as proxy:
         environment.setenv("HTTP_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
@@ -72,7 +72,7 @@ def test_request_through_a_proxy(environment):
     assert request.headers["proxy-authorization"] == "basic dxnlcjpwyxnz"  # lowered by the server
 
 
-def test_a_proxy_that_refuses_a_tunnel(environment):
+def test_a_proxy_that_refuses_a_tunnel(run, environment):
     """A refused tunnel is a NetworkError; with a wrong password it is not retryable."""
     for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
         with Server(answering(reply(status=status))) as proxy:
@@ -91,7 +91,7 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
         assert "authorization" not in proxy.requests[0].headers
 
 
-def test_trust_env_false(environment):
+def test_trust_env_false(run, environment):
     """With trust_env=False the environment is ignored."""
     environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from interlingua.cli import collect_as_usual
 from interlingua.cli.clients import environment
 from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import Output, with_output
@@ -32,7 +33,9 @@ _VARIABLES = (
 @click.option("--port", type=int, help="The port; 0 for a free one.  [default: 4000]")
 @click.option("--workers", type=click.IntRange(1), help="How many processes serve.  [default: 1]")
 @click.option("--new-key", is_flag=True, help="Make a new key; the one before ends.")
-@click.option("--check", is_flag=True, help="Check the file, list its routes, and end.")
+@click.option(
+    "--check", is_flag=True, help="Check the file, list its routes and what they lose, and end."
+)
 @with_output
 def command(
     out: Output,
@@ -56,7 +59,8 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=config).renew(environment())
+    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = source.renew(environment())
     gateway = source.read()
     if check:
         _show_routes(out, gateway)
@@ -79,6 +83,7 @@ def command(
 
 def _serve(source: Source, gateway: Gateway, tell: Callable[[str], None]) -> None:
     """Serve in this process, or in several."""
+    collect_as_usual()
     from interlingua.gateway.server import listen, url_of
 
     def renew() -> Source:
@@ -112,14 +117,24 @@ def _tell(out: Output, url: str, key: str | None) -> None:
 
 
 def _show_routes(out: Output, gateway: Gateway) -> None:
-    rows: list[dict[str, Any]] = [
-        {"name": name, "model": route.model} for name, route in gateway.routes.items()
-    ]
+    """Print the routes, and what each loses of the requests of each dialect."""
+    from interlingua.gateway.losses import find_losses, served_dialects
+
+    rows: list[dict[str, Any]] = []
+    for name, route in gateway.routes.items():
+        losses = [*find_losses(gateway.client, route)]
+        rows.append({"name": name, "model": route.model, "losses": losses})
     if out.json:
-        out.data({"routes": rows, "keys": [key.caller.name for key in gateway.keys]})
+        shown = [{**row, "losses": [each._asdict() for each in row["losses"]]} for row in rows]
+        out.data({"routes": shown, "keys": [key.caller.name for key in gateway.keys]})
         return
     for row in rows:
         out.line(f"{row['name']} -> {row['model']}")
+        for dialect in served_dialects():
+            codes = [
+                code for loss in row["losses"] if loss.dialect == dialect for code in loss.codes
+            ]
+            out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
     out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The file is valid.")
 
 

@@ -18,6 +18,7 @@ from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.telemetry import Telemetry
 from interlingua.client.registry import Registry
+from interlingua.client.stores.contract import Store
 from interlingua.gateway.keys import Key, is_hash
 from interlingua.gateway.limits import Clients, Limit, Limits, read_limit
 from interlingua.gateway.responses import read_keep, read_kept
@@ -32,6 +33,8 @@ from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
 PORT = 4000
+FILES = "gateway-files.db"
+"""The usual store of files: beside the registry file; it is made when it is first needed."""
 _LOCAL = "local:smollm2"
 
 
@@ -116,9 +119,16 @@ class Gateway(NamedTuple):
     """What callers may ask for; None for anything."""
     telemetry: bool = False
     """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
+    store: Store | None = None
+    """The files of callers, and where their batches and videos are; None for this process only."""
 
 
-def breaker() -> CircuitBreaker:
+def guarded(client: Client) -> Client:
+    """The client, which no longer calls a model that is down."""
+    return client.with_middleware(make_breaker())
+
+
+def make_breaker() -> CircuitBreaker:
     """
     What stops the calls of a model that is down.
 
@@ -133,7 +143,7 @@ def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
     client = Client.from_env(os.environ if environ is None else environ)
     # No provider lists the local model; its name is a route, so that clients are told it.
     routes = {_LOCAL: _LOCAL} if find_spec("xllamacpp") is not None else {}
-    return Gateway(client.with_middleware(breaker()), Routes(routes))
+    return Gateway(guarded(client), Routes(routes))
 
 
 def gateway_from_file(
@@ -171,6 +181,7 @@ def gateway_from_file(
         max_body=section.get("max_body", MAX_BODY),
         limits=reader.limits(clients, keys),
         telemetry=section.get("telemetry", False),
+        store=stores.open(FILES),
     )
 
 
@@ -208,7 +219,7 @@ class _Reader:
                 self._add_balance(section, f"gateway.routes.{name}")
         base = Client(self._adapters, default_provider=default, registry=registry)
         usual: list[Middleware] = [Telemetry()] if self._has_telemetry else []
-        return Clients(base, *usual, breaker())
+        return Clients(base, *usual, make_breaker())
 
     def _section(self, name: str) -> Section | None:
         """The section of a route; None if it is only the name of a model."""

@@ -7,6 +7,7 @@ import math
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         max_body=gateway.max_body,
         kept=gateway.kept,
         policy=gateway.limits,
+        store=gateway.store,
     )
     if gateway.telemetry:
         app = Traced(app)
@@ -109,12 +111,26 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # no reply depends on the address of the client
         timeout_keep_alive=math.ceil(timeouts.idle),
         timeout_graceful_shutdown=math.ceil(timeouts.grace),
     )
     running = Server(config)
     with_quiet_end(running)
+    allow_descriptors()
     running.run(sockets=[server])
+
+
+def allow_descriptors() -> None:
+    """Let this process open as many files as it may: a stream has two, and 1,024 are soon used."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems refuse what they name as the most.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def with_quiet_end(running: Running) -> None:

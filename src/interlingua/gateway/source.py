@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlingua.client.config import read_text
-from interlingua.gateway.config import Gateway, gateway_from_env, gateway_from_file
+from interlingua.gateway.config import FILES, Gateway, gateway_from_env, gateway_from_file
 from interlingua.gateway.keys import Key
 from interlingua.gateway.stores import Stores
 from interlingua.serving.client_application import Caller
@@ -28,6 +28,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The variables with the keys of the providers."""
     path: str | None = None
     """The registry file; None: every provider of the environment is served."""
+    folder: str | None = None
+    """Where a gateway without a file has the files of callers; None for in the process."""
     text: str | None = None
     """What the file contains."""
     hash: str | None = None
@@ -40,15 +42,19 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def stores(self) -> Stores:
         """The stores of the gateway; files are beside the registry file."""
-        folder = Path(self.path or ".").expanduser().parent
+        folder = Path(self.folder or ".")
+        if self.path is not None:
+            folder = Path(self.path).expanduser().parent
         return Stores(folder, is_shared=self.workers > 1)
 
     def read(self, stores: Stores | None = None) -> Gateway:
         """The gateway; `ConfigurationError` with the line if something in the file is wrong."""
+        stores = self.stores() if stores is None else stores
         if self.path is None:
             gateway = gateway_from_env(self.environ)
+            if self.folder is not None:
+                gateway = gateway._replace(store=stores.open(FILES))
         else:
-            stores = self.stores() if stores is None else stores
             gateway = gateway_from_file(self.path, self.environ, text=self.text, stores=stores)
         if not gateway.keys and self.hash is not None:
             gateway = gateway._replace(keys=(Key(self.hash, Caller("local")),))

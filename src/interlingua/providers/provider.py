@@ -67,6 +67,12 @@ class Endpoint(Record, frozen=True, kw_only=True):
     """Headers that are fields of the body instead: header -> field; flags are a list there."""
     header_values: Mapping[str, str] = {}
     """The values of these headers that are written in another way there."""
+    flags: tuple[str, ...] | None = None
+    """
+    The flags of features in testing that it accepts; a request with another one is refused.
+
+    None for all. A gateway leaves out the others, because its clients do not know the host.
+    """
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
 

@@ -49,6 +49,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import RateLimitInfo
 from interlingua.wire import aws_event_stream
 from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.fields import request_errors
 from interlingua.wire.framing import AWS_EVENT_STREAM
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import decode_form
@@ -399,7 +400,8 @@ def check_served(incoming: Incoming, *, keeps: bool = False) -> None:
     if isinstance(body, dict):
         for each in serve_of(incoming.dialect).SERVER.unserved:
             if each.is_asked(body) and not (keeps and each.unless_kept):
-                raise RefusedError(Failure(status=400, message=each.message))
+                failure = Failure(status=400, message=each.message, details=each.details)
+                raise RefusedError(failure)
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
@@ -433,7 +435,8 @@ def decode_operation(incoming: Incoming) -> tuple[ServedOperation, Any]:
     if operation is None:
         raise RefusedError(Failure(status=404))
     call = replace(incoming.call, query=incoming.query)
-    return operation, operation.decode(call, incoming.route.params)
+    with request_errors():  # what cannot be read is the client's, not a provider's
+        return operation, operation.decode(call, incoming.route.params)
 
 
 def encode_operation(incoming: Incoming, result: Any, value: Any) -> Reply:

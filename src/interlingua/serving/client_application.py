@@ -31,7 +31,9 @@ from interlingua import dialects
 from interlingua.client.client import Client
 from interlingua.client.configured import row_of
 from interlingua.client.registry import Route as Place
+from interlingua.client.stores.contract import Store
 from interlingua.providers.operations import offers
+from interlingua.runtime.log import logger
 from interlingua.runtime.ulid import new_ulid
 from interlingua.serving.answer_stamp import AnswerStamp, stamp_result
 from interlingua.serving.application import (
@@ -50,17 +52,22 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import ClientGoneError, Receive, Reply, Send, wait_for_disconnect
+from interlingua.serving.client_batches import ClientBatches
 from interlingua.serving.client_operations import (
     as_asked,
     find_holder,
+    is_held,
+    keep_job,
     needs_model,
     perform_at_holder,
     perform_by_model,
+    perform_here,
 )
 from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
+from interlingua.serving.holdings import Holding, Holdings
 from interlingua.serving.kept_responses import (
-    Keeping,
     KeptResponses,
+    Memory,
     Shelf,
     is_about_kept,
     perform_kept,
@@ -68,13 +75,24 @@ from interlingua.serving.kept_responses import (
     without_references,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
-from interlingua.serving.passed_on import options_of, session_of, with_trace
+from interlingua.serving.passed_on import (
+    options_of,
+    session_of,
+    with_trace,
+    without_refused_flags,
+)
 from interlingua.serving.sealed_state import SealedState
-from interlingua.serving.stream_delivery import StreamDelivery, send_head, send_whole
+from interlingua.serving.stream_delivery import (
+    SentParts,
+    StreamDelivery,
+    send_head,
+    send_whole,
+)
 from interlingua.serving.upstream_errors import client_reply, for_clients, hosts_of
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.errors import ConfigurationError, NotFoundError, SDKError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.modalities.batch import BatchQuery, BatchSubmission
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, RateLimitInfo, Response, Warning
@@ -88,12 +106,12 @@ PREFIX = "x-interlingua-"
 
 REQUEST_ID = "x-request-id"
 """The header of the id of a request, in both directions."""
-_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
-
-_NO_HOLDER = (
-    "This server does not know which provider stores that. Name the provider in the header "
-    f"{PREFIX}provider. Batches, and keys that may use only some models, cannot be used so."
+_DEFECT = "The gateway has failed. Its log says why."
+_NOT_OPEN = (
+    f"A key that may use only some models cannot name a provider in the header {PREFIX}provider: "
+    "all keys share what is stored there."
 )
+_is_safe_id = re.compile(r"[A-Za-z0-9._-]{1,128}").fullmatch
 
 
 class ModelRoute(NamedTuple):
@@ -217,8 +235,9 @@ class ClientApplication(Application):
     the programs that call: at least 16 bytes, the same in all processes that serve them; without it
     the state ends with this process.
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
-    `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them.
-    `policy` limits what callers may ask for.
+    `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them; `store`
+    has the files of callers, and where their batches and videos are. Processes that serve the same
+    callers need the same stores. `policy` limits what callers may ask for.
     """
 
     def __init__(
@@ -231,10 +250,12 @@ class ClientApplication(Application):
         max_body: int | None = MAX_BODY,
         kept: KeptResponses | None = None,
         policy: Policy | None = None,
+        store: Store | None = None,
     ) -> None:
         self.max_body = max_body
         self._policy = policy
         self._kept = kept
+        self._holdings = Holdings(store)
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
@@ -242,16 +263,37 @@ class ClientApplication(Application):
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Answer one request, unless its client leaves before the end."""
-        work = asyncio.ensure_future(self._work(incoming, send))
+        sent = SentParts(send)
+        task, is_over, has_left = asyncio.current_task(), False, False
+
+        def leave(_: object) -> None:
+            nonlocal has_left
+            if not is_over and task is not None:  # else the task may do something else by now
+                has_left = True
+                task.cancel()
+
         gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        gone.add_done_callback(leave)
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._work(incoming, sent.send)
+        except ClientGoneError:
+            pass
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled it at the same time.
+            if not has_left or task is None or task.cancelling() > 1:
+                raise
+        except OSError:  # of the connection
+            raise
+        except Exception as defect:
+            if sent.has_begun:
+                raise
+            logger.error("The reply to a request is 500, because of a defect.", exc_info=defect)
+            await send_whole(failure_reply(incoming, Failure(status=500, message=_DEFECT)), send)
         finally:
+            is_over = True
             gone.cancel()
-            work.cancel()  # does nothing if it has ended
-            await asyncio.wait({work})
-        if not work.cancelled() and not isinstance(work.exception(), ClientGoneError):
-            work.result()
+            if has_left and task is not None:
+                task.uncancel()
 
     async def _work(self, incoming: Incoming, send: Send) -> None:
         ids = _Ids(incoming)
@@ -260,13 +302,14 @@ class ClientApplication(Application):
                 await send_head(send)
                 return
             check_form(incoming)
-            caller = self._authorize(incoming)
+            caller = await self._find_caller(incoming)
             shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
             check_served(incoming, keeps=shelf is not None)
             incoming, keeping = await start_keeping(incoming, shelf)
             incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
-                exchange = self._open(incoming, caller, ids, keeping)
+                exchange = await self._open(incoming, caller, ids, Memory(shelf, keeping))
+                await exchange.read_files(self._holdings.of_caller(caller.name))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
@@ -280,6 +323,15 @@ class ClientApplication(Application):
             reply = _refuse(incoming, error, self._client)
         await ids.add_limits()
         await send_whole(ids.sign(reply), send)
+
+    async def _find_caller(self, incoming: Incoming) -> Caller:
+        """The caller; who has started an upload goes on without a key, as its clients do."""
+        if incoming.key is None and incoming.route.operation is not None:
+            upload_id = incoming.query.get("upload_id")
+            name = await self._holdings.find_uploader(upload_id) if upload_id else None
+            if name is not None and incoming.route.operation.name == "upload_chunk":
+                return Caller(name, ())
+        return self._authorize(incoming)
 
     async def _other(
         self, incoming: Incoming, caller: Caller, ids: _Ids, shelf: Shelf | None
@@ -296,20 +348,27 @@ class ClientApplication(Application):
             return json_reply(incoming, serve.describe_model(model))
         if kind == "count":
             counted = incoming._replace(call=serve.counted_call(incoming.call))
-            tokens = await self._open(counted, caller, ids).count()
+            tokens = await (await self._open(counted, caller, ids, Memory(shelf))).count()
             return json_reply(incoming, serve.count_tokens(tokens))
         if is_about_kept(incoming):
             return await perform_kept(incoming, shelf)
-        return await self._perform(incoming, caller, ids)
+        return await self._perform(incoming, caller, ids, Memory(shelf))
 
-    async def _perform(self, incoming: Incoming, caller: Caller, ids: _Ids) -> Reply:
+    async def _perform(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, memory: Memory
+    ) -> Reply:
         """The reply to an operation other than an answer."""
         operation, value = decode_operation(incoming)
         name, value = operation.name, replace(value, request_id=ids.request_id)
+        held = self._holdings.of_caller(caller.name)
+        batches = ClientBatches(
+            self._client, held, self._secret, lambda item: self._open(item, caller, ids, memory)
+        )
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = self._client_of(route, caller, ids)
             result: Any = stamp_result(await perform_by_model(client, name, value, place))
+            result = await keep_job(held, result, incoming.dialect)
             reply = encode_operation(incoming, as_asked(result, value), value)
             headers = own_headers(
                 result.provider,
@@ -320,11 +379,17 @@ class ClientApplication(Application):
             )
             return reply._replace(headers={**reply.headers, **headers})
         named = incoming.call.headers.get(f"{PREFIX}provider", "")
-        # Whoever may not use all models may not read what others have stored.
+        if named and caller.models is not None:
+            raise RefusedError(Failure(status=404, message=_NOT_OPEN))
         holder = find_holder(self._client, value, named) if caller.models is None else None
-        if holder is None:
-            raise RefusedError(Failure(status=404, message=_NO_HOLDER))
-        result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        if isinstance(value, (BatchQuery, BatchSubmission)):
+            result = await batches.perform(incoming, name, value, named)
+            value = replace(value, after=None) if name == "list_batches" else value  # it is a page
+        elif holder is not None and not await is_held(held, value):
+            result = await perform_at_holder(self._client, holder[0], name, holder[1])
+        else:
+            output = await batches.read_output(value) if name == "download_file" else None
+            result = output or await perform_here(self._client, held, name, value)
         return encode_operation(incoming, result, value)
 
     def _list(self, incoming: Incoming, caller: Caller) -> list[ServedModel]:
@@ -351,15 +416,16 @@ class ClientApplication(Application):
         message = f"The model {name!r} does not exist, or this key may not use it."
         raise RefusedError(Failure(status=404, model=name, message=message))
 
-    def _open(
-        self, incoming: Incoming, caller: Caller, ids: _Ids, keeping: Keeping | None = None
+    async def _open(
+        self, incoming: Incoming, caller: Caller, ids: _Ids, memory: Memory
     ) -> _Exchange:
         asked = dialects.get(incoming.dialect).decode_request(incoming.call)
         route, _ = self._find(asked.model, caller)
         client = self._client_of(route, caller, ids)
         if route.affinity == "key":
             asked = replace(asked, session_id=caller.name)
-        return _Exchange(incoming, asked, route, client, self._secret, ids, keeping)
+        memory = await memory.with_seals(asked)
+        return _Exchange(incoming, asked, route, client, self._secret, ids, memory)
 
     def _client_of(self, route: ModelRoute, caller: Caller, ids: _Ids) -> Client:
         """The client that answers the caller; the reply will tell what is left to it."""
@@ -431,6 +497,12 @@ def _cost_text(cost: Cost | None) -> str:
     return f"{cost.total:.10f}".rstrip("0").rstrip(".")
 
 
+def with_settings(request: Request, settings: Mapping[str, object]) -> Request:
+    """The request with the settings of a route that it does not set itself."""
+    unset = {name: value for name, value in settings.items() if getattr(request, name) is None}
+    return replace(request, **unset) if unset else request
+
+
 class _Exchange:
     """One request for an answer."""
 
@@ -442,11 +514,12 @@ class _Exchange:
         client: Client,
         secret: bytes,
         ids: _Ids,
-        keeping: Keeping | None = None,
+        memory: Memory,
     ) -> None:
         self._ids = ids
         self._incoming = incoming
-        self._keeping = keeping
+        self._memory = memory
+        self._keeping = keeping = memory.keeping
         plain = without_references(asked, incoming.dialect)
         self._asked = asked if keeping is not None else plain  # what the answer repeats
         self._client = client
@@ -463,6 +536,7 @@ class _Exchange:
                 upstream=dialects.get(upstream).FACTS,
                 provider=self._provider,
                 model=addressed.model,
+                kept=memory.seals,
             )
             asked, self._warnings = self._state.unseal_request(asked)
         if keeping is not None:
@@ -470,26 +544,28 @@ class _Exchange:
         is_own = upstream == incoming.dialect
         if not is_own:
             check_summaries(incoming)
-        options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
-        self._request = replace(
+        self._request = self._address(asked, route, upstream)
+        self._compaction = find_compaction(
+            client, self._request, incoming, secret, is_native=is_own
+        )
+
+    def _address(self, asked: Request, route: ModelRoute, upstream: str | None) -> Request:
+        """The request as it goes to the model of a route, at a provider of this dialect."""
+        incoming = self._incoming
+        options = options_of(incoming, asked) if upstream == incoming.dialect else {}
+        request = replace(
             asked,
             model=route.model,
             provider_options=with_trace(incoming, options, upstream),
             session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
-            request_id=ids.request_id,
+            request_id=self._ids.request_id,
         )
-        unset = {
-            name: value
-            for name, value in route.settings.items()
-            if getattr(self._request, name) is None
-        }
-        if unset:
-            self._request = replace(self._request, **unset)
-        self._compaction = find_compaction(
-            client, self._request, incoming, secret, is_native=is_own
-        )
+        row = row_of(self._client.calls.adapters.get(self._provider))
+        request, refused = without_refused_flags(request, incoming.dialect, row)
+        self._warnings = (*self._warnings, *refused)
+        return with_settings(request, route.settings)
 
     async def _answer(self) -> Response:
         """The answer of the model, or the summary that is asked for."""
@@ -502,6 +578,26 @@ class _Exchange:
         if self._compaction is not None:
             return self._compaction.stream()
         return self._client.stream(self._request)
+
+    @property
+    def client(self) -> Client:
+        """The client of the route."""
+        return self._client
+
+    @property
+    def provider(self) -> str:
+        """The provider that answers."""
+        return self._provider
+
+    @property
+    def request(self) -> Request:
+        """The request, as the client gets it."""
+        return self._request
+
+    async def read_files(self, held: Holding) -> None:
+        """Replace references to files that are kept for the caller by their bytes."""
+        address = serve_of(self._incoming.dialect).SERVER.file_address
+        self._request = await held.with_files(self._request, address)
 
     async def complete(self) -> Reply:
         """The reply with the whole answer."""
@@ -519,8 +615,7 @@ class _Exchange:
             request_id=response.provider_request_id,
         )
         body = self._dialect.encode_response(response, self._asked)
-        if self._keeping is not None:
-            await self._keeping.keep(body)
+        await self._memory.keep(body)
         return json_reply(self._incoming, body, headers=headers)
 
     async def count(self) -> int:
@@ -563,10 +658,10 @@ class _Exchange:
 
     async def _keep(self, frames: list[Frame]) -> list[Frame]:
         """The frames, those of an error if they end a response that cannot be kept."""
-        if self._keeping is None:
+        if self._memory.shelf is None:
             return frames
         try:
-            await self._keeping.keep_last(frames)
+            await self._memory.keep_last(frames)
         except StoreError as error:
             encoder: StreamEncoder = self._dialect.stream_encoder(self._asked)
             encoder.feed(StreamStart(id="", model=self._asked.model))  # was sent long ago

@@ -12,14 +12,26 @@ from interlingua.client.client import Client
 from interlingua.client.configured import find_adapter
 from interlingua.client.registry import Route as Place
 from interlingua.providers.operation_check import KIND_OF_OPERATION
+from interlingua.serving.holdings import HeldJob, Holding
+from interlingua.spec.errors import NotFoundError
 from interlingua.spec.modalities.embeddings import EmbedInput
-from interlingua.spec.modalities.files import FileInput, ListFilesInput, UploadInput
+from interlingua.spec.modalities.files import (
+    FileInput,
+    ListFilesInput,
+    UploadChunk,
+    UploadInput,
+)
 from interlingua.spec.modalities.images import ImageInput
-from interlingua.spec.modalities.video import CreateVideoInput, VideoQuery
+from interlingua.spec.modalities.video import CreateVideoInput, VideoJob, VideoQuery
 from interlingua.spec.operations import OperationInput, OperationResult
 
 _STORED = (UploadInput, FileInput, ListFilesInput, VideoQuery, CreateVideoInput)
 """The values of operations on what a provider has stored, which no model performs."""
+_VIDEO = "video"
+_NO_HOLDER = (
+    "This server does not know which provider stores that. Name the provider in the header "
+    "x-interlingua-provider, if this key may use all models."
+)
 
 
 def needs_model(name: str, value: OperationInput) -> bool:
@@ -42,6 +54,47 @@ def find_holder(client: Client, value: Any, named: str) -> tuple[str, Any] | Non
     if find_adapter(named, client.calls.adapters) is None:
         return None
     return named, value
+
+
+async def keep_job(held: Holding, result: Any, dialect: str) -> Any:
+    """The result; of a video, with an id by which this caller finds it again."""
+    if not isinstance(result, VideoJob):
+        return result
+    place = HeldJob(provider=result.provider, id=result.id, dialect=dialect, shown_id="video_")
+    return replace(result, id=(await held.add_job(_VIDEO, place)).shown_id)
+
+
+async def is_held(held: Holding, value: Any) -> bool:
+    """Whether an operation is about a video whose id this caller got from here."""
+    is_video = isinstance(value, VideoQuery)
+    return is_video and await held.find_job(_VIDEO, value.id) is not None
+
+
+async def perform_here(client: Client, held: Holding, name: str, value: Any) -> Any:
+    """The result of an operation on what is kept for a caller: its files and its videos."""
+    match value:
+        case UploadInput():
+            return await held.upload(value)
+        case UploadChunk():
+            return await held.receive(value)
+        case ListFilesInput():
+            return await held.files()
+        case FileInput() if name == "download_file":
+            return await held.content(value.file_id)
+        case FileInput() if name == "delete_file":
+            return await held.delete_file(value)
+        case FileInput():
+            return await held.file(value)
+    field = "source_id" if isinstance(value, CreateVideoInput) else "id"
+    job = await held.find_job(_VIDEO, getattr(value, field, None) or "")
+    if job is None:
+        raise NotFoundError(_NO_HOLDER, status_code=404)
+    result = await perform_at_holder(client, job.provider, name, replace(value, **{field: job.id}))
+    if name == "delete_video":
+        await held.forget_job(_VIDEO, job.shown_id)
+    if isinstance(result, VideoJob) and result.id == job.id:
+        return replace(result, id=job.shown_id)
+    return await keep_job(held, result, job.dialect)
 
 
 async def perform_by_model(client: Client, name: str, value: Any, place: Place) -> OperationResult:

@@ -27,6 +27,7 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import Reply
+from interlingua.serving.sealed_state import KeptSeals, kept_seals_in
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.errors import DecodeError, StoreError
@@ -157,6 +158,36 @@ async def start_keeping(incoming: Incoming, shelf: Shelf | None) -> tuple[Incomi
     return incoming._replace(call=call), Keeping(shelf, form, draft, incoming.dialect)
 
 
+class Memory(NamedTuple):
+    """What a server remembers of and for one request for an answer; nothing, by default."""
+
+    shelf: Shelf | None = None
+    keeping: Keeping | None = None
+    seals: KeptSeals | None = None
+
+    async def with_seals(self, request: Request) -> Memory:
+        """The same with the seals that a request refers to."""
+        if self.shelf is None:
+            return self
+        return self._replace(seals=await self.shelf.load_seals(kept_seals_in(request)))
+
+    async def keep(self, body: Mapping[str, Json]) -> None:
+        """Keep what has to be kept of an answer with this body."""
+        await self._save_seals()
+        if self.keeping is not None:
+            await self.keeping.keep(body)
+
+    async def keep_last(self, frames: Iterable[Frame]) -> None:
+        """Keep what has to be kept before these frames are sent."""
+        await self._save_seals()
+        if self.keeping is not None:
+            await self.keeping.keep_last(frames)
+
+    async def _save_seals(self) -> None:
+        if self.shelf is not None and self.seals is not None:
+            await self.shelf.save_seals(self.seals)
+
+
 def is_about_kept(incoming: Incoming) -> bool:
     """Whether a request asks for an operation on what is kept."""
     operation = incoming.route.operation
@@ -255,6 +286,22 @@ class Shelf:
 
     async def _put(self, key: str, value: bytes) -> None:
         await self._store.put(key, value, ttl=self._seconds)
+
+    # Seals that are too large for the ids of calls.
+
+    async def load_seals(self, names: Iterable[str]) -> KeptSeals:
+        """The seals with these names that are kept."""
+        found = {name: await self._store.get(self._seal_key(name)) for name in names}
+        return KeptSeals({name: data.decode() for name, data in found.items() if data})
+
+    async def save_seals(self, seals: KeptSeals) -> None:
+        """Keep the new seals."""
+        while seals.new:
+            name, text = seals.new.popitem()
+            await self._put(self._seal_key(name), text.encode())
+
+    def _seal_key(self, name: str) -> str:
+        return f"seal/{self._caller}/{name}"
 
     # Operations.
 

@@ -6,9 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from interlingua.providers.adapter_options import EXTRA_HEADERS, HEADER_OPTIONS
+from interlingua.providers.provider import Provider
 from interlingua.serving.application import Incoming, serve_of
 from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 
 _OURS = ("path", EXTRA_HEADERS, *HEADER_OPTIONS)
 """Options that say where a request goes and who pays: they are not for clients."""
@@ -58,3 +63,28 @@ def session_of(incoming: Incoming, asked: Request) -> str | None:
             return value[:_MAX_SESSION]
     value = asked.provider_options.get(incoming.dialect, {}).get(server.session_field)
     return value[:_MAX_SESSION] if isinstance(value, str) and value else None
+
+
+def without_refused_flags(
+    request: Request, dialect: str, row: Provider | None
+) -> tuple[Request, list[Warning]]:
+    """The request without the flags that its provider refuses, and a warning for each."""
+    endpoint = None if row is None else row.endpoints.get(dialect)
+    options = request.provider_options.get(dialect)
+    if row is None or endpoint is None or endpoint.flags is None or not options:
+        return request, []
+    kept, warnings = dict(options), []
+    for name in serve_of(dialect).SERVER.flag_options:
+        given = options.get(name) or ()
+        flags = [given] if isinstance(given, str) else list(given)
+        if accepted := [flag for flag in flags if flag in endpoint.flags]:
+            kept[name] = accepted
+        else:
+            kept.pop(name, None)
+        warnings += [
+            make_warning("setting_dropped", name, target=row.name, setting=str(flag), when="")
+            for flag in flags
+            if flag not in endpoint.flags
+        ]
+    options = {**request.provider_options, dialect: kept}
+    return replace(request, provider_options=options), warnings

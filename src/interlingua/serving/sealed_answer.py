@@ -131,10 +131,22 @@ SealStates: TypeAlias = Callable[[Sequence[State]], str | None]
 """Makes the seal of these states; None if they are too large for one."""
 
 
+KeepSeal: TypeAlias = Callable[[str], str]
+"""Keeps a seal that is too large for an id; returns the reference to it."""
+
+
 class AnswerSealer:
     """Seals the parts of one answer, in their order."""
 
-    def __init__(self, seal: SealStates, client: str, field: SealedField, upstream: Facts) -> None:
+    def __init__(
+        self,
+        seal: SealStates,
+        client: str,
+        field: SealedField,
+        upstream: Facts,
+        keep: KeepSeal | None = None,
+    ) -> None:
+        self._keep = keep
         self._is_own = client == upstream.name
         self._seal = seal
         self._client = client
@@ -232,7 +244,7 @@ class AnswerSealer:
 
     def _carry(self, state: State, text: str = "") -> list[Thinking]:
         """A thinking part that has this state, which the next call or text carries too."""
-        if self._carries:
+        if self._carries and not (text and self._field.ids_if_hidden):
             self._pending.append(state)
         return self._make([state], text)
 
@@ -256,6 +268,9 @@ class AnswerSealer:
         states = [*self.take_pending(), *own]
         if not states:
             return [call]
+        if self._field.ids_if_hidden:
+            thinking = self._make(own) if own else []
+            return [*thinking, replace(call, id=self._sealed_id(call, self._seal(states)))]
         signed = self._sign_call(call, states)
         # after the call: a client may look for the call with its id
         return [signed, *self._make(states, call_id=signed.id)]
@@ -271,8 +286,11 @@ class AnswerSealer:
 
     def _sealed_id(self, call: ToolCall, text: str | None) -> str:
         """The id of a call with this seal, or as it was, with a warning, if that is too long."""
-        id = None if text is None else append_to_id(call.id, text, self._field.id_length)
-        if id is None and self._field.id_length:
+        most = self._field.id_length
+        id = None if text is None else append_to_id(call.id, text, most)
+        if id is None and text is not None and most and self._keep is not None:
+            id = append_to_id(call.id, self._keep(text), most)
+        if id is None and most and not self._field.ids_if_hidden:  # there, thinking has it too
             self.warnings.append(make_warning("state_not_carried", call=call.id))
         return id or call.id
 

@@ -13,7 +13,7 @@ answer carry its state too: see `sealed_answer`. The first valid seal counts on 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +35,17 @@ from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
 from interlingua.wire.seal import Origin, Unsealed, in_usual_letters, seal, unseal
-from interlingua.wire.seal_marks import is_seal, split_id, with_own_id, without_seal
+from interlingua.wire.seal_marks import (
+    is_seal,
+    refer_to,
+    reference_in,
+    split_id,
+    with_own_id,
+    without_seal,
+)
+
+_UNKNOWN = -1
+"""The place of a part whose seal is elsewhere."""
 
 
 class SealedState:
@@ -50,7 +60,7 @@ class SealedState:
     The key is the program's own, at least 16 bytes, the same in all of its processes. A seal of
     another key, provider or model is dropped. Where client and upstream have one dialect, only the
     ids of calls are sealed, if clients of the dialect lose the field of thinking. `expires_at` and
-    `now` are in seconds since 1970.
+    `now` are in seconds since 1970. `kept` has the seals that are too large for ids.
     """
 
     def __init__(
@@ -63,6 +73,7 @@ class SealedState:
         model: str = "",
         expires_at: float | None = None,
         now: float | None = None,
+        kept: KeptSeals | None = None,
     ) -> None:
         if client.sealed_field is None:
             raise ConfigurationError(f"{client.name} has no field for sealed state.")
@@ -73,8 +84,10 @@ class SealedState:
         self._origin = Origin(dialect=upstream.name, provider=provider, model=model)
         self._expires_at = expires_at
         self._now = now
+        self._kept = kept
         self._is_own = client.name == upstream.name
-        self._seals = not self._is_own or bool(self._field.id_length)
+        in_ids = bool(self._field.id_length) and not self._field.ids_if_hidden
+        self._seals = not self._is_own or in_ids
         self._target = model or upstream.name
 
     # To the client.
@@ -102,7 +115,8 @@ class SealedState:
         return SealingEncoder(encoder, self._sealer(), self.seal_response)
 
     def _sealer(self) -> AnswerSealer:
-        return AnswerSealer(self._seal, self._client, self._field, self._upstream)
+        keep = None if self._kept is None else self._kept.add
+        return AnswerSealer(self._seal, self._client, self._field, self._upstream, keep)
 
     def _seal(self, states: Sequence[State]) -> str | None:
         plain = msgspec.to_builtins(states)
@@ -144,7 +158,8 @@ class SealedState:
             restored = part
             for state in opened.new_states(seals):
                 if state.whole is not None:
-                    whole.append((len(rest), state))
+                    is_hidden = self._field.ids_if_hidden and isinstance(part, ToolCall)
+                    whole.append((_UNKNOWN if is_hidden else len(rest), state))
                 elif state.part:
                     states.append(state)
                 else:
@@ -157,8 +172,9 @@ class SealedState:
             rest, whole = self._without_doubles(rest, whole)
         if not self._field.is_placed:
             rest, states = self._separate(rest, states, _known_places(rest, whole))
-            spots = _Spots(rest)
-            whole = [(spots.find(state), state) for _, state in whole]
+            whole = [(_UNKNOWN, state) for _, state in whole]
+        spots = _Spots(rest) if whole else None
+        whole = [(spots.find(each) if spots and here < 0 else here, each) for here, each in whole]
         fields = {state.part: state.fields for state in states}
         parts = self._place(rest, sorted(whole, key=_number_of), fields)
         return replace(message, content=parts) if parts else None
@@ -237,6 +253,11 @@ class SealedState:
         return pieces
 
     def _open(self, text: str) -> Unsealed:
+        name = reference_in(text)
+        if name is not None:
+            text = "" if self._kept is None else self._kept.known.get(name, "")
+            if not text:
+                return Unsealed(None, "It was kept by the gateway, and is no longer")
         return unseal(text, self._key, self._origin, now=self._now)
 
     def _place(
@@ -276,6 +297,29 @@ class SealedState:
         others = {name: fields for name, fields in part.extra.items() if name != self._client}
         rest = without_seal(replace(part, extra={self._client: own} if own else {})) or part
         return replace(rest, extra={**others, **rest.extra})
+
+
+class KeptSeals:
+    """Seals that are too large for the ids of calls, which have references to them."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        self.known = known
+        """Those that the request refers to, by their names."""
+        self.new: dict[str, str] = {}
+        """Those of the answer, to be kept."""
+
+    def add(self, text: str) -> str:
+        """Have a seal kept; returns the reference to it."""
+        reference = refer_to(text)
+        self.new[reference_in(reference) or ""] = text
+        return reference
+
+
+def kept_seals_in(request: Request) -> tuple[str, ...]:
+    """The names of the kept seals that the ids of calls refer to."""
+    ids = [call.id for message in request.messages for call in message.tool_calls]
+    names = [reference_in(split_id(id)[1]) for id in ids]
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 class _Opened:

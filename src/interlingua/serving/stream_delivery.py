@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from interlingua.serving.application import Framing
-from interlingua.serving.asgi import Reply, Send, join_chunks
+from interlingua.serving.asgi import Message, Reply, Send, join_chunks
 from interlingua.spec.contracts import Frame
 
 HOLD = 15.0
@@ -22,6 +22,20 @@ KEEP_ALIVE = 15.0
 """Seconds of silence after which something is sent that clients ignore, so that proxies wait on."""
 
 _HIGH_WATER = 256 * 1024  # bytes that may wait for a slow client
+
+
+class SentParts:
+    """Sends the parts of one reply, and knows whether there were any."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun: bool = False
+        """Whether the client has got something."""
+
+    async def send(self, message: Message) -> None:
+        """Send one part, as ASGI's `send` does."""
+        self.has_begun = True
+        await self._send(message)
 
 
 async def send_whole(reply: Reply, send: Send) -> None:
@@ -135,8 +149,7 @@ class StreamDelivery:
     async def _run(self) -> None:
         while not self.has_begun:
             await self._wait()
-        start = {"type": "http.response.start", "status": 200, "headers": _raw(self.headers)}
-        await self._send(start)
+        await self._send_head()
         while True:
             if self._chunks:
                 await self._flush()
@@ -146,6 +159,11 @@ class StreamDelivery:
                 await self._wait()
         last = self._framing.end()
         await self._send({"type": "http.response.body", "body": last, "more_body": False})
+
+    async def _send_head(self) -> None:
+        # In a function of its own: a long stream need not hold what was sent.
+        headers = _raw(self.headers)
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _flush(self) -> None:
         body = b"".join(self._chunks)

@@ -271,6 +271,8 @@ class SealedField(msgspec.Struct, frozen=True, kw_only=True):
     """The path in `extra` of a call to another opaque field; empty if there is none."""
     id_length: int = 0
     """The most characters of the id of a call that may hold state; 0 if ids hold none."""
+    ids_if_hidden: bool = False
+    """Whether ids hold only the state of thinking without text, which some clients drop."""
 
 
 def _unchanged(body: Json) -> Json:

@@ -301,6 +301,8 @@ class Unserved(NamedTuple):
     """What the client is told: what is not done, and what to send instead."""
     unless_kept: bool = False
     """Whether a server that keeps responses can do it."""
+    details: Mapping[str, Json] = {}
+    """By which the vendor's SDK knows that it may ask without it, where there is such a way."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -359,6 +361,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The headers in which its clients name the conversation."""
     session_field: str = ""
     """The body field in which they do, if no header does."""
+    flag_options: tuple[str, ...] = ()
+    """The options in which requests have flags of features in testing."""
     passed_headers: tuple[str, ...] = ()
     """The other headers of a client that a server of the same dialect may be sent."""
 
@@ -376,6 +380,8 @@ class Failure(Record, frozen=True, kw_only=True):
     """The header `retry-after`, in seconds."""
     model: str | None = None
     """The model in the message; default: the requested one."""
+    details: Mapping[str, Json] = {}
+    """What the vendor's body has beside the message, for programs."""
 
 
 class Serve(Protocol):
@@ -413,6 +419,9 @@ class Serve(Protocol):
 
     def wanted_speech(self, request: Request) -> Any:
         """The `SpeakInput` of the speech that a request for an answer asks for, if it does."""
+
+    def write_batch_file(self, replies: Iterable[Any]) -> bytes:
+        """The file with these results (`BatchReply`) of a batch, if the vendor has such files."""
 
     def wrong_key(self, *, is_missing: bool, message: str | None = None) -> Failure:
         """

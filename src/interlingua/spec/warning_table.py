@@ -300,7 +300,7 @@ _HISTORY: dict[str, Texts] = {
     "state_not_carried": (
         "The state before the call {call} is too large for its id.",
         "A client that returns only the ids of calls loses the model's state.",
-        "Use a client that returns `reasoning_details`, or one of another dialect.",
+        "Use a client that returns `reasoning_details`, or keep responses in the gateway.",
     ),
     "orphan_result_dropped": (
         "No earlier tool call is waiting for this result; the result was dropped.",

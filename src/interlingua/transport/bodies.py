@@ -116,14 +116,21 @@ async def with_whole_body(request: HttpRequest) -> HttpRequest:
     return replace(request, body=await read_whole(request))
 
 
-def sent_headers(request: HttpRequest) -> Mapping[str, str]:
-    """The headers of the request, and the headers that its body and its connection need."""
-    is_sized = not isinstance(request.body, bytes) and request.body_size is not None
-    if request.keep_alive and not is_sized:
-        return request.headers
-    headers = dict(request.headers)
-    if is_sized:
-        headers["content-length"] = str(request.body_size)
+_BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
+
+
+def sent_headers(request: HttpRequest) -> dict[str, str]:
+    """The headers of the request, in lower case, with those of its body and its connection."""
+    headers, size = dict(request.headers), request.body_size
+    if not "".join(headers).islower():
+        headers = {name.lower(): value for name, value in headers.items()}
+    # With a length and chunks, or with two lengths, some servers would see two requests.
+    headers.pop("content-length", None)
+    headers.pop("transfer-encoding", None)
+    if size is None:
+        headers["transfer-encoding"] = "chunked"
+    elif size or request.method not in _BODILESS:
+        headers["content-length"] = str(size)
     if not request.keep_alive:
         headers["connection"] = "close"
     return headers

@@ -18,6 +18,7 @@ import httpcore2
 import httptools
 
 from interlingua.transport.http1.addresses import connect, resolve
+from interlingua.transport.http1.connection import cut
 from interlingua.transport.per_loop import SocketProbe
 
 _HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
@@ -78,7 +79,11 @@ class _Stream(httpcore2.AsyncNetworkStream):
                     await self._connection.send(buffer, stops_at_reply=self._stops_at_reply)
 
     async def aclose(self) -> None:
-        self._connection.transport.abort()
+        transport = self._connection.transport
+        if transport.get_write_buffer_size():  # a peer that is not reading notices only a reset
+            cut(transport)
+        else:
+            transport.abort()
         await asyncio.sleep(0)  # the loop closes the socket in its next iteration
 
     async def start_tls(

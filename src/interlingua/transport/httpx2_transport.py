@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http.cookiejar import DefaultCookiePolicy
@@ -28,6 +29,7 @@ from interlingua.transport.bodies import (
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
+    NO_HOST,
     Bounded,
     address_of,
     connection_error,
@@ -217,7 +219,7 @@ async def _send(
     built = client.build_request(
         request.method,
         request.url,
-        headers=dict(sent_headers(request)),
+        headers=sent_headers(request),
         content=content or None,
         timeout=httpx2.Timeout(None, connect=timeouts.connect),
     )
@@ -322,6 +324,8 @@ def _send_error(
     import httpx2
 
     host = host_of(request)
+    if host == NO_HOST:  # httpx2 looks for the address of some of them
+        failure = httpx2.InvalidURL(host)
     match failure:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return timeout_error("connect", request, timeouts)
@@ -354,4 +358,6 @@ def _connect_error(failure: httpx2.ConnectError, host: str, proxy: str | None) -
         text = f"The TLS handshake with {host}{way} failed: {failure}"
         return NetworkError(text, retryable=False, phase="connect")
     peer = host if proxy is None else f"the proxy {proxy}"
-    return NetworkError(f"Cannot connect to {peer}: {failure}", phase="connect")
+    is_unknown = isinstance(system_error(failure), socket.gaierror)
+    problem = "find the address of" if is_unknown else "connect to"
+    return NetworkError(f"Cannot {problem} {peer}: {failure}", phase="connect")

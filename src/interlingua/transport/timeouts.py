@@ -13,6 +13,9 @@ from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, TimeoutPhase
 
+NO_HOST = "no host"
+"""What messages say of a URL without a valid host."""
+
 # Messages name the host and never the URL, because its query may contain an API key.
 _MESSAGES: dict[TimeoutPhase, str] = {
     "connect": "timed out after {seconds:g} s while connecting to {host} (connect timeout)",
@@ -38,9 +41,9 @@ def address_of(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
     except ValueError:
-        return "no host"
+        return NO_HOST
     if not parts.hostname or port is None:
-        return parts.hostname or "no host"
+        return parts.hostname or NO_HOST
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{host}:{port}"
 

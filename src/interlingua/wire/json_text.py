@@ -129,13 +129,18 @@ class _Pieces:
             self._depth -= 1
 
     def _read_list(self, text: bytes) -> UncheckedJson:
-        if not any(sign in text[1:] for sign in (b'"', b"{", b"[")):
+        if all(text.find(sign, 1) < 0 for sign in (b'"', b"{", b"[")):
             return _read_numbers(text)
-        if text.count(b"},") + text.count(b"],") + text.count(b'",') > _MAX_ITEMS:
+        if text.count(b",") > _MAX_ITEMS and _count_items(text) > _MAX_ITEMS:
             import json
 
             return json.loads(text, object_hook=_same, **CHECKS)
         return [self._read(bytes(raw)) for raw in _split_list(text)]
+
+
+def _count_items(text: bytes) -> int:
+    """How many items a list of other values than numbers may have; slower than to count commas."""
+    return text.count(b"},") + text.count(b"],") + text.count(b'",')
 
 
 def _read_numbers(text: bytes) -> list[UncheckedJson]:

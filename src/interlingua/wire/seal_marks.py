@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from base64 import b64encode
 from typing import TypeVar
 
@@ -13,6 +14,23 @@ MAGIC = b"\xd8\xa2\x9e\xd6\x07\x02"  # the last byte is the version
 MARK: str = b64encode(MAGIC).decode()
 """How every seal begins. The text is plain base64: some clients decode the field that holds it."""
 _ID_MARK = MARK.replace("+", "-").replace("/", "_")
+
+
+_REFERENCE = f"{MARK}kept"
+_REFERENCE_LENGTH = len(_REFERENCE) + 64  # shorter than any seal
+
+
+def refer_to(text: str) -> str:
+    """A short text in place of a seal that is kept elsewhere, under `reference_in` of it."""
+    return _REFERENCE + hashlib.sha256(text.encode()).hexdigest()
+
+
+def reference_in(text: str | None) -> str | None:
+    """The name under which the seal is kept that a text refers to; None if it is no reference."""
+    if text is None or len(text) != _REFERENCE_LENGTH:
+        return None
+    usual = text.replace("-", "+").replace("_", "/")
+    return usual.removeprefix(_REFERENCE) if usual.startswith(_REFERENCE) else None
 
 
 def is_seal(text: str | None) -> bool:

@@ -19,6 +19,7 @@ export const GREETING = "Hello from the upstream.";
 export const SAY = `Say: ${GREETING}`;
 export const CITIES = ["Oslo", "Rome", "Lima", "Cairo", "Delhi", "Tokyo", "Quito", "Paris"];
 export const LOOK = (city) => `What is the weather in ${city}?`;
+export const KEPT = "State: kept."; // what the model says if it got back all state that it had sent
 export const PHOTO = "Take a photo.";
 export const JOKE = "Tell me a joke.";
 export const weather = (city) => `${city}: 4 C, rain`;
@@ -68,11 +69,6 @@ export function equal(given, wanted) {
 
 export function has(answer, wanted) {
   check(answer.includes(wanted), `no ${JSON.stringify(wanted)} in ${JSON.stringify(answer)}`);
-}
-
-export function checkState(upstream, answer) {
-  if (upstream === "Chat") throw new NotApplicable("its thinking has no state");
-  has(answer, "State: kept.");
 }
 
 // The error that a call raises.

@@ -1,7 +1,7 @@
 // The vendors' SDKs for JavaScript, each in a loop of its own as their documentation shows it.
 import {
-  CITIES, EMPTY, GATEWAYS, GREETING, JOKE, JOKE_SCHEMA, KEY, LOOK, PHOTO, PICTURE, PNG, PNG_URL,
-  SAY, SCHEMA, afterRateLimit, check, checkState, equal, failure, has, load, report, weather,
+  CITIES, EMPTY, GATEWAYS, GREETING, JOKE, JOKE_SCHEMA, KEPT, KEY, LOOK, NotApplicable, PHOTO,
+  PICTURE, PNG, PNG_URL, SAY, SCHEMA, afterRateLimit, check, equal, failure, has, load, report, weather,
 } from "./checks.mjs";
 
 const { default: OpenAI } = await load("openai");
@@ -82,6 +82,17 @@ class Chat {
     equal(error.status, 400);
     equal(error.code, "context_length_exceeded");
   }
+
+  // The SDK calls the tools itself.
+  async ownLoop(prompt) {
+    const run = { name: "get_weather", parameters: SCHEMA, parse: JSON.parse };
+    run.function = ({ city }) => weather(city);
+    const messages = [{ role: "user", content: prompt }];
+    const tools = [{ type: "function", function: run }];
+    return this.sdk.chat.completions
+      .runTools({ model: this.model, messages, tools, stream: true })
+      .finalContent();
+  }
 }
 
 class Responses {
@@ -147,6 +158,25 @@ class Responses {
     equal(error.status, 400);
     equal(error.code, "context_length_exceeded");
   }
+
+  // The server has the conversation; the client sends only what is new.
+  async kept() {
+    let input = LOOK("Oslo and Rome");
+    let answer;
+    for (let step = 0; step < 2; step += 1) {
+      const previous_response_id = answer?.id;
+      const body = { model: this.model, input, previous_response_id, tools: this.tools };
+      answer = await this.sdk.responses.create(body);
+      input = this.calls(answer).map(({ id, name, input: given }) => {
+        const output = perform(name, given);
+        return { type: "function_call_output", call_id: id, output };
+      });
+    }
+    equal((await this.sdk.responses.retrieve(answer.id)).output_text, answer.output_text);
+    await this.sdk.responses.delete(answer.id);
+    equal((await failure(() => this.sdk.responses.retrieve(answer.id))).status, 404);
+    return answer.output_text;
+  }
 }
 
 class Messages {
@@ -210,6 +240,20 @@ class Messages {
   overflow(error) {
     equal(error.status, 400);
     has(error.message, "prompt is too long");
+  }
+
+  async ownLoop(prompt) {
+    const run = async ({ city }) => weather(city);
+    const own = { name: "get_weather", input_schema: SCHEMA, run, parse: (input) => input };
+    const messages = [{ role: "user", content: prompt }];
+    const runner = this.sdk.beta.messages.toolRunner({
+      model: this.model,
+      max_tokens: 1000,
+      messages,
+      tools: [own],
+      stream: true,
+    });
+    return this.text(await runner.runUntilDone());
   }
 }
 
@@ -287,6 +331,25 @@ class Gemini {
     equal(error.status, 400);
     has(error.message, "token");
   }
+
+  // The SDK keeps the conversation, as it came in pieces.
+  async ownLoop(prompt) {
+    const chat = this.sdk.chats.create({ model: this.model, config: { tools: this.tools } });
+    let message = prompt;
+    for (let step = 0; step < 2; step += 1) {
+      const said = [];
+      for await (const piece of await chat.sendMessageStream({ message })) {
+        said.push(...(piece.candidates?.[0].content?.parts ?? []));
+      }
+      const calls = this.calls(said);
+      if (!calls.length) return this.text(said);
+      message = calls.map(({ id, name, input }) => {
+        const response = { output: perform(name, input) };
+        return { functionResponse: { id, name, response } };
+      });
+    }
+    return "The loop did not end.";
+  }
 }
 
 // One conversation until an answer without calls; `way` is "whole" or "streamed".
@@ -359,8 +422,20 @@ function features(Client, upstream) {
       eighth.whole = await eightTurns(open(), "whole");
       eighth.streamed = await eightTurns(open(), "streamed");
     },
-    "state returned": async () => checkState(upstream, eighth.whole),
-    "state returned, streamed": async () => checkState(upstream, eighth.streamed),
+    "state returned": async () => has(eighth.whole, KEPT),
+    "state returned, streamed": async () => has(eighth.streamed, KEPT),
+    "loop of the SDK": async () => {
+      if (!Client.prototype.ownLoop) throw new NotApplicable("the SDK has none");
+      const answer = await open().ownLoop(LOOK("Oslo and Rome"));
+      has(answer, weather("Rome"));
+      has(answer, KEPT);
+    },
+    "kept responses": async () => {
+      if (!Client.prototype.kept) throw new NotApplicable("only Responses has them");
+      const answer = await open().kept();
+      has(answer, weather("Rome"));
+      has(answer, KEPT);
+    },
     "structured output": async () => {
       for (const way of ["whole", "streamed"]) {
         const chat = open();

@@ -1,7 +1,7 @@
 // Vercel's AI SDK with the providers of each vendor.
 import {
-  CITIES, EMPTY, GATEWAYS, GREETING, JOKE, JOKE_SCHEMA, KEY, LOOK, NotApplicable, PHOTO, PICTURE,
-  PNG, SAY, SCHEMA, afterRateLimit, check, checkState, equal, failure, has, load, report, weather,
+  CITIES, EMPTY, GATEWAYS, GREETING, JOKE, JOKE_SCHEMA, KEPT, KEY, LOOK, NotApplicable, PHOTO,
+  PICTURE, PNG, SAY, SCHEMA, afterRateLimit, check, equal, failure, has, load, report, weather,
 } from "./checks.mjs";
 
 const { Output, generateText, jsonSchema, stepCountIs, streamText, tool } = await load("ai");
@@ -26,6 +26,7 @@ const PROVIDERS = {
     model: (url, key, name = "gpt-5.2") =>
       createOpenAI({ baseURL: `${url}/v1`, apiKey: key }).responses(name),
     options: STATELESS,
+    hasKept: true, // by default it sends references to what the server has
     hasImages: true,
     overflow: "context_length_exceeded",
   },
@@ -153,8 +154,23 @@ function features(provider, upstream) {
         }
       }
     },
-    "state returned": async () => checkState(upstream, eighth.whole),
-    "state returned, streamed": async () => checkState(upstream, eighth.streamed),
+    "state returned": async () => has(eighth.whole, KEPT),
+    "state returned, streamed": async () => has(eighth.streamed, KEPT),
+    "kept responses": async () => {
+      if (!provider.hasKept) throw new NotApplicable("only Responses has them");
+      const messages = [];
+      let text;
+      for (const city of ["Oslo", "Rome"]) {
+        messages.push({ role: "user", content: LOOK(city) });
+        const stopWhen = stepCountIs(5);
+        const model = provider.model(url, KEY);
+        const answer = await WAYS.streamed({ model, maxRetries: 0, messages, tools: TOOLS, stopWhen });
+        messages.push(...answer.messages);
+        text = answer.text;
+      }
+      has(text, weather("Rome"));
+      has(text, KEPT);
+    },
     "structured output": async () => {
       const output = Output.object({ schema: jsonSchema(JOKE_SCHEMA) });
       const whole = await generateText({ ...settings(), prompt: JOKE, output });

@@ -24,12 +24,12 @@ GREETING = "Hello from the upstream."
 SAY = f"Say: {GREETING}"
 CITIES = ("Oslo", "Rome", "Lima", "Cairo", "Delhi", "Tokyo", "Quito", "Paris")
 LOOK = "What is the weather in {}?"
+KEPT = "State: kept."
+"""What the model says if it got back all state that it had sent."""
 PHOTO = "Take a photo."
 JOKE = "Tell me a joke."
 RETRY_AFTER = 1.1
 """Seconds until a rate limit of the model has passed."""
-STATELESS = "Chat"
-"""The upstream whose thinking has no state."""
 
 
 class NotApplicableError(Exception):
@@ -55,13 +55,6 @@ def png() -> bytes:
 
 
 PICTURE = f"[image image/png {len(png())} bytes]"
-
-
-def check_state(upstream: str, answer: str) -> None:
-    """The model got back all state that it had sent."""
-    if upstream == STATELESS:
-        raise NotApplicableError("its thinking has no state")
-    has("State: kept.", answer)
 
 
 def has(wanted: str, answer: str) -> None:

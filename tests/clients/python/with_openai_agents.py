@@ -24,6 +24,7 @@ from checks import (
     GATEWAYS,
     GREETING,
     JOKE,
+    KEPT,
     KEY,
     LOOK,
     PHOTO,
@@ -31,7 +32,6 @@ from checks import (
     RETRY_AFTER,
     SAY,
     NotApplicableError,
-    check_state,
     has,
     png,
     report,
@@ -128,14 +128,25 @@ class Features:
         self._eighth = result.final_output
 
     async def state(self) -> None:
-        check_state(self._upstream, self._eighth)
+        has(KEPT, self._eighth)
 
     async def streamed_state(self) -> None:
-        check_state(self._upstream, await self._streamed(LOOK.format("Oslo and Rome")))
+        has(KEPT, await self._streamed(LOOK.format("Oslo and Rome")))
 
     async def structured(self) -> None:
         result = await Runner.run(self._agent(output_type=Joke), JOKE)
         assert isinstance(result.final_output, Joke)
+
+    async def kept(self) -> None:
+        if self._class is OpenAIChatCompletionsModel:
+            raise NotApplicableError("only Responses has them")
+        agent = self._tools().clone(model_settings=ModelSettings())
+        first = await Runner.run(agent, LOOK.format("Oslo"), auto_previous_response_id=True)
+        second = await Runner.run(
+            agent, LOOK.format("Rome"), previous_response_id=first.last_response_id
+        )
+        has(f"{weather('Rome')}. Prompts: 2.", second.final_output)
+        has(KEPT, second.final_output)
 
     # Errors.
 
@@ -176,6 +187,7 @@ class Features:
             "eight turns": self.eight_turns,
             "state returned": self.state,
             "state returned, streamed": self.streamed_state,
+            "kept responses": self.kept,
             "structured output": self.structured,
             "error 401": self.wrong_key,
             "error 404": self.unknown_model,

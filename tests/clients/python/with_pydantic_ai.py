@@ -11,13 +11,13 @@ from checks import (
     GATEWAYS,
     GREETING,
     JOKE,
+    KEPT,
     KEY,
     LOOK,
     PHOTO,
     PICTURE,
     RETRY_AFTER,
     SAY,
-    check_state,
     has,
     png,
     report,
@@ -137,11 +137,11 @@ class Features:
         self._eighth = result.output
 
     async def state(self) -> None:
-        check_state(self._upstream, self._eighth)
+        has(KEPT, self._eighth)
 
     async def streamed_state(self) -> None:
         async with self._agent.run_stream(LOOK.format("Oslo and Rome")) as result:
-            check_state(self._upstream, await result.get_output())
+            has(KEPT, await result.get_output())
 
     async def native_output(self) -> None:
         agent = Agent(self.model(), output_type=NativeOutput(Joke))

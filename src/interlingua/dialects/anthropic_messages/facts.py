@@ -196,7 +196,14 @@ FACTS = Facts(
     length_options=("max_tokens",),
     token_family="claude",  # noqa: S106 -- no password
     # Clients must return thinking unmodified (`ThinkingBlockParam`), so they return its signature.
-    sealed_field=SealedField(name="signature", make=_sign_thinking, read=_signature_of),
+    sealed_field=SealedField(
+        name="signature",
+        make=_sign_thinking,
+        read=_signature_of,
+        # pi drops thinking without text; every client returns the ids of calls.
+        id_length=512,
+        ids_if_hidden=True,
+    ),
     normal_request=normal_request,
     normal_response=normal_response,
 )

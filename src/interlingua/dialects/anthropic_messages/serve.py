@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from interlingua.dialects.anthropic_messages import batches, files
-from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
+from interlingua.dialects.anthropic_messages.facts import BETAS, NAME, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.tools import hosted_parts
 from interlingua.spec.content import Json, Thinking
 from interlingua.spec.contracts import Profile, WireCall
@@ -25,6 +25,7 @@ from interlingua.spec.operations import (
     ServedOperation,
     ServerFacts,
     ServerRoute,
+    Unserved,
 )
 from interlingua.spec.request import Request
 from interlingua.wire.fields import extra_of
@@ -44,6 +45,17 @@ def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinki
         is_shown = profile.thinking_shown == "always"
     return part if is_shown else replace(part, text="")
 
+
+UNSERVED = (
+    Unserved(
+        lambda body: body.get("thread") is not None,
+        "This server keeps no threads. Send the whole conversation in `messages`, without "
+        "`thread`.",
+        # The tool runners of the SDKs begin a thread by default. At this code they go on without
+        # one, in the same run.
+        details={"error_code": "thread_unsupported_request", "unsupported": ["thread"]},
+    ),
+)
 
 SERVER = ServerFacts(
     routes=(
@@ -74,6 +86,7 @@ SERVER = ServerFacts(
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
     session_headers=("x-claude-code-session-id",),
+    flag_options=BETAS,
     limit_headers={
         f"{unit}_{figure}": f"anthropic-ratelimit-{unit}-{figure}"
         for unit in ("requests", "tokens")
@@ -85,6 +98,7 @@ SERVER = ServerFacts(
     shown_thinking=shown_thinking,
     refusal="content_filter",  # the stop reason `refusal`; there is no block for it
     hosted_parts=hosted_parts,
+    unserved=UNSERVED,
 )
 
 SERVED: tuple[ServedOperation, ...] = (*batches.SERVED, *files.SERVED)
@@ -172,7 +186,9 @@ def error_body(failure: Failure, *, model: str, request_id: str) -> Json:
     default = "api_error" if failure.status >= 500 else "invalid_request_error"
     kind, message = _ERRORS.get(failure.status, (default, f"Error {failure.status}"))
     message = failure.message or message.replace("{model}", model)
-    error = {"type": kind, "message": message}
+    error: dict[str, Json] = {"type": kind, "message": message}
+    if failure.details:
+        error["details"] = dict(failure.details)
     return {"type": "error", "error": error, "request_id": request_id}
 
 

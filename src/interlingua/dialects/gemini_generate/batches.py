@@ -414,7 +414,8 @@ def _write_reply(reply: BatchReply) -> dict[str, Json]:
     return {"error": body.get("error", {"code": 13, "message": str(reply.body)})}
 
 
-def _write_lines(replies: Iterable[BatchReply]) -> bytes:
+def write_lines(replies: Iterable[BatchReply]) -> bytes:
+    """A file of results."""
     return encode_lines({"key": each.id, **_write_reply(each)} for each in replies)
 
 
@@ -438,7 +439,7 @@ def _served_submit(call: WireCall, params: Mapping[str, str]) -> BatchSubmission
         calls=calls,
         file_id=None if file_name is None else file_name.removeprefix(_FILE),
         read=partial(read_requests, read=partial(_read_item, path)),
-        write=None if file_name is None else _write_lines,
+        write=None if file_name is None else write_lines,
         keeps_order=True,
         extra={NAME: fields.left} if fields.left else {},
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from interlingua.dialects.gemini_generate import batches, embeddings, files, images, video
+from interlingua.dialects.gemini_generate.batches import write_lines as write_batch_file
 from interlingua.dialects.gemini_generate.errors import RPC
 from interlingua.dialects.gemini_generate.facts import MODEL_PATH, NAME, REQUEST, to_camel
 from interlingua.dialects.gemini_generate.images import wanted_image
@@ -43,6 +44,7 @@ __all__ = [
     "list_models",
     "wanted_image",
     "wanted_speech",
+    "write_batch_file",
     "wrong_key",
 ]
 

@@ -210,13 +210,16 @@ def _normal_message(message: Json) -> Json:
 def _detail(carrier: Carrier) -> Thinking:
     # The stream helper of OpenAI's SDK joins the items of a list by `index`, and fails on a second
     # item without it. A client may keep only items with the id of a call.
-    detail = {
+    detail: dict[str, Json] = {
         "type": "reasoning.encrypted",
         "index": carrier.number,
         "id": carrier.call_id or f"sealed_{carrier.number}",
         "data": carrier.value,
     }
-    return Thinking(text=carrier.text, extra={NAME: {DETAILS: [detail]}})
+    own: dict[str, Json] = {DETAILS: [detail]}
+    if not carrier.text:  # no server sends an empty text after its answer
+        own[FIELDS] = []
+    return Thinking(text=carrier.text, extra={NAME: own})
 
 
 def _details_of(part: Part) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from interlingua.dialects.openai_shared import (
     transcription,
     video,
 )
+from interlingua.dialects.openai_shared.batches import write_replies as write_batch_file
 from interlingua.dialects.openai_shared.image_serve import image_served
 from interlingua.dialects.openai_shared.models import describe_model, list_models
 from interlingua.dialects.openai_shared.serving import (
@@ -44,6 +45,7 @@ __all__ = [
     "error_body",
     "list_models",
     "wanted_image",
+    "write_batch_file",
     "wrong_key",
 ]
 

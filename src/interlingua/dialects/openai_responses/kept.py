@@ -226,6 +226,10 @@ def _conversation_query(call: WireCall, params: Mapping[str, str]) -> KeptQuery:
     items, metadata = body.get("items") or [], body.get("metadata") or {}
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise InvalidRequestError("`items` must be an array of items.", error_code=None)
+    if any(map(is_reference, items)):
+        raise InvalidRequestError(
+            "`items` may not have references. Send the items themselves.", error_code=None
+        )
     if len(items) > _MOST_ITEMS:
         raise InvalidRequestError(
             f"`items` may have at most {_MOST_ITEMS} at a time.", error_code=None

@@ -8,7 +8,6 @@ from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.hosted_uses import OwnCalls
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.dialects.openai_responses.request import repeated_fields
-from interlingua.dialects.openai_responses.vendor_fields import REQUIRED, complete_answer
 from interlingua.spec.content import Image, Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.events import StreamStart
@@ -142,6 +141,8 @@ def close_envelope(
     repeated: Mapping[str, Json],
 ) -> dict[str, Json]:
     """The body with its other fields, which `extra` has, or the request, or the API requires."""
+    from interlingua.dialects.openai_responses.vendor_fields import REQUIRED, complete_answer
+
     if native:
         body = restore(body, holder, NAME)
     if holder.created_at is not None:

@@ -17,6 +17,7 @@ from interlingua.dialects.openai_responses.kept import (
     TO_KEEP,
     is_reference,
 )
+from interlingua.dialects.openai_shared.batches import write_replies as write_batch_file
 from interlingua.dialects.openai_shared.models import describe_model, list_models
 from interlingua.dialects.openai_shared.serving import (
     KEY_HEADERS,
@@ -43,6 +44,7 @@ __all__ = [
     "error_body",
     "list_models",
     "wanted_image",
+    "write_batch_file",
     "wrong_key",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from msgspec import to_builtins
@@ -59,21 +60,33 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
 def found_tools(
     messages: tuple[Message, ...], declared: tuple[ToolSpec, ...]
 ) -> tuple[ToolSpec, ...]:
-    """The tools that searches of the caller have found and that only their results define."""
-    results = [part for message in messages for part in message.content if type(part) is ToolResult]
-    lists = [
-        part.data
-        for result in results
-        for part in result.parts or ()
-        if isinstance(part, Opaque) and part.dialect == NAME and isinstance(part.data, list)
-    ]
+    """
+    The tools that only the history defines.
+
+    Searches of the caller have found them, or an item has added them: Codex sends all of its tools
+    in such an item.
+    """
     known = {tool_key(tool) for tool in declared}
     found: dict[tuple[str | None, str], ToolSpec] = {}
-    for tool in (tool for tools in lists for tool in _decode_list(tools, "tools")):
-        if isinstance(tool, ToolDefinition) and tool_key(tool) not in known:
-            extra = {NAME: {**extra_of(tool, NAME), LOADED: True}}
-            found[tool_key(tool)] = replace(tool, deferred="client", extra=extra)
+    for tools, deferred in _lists_in(messages):
+        for tool in _decode_list(tools, "tools"):
+            if isinstance(tool, ToolDefinition) and tool_key(tool) not in known:
+                extra = {NAME: {**extra_of(tool, NAME), LOADED: True}}
+                found[tool_key(tool)] = replace(tool, deferred=deferred, extra=extra)
     return tuple(found.values())
+
+
+def _lists_in(messages: tuple[Message, ...]) -> Iterator[tuple[list[Json], DeferredBy | None]]:
+    """The lists of tools in results of searches and in items, and who has to load these tools."""
+    for part in (part for message in messages for part in message.content):
+        if type(part) is ToolResult:
+            for inner in part.parts or ():
+                if type(inner) is Opaque and inner.dialect == NAME and type(inner.data) is list:
+                    yield inner.data, "client"
+        elif type(part) is Opaque and part.dialect == NAME:
+            match part.data:
+                case {"type": "additional_tools", "tools": list(tools)}:
+                    yield tools, None
 
 
 def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[Json]:

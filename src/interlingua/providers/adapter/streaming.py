@@ -22,8 +22,8 @@ from interlingua.providers.http_requests import Ready
 from interlingua.providers.replies import (
     STEP,
     UNREADABLE,
+    answer_headers,
     check_body,
-    dated,
     find_request_id,
     read_error,
     unreadable,
@@ -151,14 +151,13 @@ class Streaming:
         """The reader for a reply, chosen by its content type."""
         own, request, profile = self._configuration, ready.request, ready.profile
         dialect, limits = own.dialect, own.reply_limits
-        headers = reply.headers if "date" in reply.headers else dated(reply.headers)
         known = Response(
             provider=own.name,
             request_id=request.request_id,
-            provider_request_id=find_request_id(headers),
+            provider_request_id=find_request_id(reply.headers),
             model=request.model,
             warnings=ready.warnings,
-            rate_limit=parse_rate_limit(headers),
+            rate_limit=parse_rate_limit(answer_headers(reply.headers)),
         )
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder

@@ -55,6 +55,22 @@ _VERTEX_HOST = DerivedPlace(
     },
 )
 
+# Both clouds refuse a request with a flag that they do not know: «invalid beta flag» (Bedrock,
+# https://github.com/anthropics/claude-code/issues/49370), «Unexpected value(s) … for the
+# `anthropic-beta` header» (Vertex). Bedrock's are those of its documentation:
+# https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
+_CLOUD_FLAGS = (
+    *("compact-2026-01-12", "computer-use-2025-01-24", "computer-use-2025-11-24"),
+    *("context-1m-2025-08-07", "context-management-2025-06-27", "interleaved-thinking-2025-05-14"),
+    "tool-search-tool-2025-10-19",
+)
+_BEDROCK_FLAGS = (
+    *_CLOUD_FLAGS,
+    *("dev-full-thinking-2025-05-14", "effort-2025-11-24", "output-128k-2025-02-19"),
+    *("token-efficient-tools-2025-02-19", "tool-examples-2025-10-29"),
+)
+_VERTEX_FLAGS = (*_CLOUD_FLAGS, "web-search-2025-03-05")
+
 ROWS: tuple[Provider, ...] = (
     chat(
         "azure",  # each resource has its own host, so there is no base URL
@@ -101,7 +117,7 @@ ROWS: tuple[Provider, ...] = (
         url_env=_REGION,
         endpoints={
             CHAT: Endpoint(path="/v1/chat/completions"),
-            MESSAGES: Endpoint(path="/anthropic/v1/messages"),
+            MESSAGES: Endpoint(path="/anthropic/v1/messages", flags=_BEDROCK_FLAGS),
         },
         key_env=("AWS_BEARER_TOKEN_BEDROCK",),
         base_url_env=("BEDROCK_BASE_URL",),
@@ -123,6 +139,7 @@ ROWS: tuple[Provider, ...] = (
                 without=("stream",),  # the path says it; Anthropic's SDK removes the field too
                 header_fields={**_IN_BODY, "anthropic-beta": "anthropic_beta"},
                 header_values={_FIRST_VERSION: "bedrock-2023-05-31"},
+                flags=_BEDROCK_FLAGS,
             ),
         },
         signing="sigv4",
@@ -172,6 +189,7 @@ ROWS: tuple[Provider, ...] = (
                 stream_path="/models/{model}:streamRawPredict",
                 header_fields=_IN_BODY,
                 header_values={_FIRST_VERSION: "vertex-2023-10-16"},
+                flags=_VERTEX_FLAGS,
                 # The model stays in the body there (`anthropic/lib/vertex/_client.py`).
                 operation_paths={"count_tokens": "/models/count-tokens:rawPredict"},
             ),

@@ -60,7 +60,6 @@ and if it arrives the connection can be reused.
 
 _LARGE = 1 << 20  # a body of bytes above this size is written piece by piece
 _PIECE = 256 * 1024
-_BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 class _SilenceError(Exception):
@@ -407,17 +406,7 @@ class _Chunks:
 
 def _write_head(request: HttpRequest, target: Target) -> bytes:
     """The request line and the headers."""
-    headers, size = sent_headers(request), request.body_size
-    if not "".join(headers).islower():
-        headers = {name.lower(): value for name, value in headers.items()}
-    headers = {**target.headers, **headers}
-    # With a length and chunks, or with two lengths, some servers would see two requests.
-    headers.pop("content-length", None)
-    headers.pop("transfer-encoding", None)
-    if size is None:
-        headers["transfer-encoding"] = "chunked"
-    elif size or request.method not in _BODILESS:
-        headers["content-length"] = str(size)
+    headers = {**target.headers, **sent_headers(request)}
     lines = "\r\n".join(map(": ".join, headers.items()))
     head = f"{request.method} {target.path} HTTP/1.1\r\n{lines}\r\n\r\n"
     breaks = len(headers) + 2
