@@ -215,11 +215,11 @@ def measure_kills(count, kills, ledger, processes, seed):
         with Provider(folder) as provider:
             for kill in range(kills):
                 running = [start_job(folder, provider, ledger, each) for each in range(processes)]
-                time.sleep(0.4 + chance.random() * 1.2)
-                victim = chance.choice(running)
-                victim.send_signal(signal.SIGKILL)
+                wanted = len(provider.received()) + chance.randrange(1, 2 * count // kills + 2)
+                while len(provider.received()) < wanted and running[0].poll() is None:
+                    time.sleep(0.003)
                 for each in running:
-                    each.kill()
+                    each.send_signal(signal.SIGKILL)
                     each.wait()
                 print(f"\rkill {kill + 1}: {len(provider.received())} requests", end="", flush=True)
             running = [start_job(folder, provider, ledger, each) for each in range(processes)]

@@ -56,9 +56,12 @@ BEFORE = {
         import openai
         from interlingua.integrations import sdk
         client = Client.from_env()""",
-    "interlingua.bulk.run": """
+    **dict.fromkeys(
+        ("interlingua.bulk.run", "interlingua.bulk.embed"),
+        """
         from interlingua import bulk
         Path("books.csv").write_text("title\\nEmma\\n")""",
+    ),
     **dict.fromkeys(
         ("interlingua.bulk.export", "interlingua.bulk.read_rows", "interlingua.bulk.status"),
         """

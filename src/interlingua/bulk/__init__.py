@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from interlingua.bulk.options import BulkOptions, Progress
     from interlingua.bulk.report import Distribution, ModelCost, Report, Sample
     from interlingua.bulk.state import export, read_rows, status
+    from interlingua.bulk.vectors import embed
     from interlingua.bulk.worker import Worker, WorkerConfig
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Sample",
     "Worker",
     "WorkerConfig",
+    "embed",
     "export",
     "read_rows",
     "run",
@@ -50,6 +52,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getat
             ".options": ("BulkOptions", "Progress"),
             ".report": ("Distribution", "ModelCost", "Report", "Sample"),
             ".state": ("export", "read_rows", "status"),
+            ".vectors": ("embed",),
             ".worker": ("Worker", "WorkerConfig"),
         },
     )

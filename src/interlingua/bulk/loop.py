@@ -12,11 +12,11 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, TypeAlias, Unpack
 from uuid import uuid4
 
 import msgspec
@@ -58,6 +58,7 @@ class Memory(Record, frozen=True, kw_only=True):
     samples: int = 1
     limit: int | None = None
     prefix: str = ""
+    has_vectors: bool = False
     ledger: str | None = None
     attempts: int = 3
 
@@ -104,6 +105,13 @@ class BulkRun:
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
         self._tally = Tally()
+        self._embeds = False
+        self._is_fresh = False  # the ledger had no answers when this run began
+
+    def ask_for_vectors(self, options: Mapping[str, Any]) -> None:
+        """Ask for the vectors of the prompts instead of answers; with options of `embed`."""
+        self._embeds = True
+        self._job = replace(self._job, options={**self._job.options, **options, "embed": True})
 
     def stop(self, reason: str) -> None:
         """Take no more rows; those under way are answered and recorded."""
@@ -147,12 +155,14 @@ class BulkRun:
         worker = Worker(self._config(job), client=client, ledger=ledger)
         try:
             ready = await worker.ready()
-            columns = Columns(settings.prefix)
+            columns = Columns(settings.prefix, has_vectors=self._embeds)
             plan = Planner(job, source, index, columns, ready.digest)
             changes = await asyncio.to_thread(plan.fill)
             self._check_parts(changes)
-            self._tally.cost = (await ledger.totals()).cost
-            survey = await survey_index(index, ledger)
+            before = await ledger.totals()
+            self._tally.cost = before.cost
+            self._is_fresh = not (before.done or before.failed)
+            survey = await survey_index(index, None if self._is_fresh else ledger)
             self._tally.begin(survey)
             whole = Plan(job, client, source, settings, changes, survey)
             if confirm is None or confirm(whole):
@@ -191,6 +201,7 @@ class BulkRun:
             samples=settings.samples,
             limit=settings.limit,
             prefix=settings.prefix,
+            has_vectors=self._embeds,
             ledger=settings.ledger,
             attempts=settings.attempts,
         )
@@ -248,6 +259,10 @@ class BulkRun:
     def _make_executor(
         self, worker: Worker, finish: Callable[[Row, bytes | None, Answer], None]
     ) -> Executor:
+        if self._embeds:
+            from interlingua.bulk.vectors import VectorExecutor
+
+            return VectorExecutor(worker, finish)
         if self._settings.executor == "batch":
             from interlingua.bulk.batches import BatchExecutor
 
@@ -258,7 +273,7 @@ class BulkRun:
         self, source: Source, index: RowIndex, ledger: Ledger, parts: PartWriter | None
     ) -> AsyncIterator[list[Row]]:
         """The rows that have to be sent. Those with an answer go to the parts, if there are any."""
-        async for chunk in joined(source, index, ledger, _LOOK):
+        async for chunk in joined(source, index, None if self._is_fresh else ledger, _LOOK):
             rows: list[Row] = []
             for row, indexed, entry in chunk:
                 if indexed.hash is None:
@@ -406,9 +421,13 @@ Joined: TypeAlias = tuple[Row, IndexedRow, Entry | None]
 
 
 async def joined(
-    source: Source, index: RowIndex, ledger: Ledger, size: int
+    source: Source, index: RowIndex, ledger: Ledger | None, size: int
 ) -> AsyncIterator[list[Joined]]:
-    """The rows of the input, each with its place in the index and its entry in the ledger."""
+    """
+    The rows of the input, each with its place in the index and its entry in the ledger.
+
+    None stands for a ledger that is empty.
+    """
     rows = iter(source)
     start = 0
     while chunk := list(islice(rows, size)):
@@ -420,8 +439,10 @@ async def joined(
         start += size
 
 
-async def look(ledger: Ledger, rows: list[IndexedRow]) -> list[Entry | None]:
+async def look(ledger: Ledger | None, rows: list[IndexedRow]) -> list[Entry | None]:
     """The entries of rows; None for those without a request."""
+    if ledger is None:
+        return [None] * len(rows)
     hashes = [row.hash for row in rows if row.hash is not None]
     found = await ledger.look(hashes) if hashes else []
     if len(found) == len(rows):
@@ -440,7 +461,7 @@ def answer_in(row: IndexedRow, entry: Entry | None) -> Answer:
     return recorded(entry, row.key)
 
 
-async def survey_index(index: RowIndex, ledger: Ledger) -> Survey:
+async def survey_index(index: RowIndex, ledger: Ledger | None) -> Survey:
     """Count the rows of a job, without reading its input."""
     survey = Survey()
     for chunk in index.chunks():

@@ -32,12 +32,14 @@ KINDS: Mapping[str, str] = {
 class Columns:
     """The columns of an output: those of the input with their types, then those of results."""
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self, prefix: str = "", *, has_vectors: bool = False) -> None:
         self.kinds: dict[str, set[str]] = {}
         """By column of the input: the names of the types of its values."""
-        self.results: dict[str, str] = {prefix + name: name for name, _ in RESULT_COLUMNS}
+        vector = {"object": ("embedding", "vector")} if has_vectors else {}
+        columns = [(own, *vector.get(own, (own, kind))) for own, kind in RESULT_COLUMNS]
+        self.results: dict[str, str] = {prefix + name: own for own, name, _ in columns}
         """The columns of results, with their own names."""
-        self._types = {prefix + name: kind for name, kind in RESULT_COLUMNS}
+        self._types = {prefix + name: kind for _, name, kind in columns}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take note of the columns of a row."""
@@ -64,7 +66,7 @@ class Columns:
         return [*self.kinds, *self.results]
 
     def kind(self, name: str) -> str:
-        """The type of a column: `string`, `int64`, `float64`, `bool`, `binary` or `json`."""
+        """The type of a column: one of Arrow's, `json` (a text), or `vector`."""
         if name in self._types:
             return self._types[name]
         kinds = self.kinds[name] - {"NoneType"}
@@ -188,8 +190,9 @@ class _Parquet:
         self._arrow = load_pyarrow()
         kinds = {name: columns.kind(name) for name in columns.names}
         self._texts = [name for name, kind in kinds.items() if kind == "json"]
+        others = {"json": self._arrow.string(), "vector": self._arrow.list_(self._arrow.float32())}
         self._schema = self._arrow.schema(
-            [(name, "string" if kind == "json" else kind) for name, kind in kinds.items()]
+            [(name, others.get(kind, kind)) for name, kind in kinds.items()]
         )
         self._writer = load_parquet().ParquetWriter(file, self._schema)
 

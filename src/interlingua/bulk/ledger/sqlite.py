@@ -30,7 +30,7 @@ _SCHEMA = Schema(
     rescue="restore a copy; without it, all rows are paid for again",
     script="""
 CREATE TABLE IF NOT EXISTS answers (hash BLOB PRIMARY KEY, state INTEGER NOT NULL,
-    owner TEXT NOT NULL, attempts INTEGER NOT NULL, cost REAL NOT NULL, body BLOB) WITHOUT ROWID;
+    owner TEXT NOT NULL, attempts INTEGER NOT NULL, cost REAL NOT NULL, body BLOB);
 CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, ends REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS batches (reference TEXT PRIMARY KEY, hashes BLOB NOT NULL) WITHOUT ROWID
 """,
