@@ -94,7 +94,9 @@ class Raw:
         import aiohttp
         import msgspec
 
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        # By default idle connections end after 15 s, which may pass between two rounds.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=PATIENCE)
+        self._session = aiohttp.ClientSession(connector=connector)
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder().decode
         self._url = exchange.base + path_of(exchange.dialect)
