@@ -39,7 +39,7 @@ def test_a_call_is_a_short_walk(figures):
     """Few functions of ours, in few files, at no great depth."""
     walk = figures["generate"]
     assert walk["calls"] <= 106
-    assert walk["functions"] <= 91
+    assert walk["functions"] <= 92
     assert walk["files"] <= 32  # a module is loaded on its first use
     assert walk["depth"] <= 12
 

@@ -8,17 +8,20 @@ body. The gateway, and the simulator behind it, run in one event loop, without s
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from interlingua import dialects
 from interlingua.client.client import Client
+from interlingua.client.stores.memory import MemoryStore
 from interlingua.gateway.config import Gateway
 from interlingua.gateway.keys import Key, hash_key
 from interlingua.gateway.server import make_application
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.serving.application import find_route, serve_of
 from interlingua.serving.client_application import Caller, Routes
+from interlingua.serving.kept_responses import KeptResponses
 from interlingua.simulator import Simulator
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.operations import Failure
@@ -100,7 +103,8 @@ class FuzzedGateway:
             for name, end in _PROVIDERS.items()
         }
         keys = (Key(hash_key(KEY), Caller("fuzzer")),)
-        gateway = Gateway(Client(adapters), Routes(_ROUTES, direct=True), keys)
+        kept = KeptResponses(MemoryStore())
+        gateway = Gateway(Client(adapters), Routes(_ROUTES, direct=True), keys, kept=kept)
         self._app = make_application(gateway, _SECRET)
 
     async def ask(self, asked: Asked) -> Answered:
@@ -182,6 +186,12 @@ def _demand(condition: object, text: str) -> None:
 def seeds() -> list[Asked]:
     """A valid request for every path."""
     return [*_answers(), *_openai(), *_anthropic(), *_gemini(), *_kept()]
+
+
+def is_asked(pattern: str) -> bool:
+    """Whether a request is for a path of this pattern."""
+    matches = re.compile(pattern).fullmatch
+    return any(matches(each.path.partition("?")[0]) for each in seeds())
 
 
 def uncovered() -> list[str]:
@@ -400,7 +410,7 @@ def _gemini_videos(predict: object, models: str) -> Iterator[Asked]:
 
 
 def _kept() -> Iterator[Asked]:
-    """The paths of kept responses and conversations; this gateway keeps none."""
+    """The paths of kept responses and conversations."""
     for path in ("responses/r", "responses/r/input_items", "conversations/c"):
         yield _get(f"/v1/{path}")
     for path in ("conversations/c/items", "conversations/c/items/i"):

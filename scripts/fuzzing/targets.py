@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import brotli
 
 from fuzzing.connection import SEEDS, read_replies
-from fuzzing.gateway import FuzzedGateway, read_asked
+from fuzzing.gateway import FuzzedGateway, is_asked, read_asked
 from fuzzing.gateway import seeds as requests_for_gateways
 from fuzzing.recorded import (
     ADDRESS,
@@ -34,6 +34,7 @@ from interlingua.api.session.saved import SavedSession
 from interlingua.api.session.turns import Turn
 from interlingua.conformance.laws import read_cases
 from interlingua.serving.application import find_route, serve_of
+from interlingua.serving.kept_responses import Shelf
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import Dialect, Frame, HttpRequest, WireCall
 from interlingua.spec.defaults import Limits
@@ -514,7 +515,13 @@ def endpoints() -> set[Endpoint]:
 
 
 def is_covered(endpoint: Endpoint, found: Mapping[str, Target]) -> bool:
-    """Whether an endpoint is among the targets; a shared path may be there for another dialect."""
+    """
+    Whether an endpoint is among the targets; a shared path may be there for another dialect.
+
+    What only gateways do, the simulator does not: it is among the requests for gateways.
+    """
+    if endpoint.name in Shelf.OPERATIONS or endpoint.pattern.endswith("/compact"):
+        return "gateway" in found and is_asked(endpoint.pattern)
     names = (str(endpoint._replace(dialect=name)) for name in dialects.names())
     return any(name in found for name in names)
 

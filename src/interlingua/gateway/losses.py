@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.client.client import Client
-from interlingua.serving.client_application import ModelRoute
+from interlingua.serving.client_application import ModelRoute, with_settings
 from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
@@ -116,8 +116,8 @@ def as_asked(dialect: str, fields: Mapping[str, Any]) -> Request | None:
 def _explain(
     client: Client, route: ModelRoute, dialect: str, feature: str, asked: Request
 ) -> Loss | None:
-    unset = {name: value for name, value in route.settings.items() if getattr(asked, name) is None}
-    request = replace(asked, model=route.model, provider_options={}, on_loss="warn", **unset)
+    request = replace(asked, model=route.model, provider_options={}, on_loss="warn")
+    request = with_settings(request, route.settings)
     try:
         warnings = client.explain(request).warnings
     except ConfigurationError:

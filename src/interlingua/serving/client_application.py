@@ -497,8 +497,8 @@ def _cost_text(cost: Cost | None) -> str:
     return f"{cost.total:.10f}".rstrip("0").rstrip(".")
 
 
-def _with_settings(request: Request, settings: Mapping[str, Any]) -> Request:
-    """The request with the settings of its route that it does not set itself."""
+def with_settings(request: Request, settings: Mapping[str, object]) -> Request:
+    """The request with the settings of a route that it does not set itself."""
     unset = {name: value for name, value in settings.items() if getattr(request, name) is None}
     return replace(request, **unset) if unset else request
 
@@ -544,23 +544,28 @@ class _Exchange:
         is_own = upstream == incoming.dialect
         if not is_own:
             check_summaries(incoming)
-        options = options_of(incoming, asked) if is_own else {}
         self._stamp = AnswerStamp(incoming.dialect)
-        self._request = replace(
+        self._request = self._address(asked, route, upstream)
+        self._compaction = find_compaction(
+            client, self._request, incoming, secret, is_native=is_own
+        )
+
+    def _address(self, asked: Request, route: ModelRoute, upstream: str | None) -> Request:
+        """The request as it goes to the model of a route, at a provider of this dialect."""
+        incoming = self._incoming
+        options = options_of(incoming, asked) if upstream == incoming.dialect else {}
+        request = replace(
             asked,
             model=route.model,
             provider_options=with_trace(incoming, options, upstream),
             session_id=asked.session_id or session_of(incoming, asked),
             on_loss=asked.on_loss or "warn",
-            request_id=ids.request_id,
+            request_id=self._ids.request_id,
         )
-        row = row_of(client.calls.adapters.get(self._provider))
-        self._request, refused = without_refused_flags(self._request, incoming.dialect, row)
+        row = row_of(self._client.calls.adapters.get(self._provider))
+        request, refused = without_refused_flags(request, incoming.dialect, row)
         self._warnings = (*self._warnings, *refused)
-        self._request = _with_settings(self._request, route.settings)
-        self._compaction = find_compaction(
-            client, self._request, incoming, secret, is_native=is_own
-        )
+        return with_settings(request, route.settings)
 
     async def _answer(self) -> Response:
         """The answer of the model, or the summary that is asked for."""
