@@ -99,7 +99,7 @@ def test_spent_money_stops_agents(form, stream, model):
     """
     The status is the one after which no agent asks again; the words are those of the upstream.
 
-    The counts are in `tests/clients/agents/results.jsonl`.
+    The counts are in `docs/clients.md`.
     """
     failing = Simulator(fail(QuotaExceededError("The budget of May is spent.")))
     with serve_in_thread(failing) as server, gateway(adapters(server.url)) as front:
