@@ -194,7 +194,9 @@ def litellm(python: str, server: str, folder: Path) -> Iterator[Front]:
     file.write_text(json.dumps({"model_list": models}))
     program = str(Path(python).with_name("litellm"))
     command = (program, "--config", str(file), "--port", str(port), "--num_workers", "1")
-    with started(*command) as process:
+    # It refuses to start without a key of its own, and is asked here without one.
+    weak = {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true", "PYTHONPATH": ""}
+    with started(*command, **weak) as process:
         yield ready(Front(f"http://127.0.0.1:{port}", process.pid))
 
 
