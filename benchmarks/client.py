@@ -93,7 +93,7 @@ CALL = {
     "anthropic_messages": 1.2,
     "openai_chat": 1.35,
     "openai_responses": 1.4,
-    "gemini_generate": 1.35,
+    "gemini_generate": 1.4,
 }
 BARE_CALL = {
     "anthropic_messages": 3.0,
