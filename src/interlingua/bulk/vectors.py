@@ -43,8 +43,8 @@ async def embed(
         )
 
     `rows` is the input, as in `run`. `output` is the file to write; its column `embedding` has the
-    vectors. `column` is the column with the texts. `task` says what the vectors are for, and `dimensions`
-    is their length. Options of `run` that are about answers have no effect.
+    vectors. `column` is the column with the texts. `task` says what the vectors are for, and
+    `dimensions` is their length. Options of `run` that are about answers have no effect.
     """
     prompt = "{" + column.replace("{", "{{").replace("}", "}}") + "}"
     job = BulkRun(rows, output, model=model, prompt=prompt, **options)
