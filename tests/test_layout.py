@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 
@@ -282,6 +283,8 @@ def public_functions():
     for name in ("", *interlingua._MODULES):
         module = getattr(interlingua, name) if name else interlingua
         for public in module.__all__:
+            if not hasattr(module, public):  # a module that nobody has imported yet
+                import_module(f"{module.__name__}.{public}")
             value = getattr(module, public)
             members = vars(value).items() if isinstance(value, type) else [("", value)]
             for member, function in members:
