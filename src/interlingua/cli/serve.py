@@ -114,6 +114,7 @@ def _tell(out: Output, url: str, key: str | None) -> None:
     out.line("Connect a program with:")
     for base, path, variable in _VARIABLES:
         out.line(f"  {base}={url}{path} {variable}={key or '<the key>'}")
+    out.line("or let `interlingua connect` write its settings: claude, codex, gemini, opencode, …")
 
 
 def _show_routes(out: Output, gateway: Gateway) -> None:
