@@ -42,7 +42,7 @@ def test_what_serve_prints(tmp_path):
         with subprocess.Popen(
             [*SERVE, "--port", "0"], stdout=subprocess.PIPE, text=True, env=environment(tmp_path)
         ) as program:
-            lines = [program.stdout.readline() for _ in range(6)]
+            lines = [program.stdout.readline() for _ in range(7)]
             program.terminate()
         said.append("".join(lines))
     shown = re.sub(r"\d+\.\d+\.\d+\.\d+:\d+", "127.0.0.1:4000", said[0])
