@@ -1,6 +1,7 @@
 """Operations other than answers: the vendors' clients ask, any provider performs them."""
 
 import base64
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -8,6 +9,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread
 from support.gateways import gateway
 from support.simulated import adapters
+from support.wire_requests import ask
 
 WAV = b"RIFF$\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00@\x1f\x00\x00\x80>\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00"  # noqa: E501
 TEXTS = ["A red bicycle", "A blue car", "Bread"]
@@ -139,6 +141,22 @@ def test_files_are_at_the_provider_that_a_header_names(stage):
     assert deleted.deleted
 
 
+def test_a_video_in_googles_form_is_downloaded_from_here(stage):
+    """The job names no address of the provider, which would get the key of the gateway."""
+    _, front = stage
+    path = "/v1beta/models/gemini:veo-3.1-generate-preview:predictLongRunning"
+    job = ask(front, path, {"instances": [{"prompt": "Waves."}]}).json
+    while not job.get("done"):
+        job = ask(front, f"/v1beta/{job['name']}", method="GET").json
+    (sample,) = job["response"]["generateVideoResponse"]["generatedSamples"]
+    address = sample["video"]["uri"]
+
+    assert address.startswith(f"{front.url}/v1beta/files/")
+    request = Request(address, headers={"x-goog-api-key": front.key})  # noqa: S310 -- on loopback
+    with urlopen(request) as reply:  # noqa: S310
+        assert reply.read()[4:8] == b"ftyp"
+
+
 def test_a_key_for_some_models_cannot_read_what_others_have_stored():
     """All keys of a gateway share one account at the provider."""
     with (
@@ -157,8 +175,11 @@ def test_a_video_is_made_and_found_again(stage):
     body = {"model": "gemini:veo-3.1-generate-preview", "prompt": "Waves."}
     job = client.post("/videos", body=body, cast_to=object)
     found = client.get(f"/videos/{job['id']}", cast_to=object)
+    while found["status"] != "completed":
+        found = client.get(f"/videos/{job['id']}", cast_to=object)
 
     assert found["id"] == job["id"]
+    assert client.get(f"/videos/{job['id']}/content", cast_to=bytes)[4:8] == b"ftyp"
     with pytest.raises(Exception, match="Name the provider in the header") as caught:
         client.get("/videos/video_none", cast_to=object)
     assert caught.value.status_code == 404

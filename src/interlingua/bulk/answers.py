@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -69,8 +70,8 @@ RESULT_COLUMNS: tuple[tuple[str, str], ...] = (
 )
 """The columns that an output has beside those of the input, with their types."""
 
-encode_answer = msgspec.json.Encoder().encode
-decode_answer = msgspec.json.Decoder(Answer).decode
+encode_answer: Callable[[Answer], bytes] = msgspec.json.Encoder().encode
+decode_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def result_columns(key: str, request_hash: bytes | None, answer: Answer) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class LiveExecutor:
         self._finish = finish
         self._attempts = worker.config.attempts
         self._concurrency = worker.config.concurrency
-        self.pace = Pace(self._concurrency)
+        self.pace: Pace = Pace(self._concurrency)
         self.stopped: str | None = None
         """Why it stopped before the end."""
         self._rows: deque[Row] = deque()

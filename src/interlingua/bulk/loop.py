@@ -318,8 +318,10 @@ class Tally:
 
     def __init__(self) -> None:
         self.stopped: str | None = None
-        self.rows = self.done = self.failed = 0
-        self.cost = 0.0
+        self.rows: int = 0
+        self.done: int = 0
+        self.failed: int = 0
+        self.cost: float = 0.0
         self._before = 0
         self._ended = 0
         self._errors: Counter[str] = Counter()

@@ -24,10 +24,10 @@ class Spread:
     """
 
     def __init__(self) -> None:
-        self.count = 0
-        self.total = 0.0
-        self.least = float("inf")
-        self.most = 0.0
+        self.count: int = 0
+        self.total: float = 0.0
+        self.least: float = float("inf")
+        self.most: float = 0.0
         self.buckets: Counter[float] = Counter()
 
     def add(self, value: float) -> None:
@@ -140,7 +140,11 @@ class Survey:
     """Adds up a report, row by row."""
 
     def __init__(self) -> None:
-        self.rows = self.done = self.failed = self.pending = self.reused = 0
+        self.rows: int = 0
+        self.done: int = 0
+        self.failed: int = 0
+        self.pending: int = 0
+        self.reused: int = 0
         self._errors: Counter[str] = Counter()
         self._finish_reasons: Counter[str] = Counter()
         self._models: dict[str, ModelCost] = {}

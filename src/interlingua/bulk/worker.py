@@ -22,6 +22,7 @@ from interlingua.bulk.ledger.contract import LEASE, Entry, Ledger
 from interlingua.bulk.template import RowProblem
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import Middleware
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.content import Record
 from interlingua.spec.errors import (
     AbortError,
@@ -35,6 +36,7 @@ from interlingua.spec.errors import (
     StoreError,
     UnsupportedError,
 )
+from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt
 
 ROW_KEY = "row_key"
@@ -98,7 +100,7 @@ class Worker:
         client: Client | None = None,
         ledger: Ledger | None = None,
     ) -> None:
-        self.config = config
+        self.config: WorkerConfig = config
         self._given = (client, ledger)
         self._reset()
 
@@ -266,11 +268,11 @@ class Ready:
     def __init__(
         self, job: Job, digest: bytes, client: Client, ledger: Ledger, owned: Client | None
     ) -> None:
-        self.client = client
-        self.ledger = ledger
-        self.digest = digest
-        self.base = job.base_request()
-        self.policy = policy_of(job.options)
+        self.client: Client = client
+        self.ledger: Ledger = ledger
+        self.digest: bytes = digest
+        self.base: Request = job.base_request()
+        self.policy: RetryPolicy = policy_of(job.options)
         self._owned = owned
 
     async def close(self) -> None:

@@ -91,7 +91,7 @@ class OutputFile:
         self._path = path
         self._scratch = path.with_name(f".{path.name}.{os.getpid()}.new")
         self._columns = columns
-        self.count = 0
+        self.count: int = 0
         """How many rows were written."""
 
     def __enter__(self) -> Self:

@@ -62,6 +62,7 @@ from interlingua.serving.client_operations import (
     perform_at_holder,
     perform_by_model,
     perform_here,
+    read_video,
 )
 from interlingua.serving.compaction import check_summaries, find_compaction, open_summaries
 from interlingua.serving.holdings import Holding, Holdings
@@ -389,7 +390,10 @@ class ClientApplication(Application):
         elif holder is not None and not await is_held(held, value):
             result = await perform_at_holder(self._client, holder[0], name, holder[1])
         else:
-            output = await batches.read_output(value) if name == "download_file" else None
+            output = None
+            if name == "download_file":
+                output = await batches.read_output(value)
+                output = output or await read_video(self._client, held, value)
             result = output or await perform_here(self._client, held, name, value)
         return encode_operation(incoming, result, value)
 

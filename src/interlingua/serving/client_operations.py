@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable
 from typing import Any
 
@@ -28,6 +29,8 @@ from interlingua.spec.operations import OperationInput, OperationResult
 _STORED = (UploadInput, FileInput, ListFilesInput, VideoQuery, CreateVideoInput)
 """The values of operations on what a provider has stored, which no model performs."""
 _VIDEO = "video"
+_find_video = re.compile(r"(\d{1,3})-video_[0-9A-Z]{26}").fullmatch
+"""The name of a video as a file: its number, and the id of its job."""
 _NO_HOLDER = (
     "This server does not know which provider stores that. Name the provider in the header "
     "x-interlingua-provider, if this key may use all models."
@@ -61,7 +64,7 @@ async def keep_job(held: Holding, result: Any, dialect: str) -> Any:
     if not isinstance(result, VideoJob):
         return result
     place = HeldJob(provider=result.provider, id=result.id, dialect=dialect, shown_id="video_")
-    return replace(result, id=(await held.add_job(_VIDEO, place)).shown_id)
+    return _shown(await held.add_job(_VIDEO, place), result)
 
 
 async def is_held(held: Holding, value: Any) -> bool:
@@ -85,16 +88,57 @@ async def perform_here(client: Client, held: Holding, name: str, value: Any) -> 
             return await held.delete_file(value)
         case FileInput():
             return await held.file(value)
+    return await _perform_on_video(client, held, name, value)
+
+
+async def _perform_on_video(client: Client, held: Holding, name: str, value: Any) -> Any:
+    """The result of an operation on a video whose id this caller got from here."""
     field = "source_id" if isinstance(value, CreateVideoInput) else "id"
     job = await held.find_job(_VIDEO, getattr(value, field, None) or "")
     if job is None:
         raise NotFoundError(_NO_HOLDER, status_code=404)
-    result = await perform_at_holder(client, job.provider, name, replace(value, **{field: job.id}))
+    asked = replace(value, **{field: job.id})
+    if name == "download_video":
+        return await _download(client, job, asked)
+    result = await perform_at_holder(client, job.provider, name, asked)
     if name == "delete_video":
         await held.forget_job(_VIDEO, job.shown_id)
     if isinstance(result, VideoJob) and result.id == job.id:
-        return replace(result, id=job.shown_id)
+        return _shown(job, result)
     return await keep_job(held, result, job.dialect)
+
+
+async def read_video(client: Client, held: Holding, value: FileInput) -> bytes | None:
+    """A video that is downloaded as a file; None if the id is not that of one."""
+    named = _find_video(value.file_id)
+    job = None if named is None else await held.find_job(_VIDEO, value.file_id)
+    if named is None or job is None:
+        return None
+    query = VideoQuery(id=job.id, index=int(named[1]), request_id=value.request_id)
+    return await _download(client, job, query)
+
+
+def _shown(job: HeldJob, found: VideoJob) -> VideoJob:
+    """The job of a caller, without the words and addresses of the provider."""
+    files = tuple(
+        replace(file, url=f"{number}-{job.shown_id}") for number, file in enumerate(found.files)
+    )
+    return replace(found, id=job.shown_id, files=files, raw_state="", raw=None, extra={})
+
+
+async def _download(client: Client, job: HeldJob, query: VideoQuery) -> bytes:
+    """A video of a job, wherever its provider has it."""
+    asked = VideoQuery(id=job.id, request_id=query.request_id)
+    found: VideoJob = await perform_at_holder(client, job.provider, "retrieve_video", asked)
+    if query.index >= len(found.files):
+        raise NotFoundError(f"The job {job.shown_id} has no such video.", status_code=404)
+    data = found.files[query.index].data
+    if data is not None:
+        return data
+    video: bytes = await perform_at_holder(
+        client, job.provider, "download_video", replace(query, job=found)
+    )
+    return video
 
 
 async def perform_by_model(client: Client, name: str, value: Any, place: Place) -> OperationResult:

@@ -79,7 +79,7 @@ class HistoryScan:
     )
 
     def __init__(self, messages: Messages) -> None:
-        self.messages = messages
+        self.messages: Messages = messages
         self.parts: list[Part] = []
         self.texts: list[str] = []
         """Of the `Text` parts."""

@@ -155,12 +155,12 @@ class Connection(asyncio.Protocol):
         """Where it goes to; connections with equal keys serve the same requests."""
         self.writer: asyncio.Task[None] | None = None
         """The task that writes a large or streamed body."""
-        self.has_turn = False
+        self.has_turn: bool = False
         """Whether it counts among those in use; from its exchange on until it is idle or closed."""
-        self.idle_since = 0.0
-        self.is_reused = False
-        self.is_reusable = True
-        self.has_reply = False
+        self.idle_since: float = 0.0
+        self.is_reused: bool = False
+        self.is_reusable: bool = True
+        self.has_reply: bool = False
         """Whether a byte of the current reply has arrived."""
         self._reply: Reply | None = None
         self._is_lost = self._is_cut = False
