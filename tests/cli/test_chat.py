@@ -91,12 +91,23 @@ def test_a_prompt_of_an_editor(program, tmp_path):
     idle.expect("> ")
     idle.type("/edit\r")
     idle.expect("Nothing was saved; nothing was sent.")
-    idle.type("/multi\r")
-    idle.expect("Ctrl-C drops it.")
-    idle.type("text\r")
-    idle.interrupt("Nothing was sent.")
     idle.type("/quit\r")
     assert idle.close() == 0
+
+
+def test_lines_are_dropped_with_an_interrupt(program):
+    """Ctrl-C in a prompt of several lines sends nothing, and the conversation goes on."""
+    terminal = Terminal(program, "chat", "-m", MODEL, "--plain")
+    terminal.expect("> ")
+    terminal.type("/multi\r")
+    terminal.expect("Ctrl-C drops it.")
+    terminal.expect("… ")
+    terminal.interrupt("Nothing was sent.")
+    terminal.expect("> ")
+    terminal.type("Hello\r")
+    terminal.expect("You said: Hello")
+    terminal.type("/quit\r")
+    assert terminal.close() == 0
 
 
 def test_undo_retry_fork_save(program):

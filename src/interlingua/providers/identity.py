@@ -44,7 +44,12 @@ IGNORED: Mapping[str, str] = {
     "transport": "how bytes are sent",
 }
 """The attributes of a `Configuration` that do not count by themselves, each with the reason."""
-PARTS = frozenset(("_scopes", "configuration", "generation", "operations"))
+PARTS = frozenset(
+    (
+        *("_scopes", "configuration", "generation", "operations"),
+        *("_made_with", "_rebinds", "given_settings"),  # how to make it again elsewhere
+    )
+)
 """The attributes of an `HttpAdapter`; a subclass may have others, which count."""
 
 _known: WeakKeyDictionary[object, dict[tuple[str, bool], tuple[Profile, bytes | None]]]

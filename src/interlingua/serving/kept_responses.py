@@ -60,8 +60,8 @@ class KeptResponses:
     """
     The responses and conversations of all callers, in a store.
 
-        kept = KeptResponses(SQLiteStore("kept.db"), seconds=30 * 86_400)
-        app = ClientApplication(client, kept=kept)
+        kept = KeptResponses(store, seconds=30 * 86_400)
+        app = ClientApplication(Client(adapters), kept=kept)
 
     What is kept ends after `seconds`; `clock` is in seconds since 1970. The program closes the
     store.
