@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures.thread
 import os
 import threading
 from _thread import LockType, allocate_lock
@@ -246,6 +247,9 @@ background: Background = Background()
 _inherited: list[object] = []
 """Loops of the parent process, kept alive: closing one would break the parent's."""
 
+# This module has a lock that every fork takes. It is imported before the first loop runs: if the
+# loop imported it while another thread forks, the fork would release a lock that it has not taken.
+_ = concurrent.futures.thread
 atexit.register(background.stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
