@@ -17,6 +17,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
+from interlingua.api.session.document import sync_folder
 from interlingua.bulk.answers import RESULT_COLUMNS
 from interlingua.bulk.reading import load_parquet, load_pyarrow
 from interlingua.spec.errors import ConfigurationError
@@ -117,7 +118,7 @@ class OutputFile:
                 os.fsync(self._file.fileno())
                 self._file.close()
                 self._scratch.replace(self._path)
-                _sync_folder(self._path.parent)
+                sync_folder(self._path.parent)
         finally:
             self._file.close()
             with suppress(OSError):
@@ -136,16 +137,6 @@ def check_format(path: Path) -> None:
 def part_path(path: Path, number: int) -> Path:
     """The file of a part of an output."""
     return path.with_stem(f"{path.stem}-{number:05}")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force a rename to the disk, where folders can be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # Formats.

@@ -260,11 +260,12 @@ class Simulator(Application):
             return turn, _spoiled(_refusal(exchange, incoming, failure), turn)
         response = make_response(turn, request, incoming.dialect, exchange.number, self._cache)
         response = compacted(incoming, response, exchange.number)
-        body = dialect.encode_response(response, request)
-        if self._strict:
-            self._stored.keep(exchange.call, incoming.dialect, items, body)
-        if not is_stream:
-            return turn, _spoiled(json_reply(incoming, body), turn)
+        if self._strict or not is_stream:
+            body = dialect.encode_response(response, request)
+            if self._strict:
+                self._stored.keep(exchange.call, incoming.dialect, items, body)
+            if not is_stream:
+                return turn, _spoiled(json_reply(incoming, body), turn)
         frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
         return turn, frames_reply(incoming, frames)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import concurrent.futures.thread
+import concurrent.futures.thread  # noqa: F401 -- see the end of this file
 import os
 import threading
 from _thread import LockType, allocate_lock
@@ -247,9 +247,9 @@ background: Background = Background()
 _inherited: list[object] = []
 """Loops of the parent process, kept alive: closing one would break the parent's."""
 
-# This module has a lock that every fork takes. It is imported before the first loop runs: if the
-# loop imported it while another thread forks, the fork would release a lock that it has not taken.
-_ = concurrent.futures.thread
+# `concurrent.futures.thread` has a lock that every fork takes. It is imported above, before the
+# first loop runs: if a loop imported it while another thread forks, the fork would release a lock
+# that it has not taken.
 atexit.register(background.stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

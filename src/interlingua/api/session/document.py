@@ -176,10 +176,10 @@ def _replace_file(target: Path, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the renaming durable, where a folder can be opened."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
