@@ -40,8 +40,9 @@ def test_openai(stage):
     assert listed[:3] == [file.id for file in reversed(made)]
     assert client.files.content(made[0].id).read() == PDF
     assert client.files.delete(made[0].id).deleted
-    with pytest.raises(openai.NotFoundError):
+    with pytest.raises(openai.NotFoundError) as missing:
         client.files.retrieve(made[0].id)
+    assert missing.value.code is None  # it is no model that does not exist
 
 
 def test_anthropic(stage):

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
 from interlingua.gateway.losses import FEATURES, Loss, as_asked, find_losses, served_dialects
-from interlingua.serving.client_application import ModelRoute
+from interlingua.serving.exchange import ModelRoute
 from interlingua.simulator import Script, Simulator, echo, serve_in_thread
 from support.gateways import gateway
 from support.wire_requests import ask
@@ -72,3 +72,12 @@ def test_a_loss_has_sentences():
 
     assert isinstance(loss, Loss)
     assert "claude-haiku-4-5" in json.loads(json.dumps(loss._asdict()))["messages"][0]
+
+
+def test_every_model_of_a_route_is_looked_at():
+    """A request that falls back loses what the other model does not have."""
+    route = ModelRoute("openai:gpt-5.2", fallback=("anthropic:claude-haiku-4-5",))
+    found = {(loss.model, loss.feature) for loss in find_losses(CLIENT, route)}
+
+    assert ("anthropic:claude-haiku-4-5", "penalties") in found
+    assert {model for model, _ in found} <= {"openai:gpt-5.2", "anthropic:claude-haiku-4-5"}

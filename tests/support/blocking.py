@@ -38,15 +38,16 @@ def blocking(*answers, **settings):
 def interrupted():
     """A signal that raises comes while the main thread waits: soon after what is yielded is called.
 
-    Any thread may call it.
+    Any thread may call it. It raises what Ctrl-C raises: an `Exception` may come before the main
+    thread waits, in code of others that catches it and tries again.
     """
 
     def leave(*_):
-        raise InterruptedError
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, leave)
     try:
-        with pytest.raises(InterruptedError):
+        with pytest.raises(KeyboardInterrupt):
             yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

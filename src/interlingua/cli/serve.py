@@ -124,18 +124,23 @@ def _show_routes(out: Output, gateway: Gateway) -> None:
     rows: list[dict[str, Any]] = []
     for name, route in gateway.routes.items():
         losses = [*find_losses(gateway.client, route)]
-        rows.append({"name": name, "model": route.model, "losses": losses})
+        models = (route.model, *route.fallback)
+        rows.append({"name": name, "models": models, "losses": losses})
     if out.json:
         shown = [{**row, "losses": [each._asdict() for each in row["losses"]]} for row in rows]
         out.data({"routes": shown, "keys": [key.caller.name for key in gateway.keys]})
         return
     for row in rows:
-        out.line(f"{row['name']} -> {row['model']}")
-        for dialect in served_dialects():
-            codes = [
-                code for loss in row["losses"] if loss.dialect == dialect for code in loss.codes
-            ]
-            out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
+        for number, model in enumerate(row["models"]):
+            out.line(f"{row['name']} -> {model}" if number == 0 else f"  then {model}")
+            for dialect in served_dialects():
+                codes = [
+                    code
+                    for loss in row["losses"]
+                    if (loss.model, loss.dialect) == (model, dialect)
+                    for code in loss.codes
+                ]
+                out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
     out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The file is valid.")
 
 

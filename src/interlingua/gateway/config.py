@@ -24,7 +24,8 @@ from interlingua.gateway.limits import Clients, Limit, Limits, read_limit
 from interlingua.gateway.responses import read_keep, read_kept
 from interlingua.gateway.stores import Stores
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.serving.client_application import MAX_BODY, Caller, ModelRoute, Routes
+from interlingua.serving.client_application import MAX_BODY, Caller, Routes
+from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
 from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.contracts import Adapter
@@ -251,7 +252,8 @@ class _Reader:
             return ModelRoute(model)
         where = f"gateway.routes.{name}"
         model = section.get("model", "")
-        for each in (model, *section.get("fallback", ())):
+        fallback = tuple(section.get("fallback", ()))
+        for each in (model, *fallback):
             _check_model(section, "model", clients.plain, each)
         if "balance" in section:
             model = f"{balanced_name(section.get('balance'))}:{model.rpartition(':')[2]}"
@@ -263,7 +265,8 @@ class _Reader:
         limit = read_limit(section, f"route {name}", self._stores, place=self._place)
         middleware = _middleware(section, where)
         own = clients.make(*middleware, limit=limit) if middleware or limit else None
-        route = ModelRoute(model, own, settings, section.get("affinity", "session"))
+        affinity = section.get("affinity", "session")
+        route = ModelRoute(model, own, settings, affinity, fallback)
         if limit is not None:
             self._limits.append((route, limit))
         return route

@@ -14,7 +14,7 @@ from interlingua.gateway.json_edit import Item, Step, set_json
 from interlingua.gateway.keys import PREFIX as KEY_PREFIX
 from interlingua.gateway.line_edits import add_yaml_item, set_env, set_toml, set_yaml
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.serving.client_application import PREFIX
+from interlingua.serving.exchange import PREFIX
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import (
     AuthenticationError,

@@ -19,7 +19,8 @@ from interlingua.client.middleware.contract import Call, Middleware, Progress
 from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.stores.contract import Store
 from interlingua.gateway.stores import MEMORY, Stores
-from interlingua.serving.client_application import Caller, ModelRoute
+from interlingua.serving.client_application import Caller
+from interlingua.serving.exchange import ModelRoute
 from interlingua.spec.check import Positive, rows_of_options
 from interlingua.spec.errors import ConfigurationError, RateLimitError
 from interlingua.spec.request import Request

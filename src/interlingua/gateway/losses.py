@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.client.client import Client
-from interlingua.serving.client_application import ModelRoute, with_settings
+from interlingua.serving.exchange import ModelRoute, with_settings
 from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
@@ -73,8 +73,10 @@ FEATURES: Mapping[str, Mapping[str, Any]] = {
 
 
 class Loss(NamedTuple):
-    """A feature of requests of one dialect that a route changes or loses."""
+    """A feature of requests of one dialect that a model of a route changes or loses."""
 
+    model: str
+    """As the route names it."""
     dialect: str
     feature: str
     codes: tuple[str, ...]
@@ -89,15 +91,17 @@ def served_dialects() -> tuple[str, ...]:
 
 
 def find_losses(client: Client, route: ModelRoute) -> Iterator[Loss]:
-    """What a route loses of the requests of each dialect that the gateway serves."""
+    """What each model of a route loses of the requests of each dialect that the gateway serves."""
     answering = route.client or client
     for dialect in served_dialects():
         for feature, fields in FEATURES.items():
             asked = as_asked(dialect, fields)
             if asked is not None:
-                loss = _explain(answering, route, dialect, feature, asked)
-                if loss is not None:
-                    yield loss
+                request = with_settings(asked, route.settings)
+                for model in (route.model, *route.fallback):
+                    lost = _explain(answering, replace(request, model=model))
+                    if lost is not None:
+                        yield Loss(model, dialect, feature, *lost)
 
 
 def as_asked(dialect: str, fields: Mapping[str, Any]) -> Request | None:
@@ -113,19 +117,17 @@ def as_asked(dialect: str, fields: Mapping[str, Any]) -> Request | None:
         return None
 
 
-def _explain(
-    client: Client, route: ModelRoute, dialect: str, feature: str, asked: Request
-) -> Loss | None:
-    request = replace(asked, model=route.model, provider_options={}, on_loss="warn")
-    request = with_settings(request, route.settings)
+def _explain(client: Client, request: Request) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The codes and the messages of what is lost; None if nothing is."""
     try:
+        request = replace(request, provider_options={}, on_loss="warn")
         warnings = client.explain(request).warnings
     except ConfigurationError:
         raise
     except SDKError as error:
-        return Loss(dialect, feature, ("invalid_request",), (error.message,))
+        return ("invalid_request",), (error.message,)
     lost = [warning for warning in warnings if WARNINGS[warning.code].kind != "note"]
     if not lost:
         return None
     codes = tuple(dict.fromkeys(warning.code for warning in lost))
-    return Loss(dialect, feature, codes, tuple(warning.message for warning in lost))
+    return codes, tuple(warning.message for warning in lost)

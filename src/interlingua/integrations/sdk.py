@@ -33,7 +33,8 @@ from weakref import WeakSet
 from interlingua.api.run.clients import BlockingClient, find_client
 from interlingua.client.client import Client
 from interlingua.serving.asgi import App
-from interlingua.serving.client_application import ClientApplication, ModelRoute, Routes
+from interlingua.serving.client_application import ClientApplication, Routes
+from interlingua.serving.exchange import ModelRoute
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.defaults import Timeouts
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError

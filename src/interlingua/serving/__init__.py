@@ -19,7 +19,8 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import Delivery, Receive, Reply, Send
-from interlingua.serving.client_application import Caller, ClientApplication, ModelRoute, Routes
+from interlingua.serving.client_application import Caller, ClientApplication, Routes
+from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
 from interlingua.serving.sealed_state import SealedState
 from interlingua.spec.operations import Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.dialects.openai_shared.error_text import openai_error_text
+from interlingua.dialects.openai_shared.error_text import names_no_model, openai_error_text
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.wire import classify
@@ -63,7 +63,7 @@ def error_body(error: Exception) -> dict[str, Json]:
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
     kind, code = next(words, (usual, None))
     own = getattr(error, "error_code", None)
-    if own in _POLICY_CODES or code is None:
+    if own in _POLICY_CODES or code is None or names_no_model(error):
         code = own
     message = openai_error_text(error)
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.dialects.openai_shared.error_text import openai_error_text
+from interlingua.dialects.openai_shared.error_text import names_no_model, openai_error_text
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -112,7 +112,7 @@ def error_fields(error: Exception) -> dict[str, str | None]:
     if status_of(error) >= 500:
         kind, code = "server_error", code or "server_error"
     for error_class, name, word in _TYPES:
-        if isinstance(error, error_class):
+        if isinstance(error, error_class) and not names_no_model(error):
             kind, code = name, word
             break
     message = openai_error_text(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.spec.errors import ContextLengthError
+from interlingua.spec.errors import ContextLengthError, NotFoundError
 from interlingua.wire.classify import error_text, overflow_text
 
 _TOO_LONG = (
@@ -16,3 +16,15 @@ def openai_error_text(error: Exception) -> str:
     if isinstance(error, ContextLengthError):
         return overflow_text(error, "maximum context length", _TOO_LONG)
     return error_text(error)
+
+
+def names_no_model(error: Exception) -> bool:
+    """
+    Tell whether an error is about something else that does not exist, such as a file.
+
+    OpenAI gives it no code: «{"message": "No such File object: file-1", "type":
+    "invalid_request_error", "param": "id", "code": null}».
+    """
+    if not isinstance(error, NotFoundError) or error.model is not None:
+        return False
+    return error.status_code is not None  # else it was made here, for a model that nobody has
