@@ -318,7 +318,8 @@ class Bench:
         costs = await self._costs(
             "whole", lambda made: at_once(made.complete, CONCURRENT), bare=Bare
         )
-        title, least = f"A call, {CONCURRENT} at once", {"raw": CALL_OF_MANY, "bare": BARE_CALL_OF_MANY}
+        title = f"A call, {CONCURRENT} at once"
+        least = {"raw": CALL_OF_MANY, "bare": BARE_CALL_OF_MANY}
         compare(Measure(title, "us", 1e6 / CONCURRENT, least), costs, VENDORS)
 
     async def functions(self) -> None:
