@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from interlingua.bulk.ledger import sql
 from interlingua.bulk.ledger.base import Groups, OwnedLedger, split_hashes
 from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
-from interlingua.spec.errors import StoreError
+from interlingua.spec.errors import ConfigurationError, StoreError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -32,6 +33,16 @@ CREATE TABLE IF NOT EXISTS batches (reference TEXT PRIMARY KEY, hashes BLOB NOT 
 """,
 )
 _FIND = "SELECT state, owner, attempts, body FROM answers WHERE hash = ?"
+_MOUNTS = Path("/proc/self/mountinfo")  # of Linux; elsewhere a network folder is not known
+_NETWORK = frozenset(
+    (
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "ceph", "lustre"),
+        *("beegfs", "gpfs", "davfs", "glusterfs", "sshfs", "s3fs", "gcsfuse", "goofys", "rclone"),
+        *("mount-s3", "juicefs", "blobfuse2"),
+    )
+)
+"""Types of file systems on which SQLite cannot keep processes of two machines apart."""
+_ESCAPE = re.compile(r"\\([0-7]{3})")  # of blanks in the paths of mounts
 _RESERVE = 1 << 20
 """Bytes that are kept for the answers that arrive when the disk is full."""
 _MANY = 64
@@ -61,6 +72,7 @@ class SQLiteLedger(OwnedLedger):
         self._is_full = False
 
     async def _prepare(self) -> None:
+        self._check_place()
         try:
             if not self._reserve.exists():
                 self._reserve.write_bytes(bytes(_RESERVE))
@@ -68,6 +80,20 @@ class SQLiteLedger(OwnedLedger):
             self._reserve.unlink(missing_ok=True)
             raise StoreError(f"{self._reserve}: {error.strerror}.", cause=error) from error
         self._is_full = False
+
+    def _check_place(self) -> None:
+        try:
+            mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return
+        kind = network_type(self._reserve.parent.resolve(), mounts)
+        if kind is not None:
+            raise ConfigurationError(
+                f"The ledger cannot be in {self._reserve.parent}: that is a network folder "
+                f"({kind}), where SQLite may lose what was paid for. Name a ledger on a local "
+                "disk, redis://… or postgresql://….",
+                setting="ledger",
+            )
 
     async def _live(self) -> None:
         await self._execute(
@@ -164,6 +190,22 @@ class SQLiteLedger(OwnedLedger):
         return await self._thread.write(
             lambda connection: [work(connection, *given) for work, *given in writes]
         )
+
+
+def network_type(path: Path, mounts: str) -> str | None:
+    """
+    The type of the network file system that a folder is on; None if it is on none.
+
+    `mounts` is a text in the form of `/proc/self/mountinfo`.
+    """
+    found, depth = None, -1
+    for line in mounts.splitlines():
+        fields, _, rest = line.partition(" - ")
+        place = Path(_ESCAPE.sub(lambda octal: chr(int(octal[1], 8)), fields.split(" ")[4]))
+        # The last one of a place is that which is seen.
+        if path.is_relative_to(place) and len(place.parts) >= depth:
+            found, depth = rest.split(" ")[0].removeprefix("fuse."), len(place.parts)
+    return found if found in _NETWORK else None
 
 
 def _find(connection: Connection, request: bytes) -> Entry | None:
