@@ -81,10 +81,16 @@ from interlingua.stores import MemoryStore
 url, ledger = sys.argv[1:]
 loaded = []
 
-class Watched(MemoryStore):
+class Watched:  # not a MemoryStore, of which limits take without asking
+    def __init__(self):
+        self._store = MemoryStore()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
     async def reserve(self, limits, **options):
         loaded.append(set(sys.modules))
-        return await super().reserve(limits, **options)
+        return await self._store.reserve(limits, **options)
 
 async def main():
     limit = RateLimit(requests_per_minute=100, store=Watched())

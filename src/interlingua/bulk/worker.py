@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from importlib import import_module
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,7 +33,6 @@ from interlingua.spec.errors import (
     ConfigurationError,
     ErrorClass,
     QuotaExceededError,
-    SDKError,
     StoreError,
     UnsupportedError,
 )
@@ -245,7 +242,6 @@ class Worker:
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
             await ledger.open()
-            _warm_up(client, config.job.base_request())
             spent = 0.0 if config.max_usd is None else (await ledger.totals()).cost
         except BaseException:
             if ledger is not None:
@@ -283,18 +279,6 @@ class Ready:
         await self.ledger.close()
         if self._owned is not None:
             await self._owned.close()
-
-
-def _warm_up(client: Client, request: Request) -> None:
-    """
-    Load what the first call needs, before it takes a place in a limit.
-
-    Places count from when they are taken: calls that are sent long after that would come too close
-    to those of the next minute.
-    """
-    with suppress(SDKError):  # the first call says what is wrong
-        client.explain(request)
-    import_module("interlingua.transport.http1.exchange")
 
 
 def _make_client(registry: str | None) -> Client:
