@@ -128,6 +128,19 @@ async def main():
 
 asyncio.run(main())
 """,
+    "postgres": """
+import asyncio
+from interlingua.bulk.ledger.open import open_ledger
+from interlingua.errors import StoreError
+
+async def main():
+    try:
+        await open_ledger("postgresql://127.0.0.1:1/none").open()
+    except StoreError:
+        pass
+
+asyncio.run(main())
+""",
     "redis": """
 import asyncio
 from interlingua.errors import StoreError

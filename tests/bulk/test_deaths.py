@@ -13,7 +13,7 @@ import pytest
 
 from interlingua.simulator import Simulator, latency, serve_in_thread, text
 from support.bulk_jobs import books
-from support.redis_server import new_server
+from support.ledgers import LEDGERS, new_ledger
 
 ROWS, CONCURRENCY = 150, 8
 JOB = """
@@ -95,18 +95,15 @@ def test_a_killed_job_goes_on(tmp_path):
         jobs.check(deaths=4)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_one_of_two_processes_is_killed(tmp_path, kind):
-    """The other one takes its rows at once, and both outputs are whole in the end."""
-    server = new_server().start() if kind == "redis" else None
-    ledger = str(tmp_path / "ledger.sqlite") if server is None else server.url
-    try:
-        with Jobs(tmp_path, ledger) as jobs:
-            first, second = jobs.start(0), jobs.start(1)
-            jobs.kill_after(first, ROWS // 3)
-            assert second.wait() == 0
-            assert jobs.start(0).wait() == 0
-            jobs.check(deaths=1, outputs=2)
-    finally:
-        if server is not None:
-            server.stop()
+@pytest.mark.parametrize("kind", LEDGERS)
+def test_processes_of_one_ledger_are_killed(tmp_path, kind):
+    """The others take the rows of a dead one at once, and all outputs are whole in the end."""
+    chance = random.Random(kind)
+    with new_ledger(kind, tmp_path) as ledger, Jobs(tmp_path, ledger) as jobs:
+        for each in [jobs.start(0), jobs.start(1)]:
+            jobs.kill_after(each, chance.randrange(1, ROWS // 4))
+        first, second = jobs.start(0), jobs.start(1)
+        jobs.kill_after(first, ROWS // 4)
+        assert second.wait() == 0
+        assert jobs.start(0).wait() == 0
+        jobs.check(deaths=3, outputs=2)

@@ -7,30 +7,26 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.ledger.open import open_ledger
 from interlingua.bulk.ledger.sqlite import SQLiteLedger
-from interlingua.errors import ConfigurationError
-from support.redis_server import new_server, redis_url
+from interlingua.errors import ConfigurationError, StoreError
+from support.ledgers import LEDGERS, new_ledger
+from support.postgres_server import shared_server
 
 DONE = Answer(status="done", key="a", text="Novel.", cost=0.5)
 FAILED = Answer(status="failed", key="a", error="no", cost=0.25)
 FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in range(1, 4))
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=LEDGERS)
 def place(request, tmp_path):
     """Where a new ledger is."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "ledger.sqlite")
-        return
-    server = new_server().start()  # of its own: ledgers of one server share their entries
-    try:
-        yield server.url
-    finally:
-        server.stop()
+    with new_ledger(request.param, tmp_path) as found:
+        yield found
 
 
 @asynccontextmanager
@@ -187,22 +183,98 @@ def test_a_lease_ends_without_a_sign_of_life(tmp_path):
     asyncio.run(work())
 
 
-def test_a_redis_that_forgets_is_refused():
-    """A server without an append-only file would lose what was paid for."""
-    url = redis_url()
+def end_leases(place):
+    """Let the leases of all owners end, as if their machines had been silent."""
 
-    async def work():
-        ledger = open_ledger(url)
+    async def end():
+        if place.startswith("redis"):
+            import redis.asyncio
+
+            async with redis.asyncio.from_url(place) as server:
+                await server.delete(*await server.keys("*owner:*"))
+            return
+        connection = await asyncpg.connect(place)
+        await connection.execute("UPDATE interlingua_bulk.owners SET ends = 0")
+        await connection.close()
+
+    return end()
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_lease_that_ends_in_a_server_frees_claims(tmp_path, kind):
+    """Claims of a silent owner are taken over; its late answer is still recorded, once."""
+
+    async def work(place):
+        async with opened(place, 2) as (one, two):
+            await one.claim(FIRST, 3)
+            assert (await two.claim(FIRST, 3)).state == "claimed"
+            await end_leases(place)
+            assert await two.claim(FIRST, 3) is None
+            await one.release(FIRST)  # it is no longer the one's
+            await one.put(FIRST, DONE)
+            await two.put(FIRST, FAILED)
+            (entry,) = await two.look([FIRST])
+            assert (entry.state, entry.answer) == ("done", DONE)
+
+    with new_ledger(kind, tmp_path) as place:
+        asyncio.run(work(place))
+
+
+@pytest.mark.parametrize(("kind", "setting"), [("redis", "appendonly"), ("postgres", "fsync=on")])
+def test_a_server_that_forgets_is_refused(tmp_path, kind, setting):
+    """A server that keeps nothing when it ends would lose what was paid for."""
+
+    async def work(place):
+        ledger = open_ledger(place)
         try:
-            with pytest.raises(ConfigurationError, match="appendonly"):
+            with pytest.raises(ConfigurationError, match=setting):
                 await ledger.open()
         finally:
             await ledger.close()
+
+    with new_ledger(kind, tmp_path) as place:
+        asyncio.run(work(place))
+
+
+def test_a_postgres_server_may_be_restarted():
+    """What was paid for is written when the server is back; a repeated write counts once."""
+    server = shared_server()
+
+    async def work():
+        async with opened(server.new_database(), 2) as (one, two):
+            assert await one.claim(FIRST, 3) is None
+            server.stop()
+            recorded = asyncio.create_task(one.put(FIRST, DONE))
+            await asyncio.sleep(0)
+            server.start()
+            await recorded
+            await one.put(FIRST, DONE)  # as if the reply to the first had been lost
+            (entry,) = await two.look([FIRST])
+            assert (entry.state, entry.attempts) == ("done", 1)
+            assert (await two.totals()).cost == DONE.cost
+
+    asyncio.run(work())
+
+
+def test_a_postgres_server_that_is_away_is_an_error_at_once():
+    """The message says what to do, and has no password."""
+
+    async def work():
+        ledger = open_ledger("postgresql://someone:planted-secret@127.0.0.1:1/none")
+        with pytest.raises(StoreError, match="Check the server") as caught:
+            await ledger.open()
+        assert "planted-secret" not in str(caught.value)
+        await ledger.close()
+        ledger = open_ledger("postgresql://someone:planted-secret@127.0.0.1:not/none")
+        with pytest.raises(ConfigurationError, match="postgresql://user") as caught:
+            await ledger.open()
+        assert "planted-secret" not in str(caught.value)
+        await ledger.close()
 
     asyncio.run(work())
 
 
 def test_there_is_no_ledger_for_another_url():
     """The error says which there are."""
-    with pytest.raises(ConfigurationError, match="redis://"):
+    with pytest.raises(ConfigurationError, match="redis:// or postgresql://"):
         open_ledger("mongodb://localhost")

@@ -78,9 +78,9 @@ class BulkOptions(ModelSettings, total=False):
     prefix: str
     """What the names of the columns of results begin with. Defaults to nothing."""
     ledger: str | None
-    """The ledger: a path or a URL, `redis://…`. Defaults to a file beside the output."""
+    """A path, `redis://…` or `postgresql://…`. Defaults to a file beside the output."""
     volatile: bool
-    """Whether a Redis that keeps nothing on disk is accepted as the ledger."""
+    """Whether a server that does not force what it keeps to its disk is accepted as the ledger."""
     lease: float
     """Seconds after which a worker that says nothing counts as dead. Defaults to 60."""
     executor: ExecutorName

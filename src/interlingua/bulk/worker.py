@@ -62,7 +62,7 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     job: Job
     """What is asked about each row."""
     ledger: str
-    """The path of a SQLite file, or a URL: `redis://…`."""
+    """The path of a SQLite file, or a URL: `redis://…`, `postgresql://…`."""
     concurrency: int = CONCURRENCY
     """How many rows it works on at the same time."""
     attempts: int = ATTEMPTS
@@ -78,7 +78,7 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     registry: str | None = None
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False
-    """Whether a Redis that keeps nothing on disk is accepted as the ledger."""
+    """Whether a server that does not force what it keeps to its disk is accepted as the ledger."""
 
 
 class Worker:

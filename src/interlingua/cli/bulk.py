@@ -85,8 +85,8 @@ def command() -> None:
 @click.option("--no-dedupe", is_flag=True, help="Send equal rows each.")
 @click.option("--parts", is_flag=True, help="Write numbered files as rows are done.")
 @click.option("--prefix", help="What the columns of results begin with.")
-@click.option("--ledger", help="Where answers are recorded: a path, or redis://…")
-@click.option("--volatile", is_flag=True, help="Accept a Redis that keeps nothing on disk.")
+@click.option("--ledger", help="Where answers are recorded: a path, redis://… or postgresql://…")
+@click.option("--volatile", is_flag=True, help="Accept a server that may lose the ledger.")
 @click.option(
     "--executor", type=click.Choice(["live", "batch"]), help="Calls, or the provider's batch API."
 )

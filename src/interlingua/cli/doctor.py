@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     *("httptools", "msgspec", "jsonschema-rs", "pyyaml", "click", "rich", "httpx2", "xllamacpp"),
-    *("mcp", "opentelemetry-api", "redis", "google-auth"),
+    *("mcp", "opentelemetry-api", "redis", "asyncpg", "google-auth"),
 )
 _COLUMNS = (
     Column("check", "check"),

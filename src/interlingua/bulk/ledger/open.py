@@ -9,18 +9,25 @@ from interlingua.client.stores.contract import Store
 from interlingua.spec.errors import ConfigurationError
 
 _REDIS = ("redis://", "rediss://", "unix://")
+_POSTGRES = ("postgresql://", "postgres://")
 _PATIENCE = 5.0  # seconds; workers are busy, and a row that waits is not lost
 
 
 def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> Ledger:
-    """The ledger at a path (SQLite) or a URL (Redis)."""
+    """The ledger at a path (SQLite) or a URL (Redis or PostgreSQL)."""
     if place.startswith(_REDIS):
         from interlingua.bulk.ledger.redis import RedisLedger
 
         return RedisLedger(place, lease=lease, volatile=volatile)
+    if place.startswith(_POSTGRES):
+        from interlingua.bulk.ledger.postgres import PostgresLedger
+
+        return PostgresLedger(place, lease=lease, volatile=volatile)
     if "://" in place:
         scheme = place.partition("://")[0]
-        raise ConfigurationError(f"There is no ledger for {scheme!r}. Use a path or redis://.")
+        raise ConfigurationError(
+            f"There is no ledger for {scheme!r}. Use a path, redis:// or postgresql://."
+        )
     from interlingua.bulk.ledger.sqlite import SQLiteLedger
 
     return SQLiteLedger(Path(place), lease=lease)

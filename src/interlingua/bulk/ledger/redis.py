@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlingua.bulk.answers import Answer, decode_answer, encode_answer
+from interlingua.bulk.ledger.base import OwnedLedger, split_hashes
 from interlingua.bulk.ledger.contract import LEASE, Entry, State, Totals
-from interlingua.bulk.ledger.heartbeat import Heartbeat
-from interlingua.bulk.ledger.owners import Owner, machine_folder
-from interlingua.bulk.ledger.sqlite import split_hashes
+from interlingua.bulk.ledger.owners import machine_folder
 from interlingua.client.stores.redis import Call, Link, script_command
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.per_loop import PerLoop
@@ -52,7 +51,7 @@ return 1
 """
 
 
-class RedisLedger:
+class RedisLedger(OwnedLedger):
     """
     A ledger in a Redis server, shared by the workers of any machines.
 
@@ -61,40 +60,30 @@ class RedisLedger:
     """
 
     def __init__(self, url: str, *, lease: float = LEASE, volatile: bool = False) -> None:
+        super().__init__(machine_folder(), lease)
         self._links: PerLoop[Link] = PerLoop(
             lambda: Link(url, _TIMEOUT), lambda link: link.close(), lambda link: link.discard()
         )
-        self._lease = lease
         self._volatile = volatile
-        self._owner: Owner | None = None
-        self._heartbeat = Heartbeat(self._live, lease)
 
-    async def open(self) -> None:
-        """Become an owner, in a server that keeps what it is given."""
-        if self._owner is not None:
+    async def _prepare(self) -> None:
+        if self._volatile:
             return
-        if not self._volatile:
-            persistence: bytes = await self._send("INFO", "persistence")
-            if b"aof_enabled:1" not in persistence:
-                raise ConfigurationError(
-                    "This Redis server loses the ledger when it ends, and all rows would be paid "
-                    "for again. Set `appendonly yes`, or accept the loss with volatile=True."
-                )
-        self._owner = Owner(machine_folder())
-        try:
-            await self._live()
-        except BaseException:
-            self._owner.close()
-            self._owner = None
-            raise
-        self._heartbeat.start()
+        persistence: bytes = await self._send("INFO", "persistence")
+        if b"aof_enabled:1" not in persistence:
+            raise ConfigurationError(
+                "This Redis server loses the ledger when it ends, and all rows would be paid for "
+                "again. Set `appendonly yes`, or accept the loss with volatile=True."
+            )
 
     async def _live(self) -> None:
         await self._send("SET", self._owner_key(self._id), b"1", "PX", int(self._lease * 1000))
 
-    @property
-    def _id(self) -> str:
-        return "" if self._owner is None else self._owner.id
+    async def _forget(self, owner: str) -> None:
+        await self._send("DEL", self._owner_key(owner))
+
+    async def _disconnect(self) -> None:
+        await self._links.close()
 
     async def look(self, hashes: Sequence[bytes]) -> list[Entry | None]:
         """Return the entries of requests, in their order."""
@@ -112,7 +101,7 @@ class RedisLedger:
                 return entry
             if not self._owner.is_dead(entry.owner):
                 return entry
-            await self._send("DEL", self._owner_key(entry.owner))
+            await self._forget(entry.owner)
             self._owner.bury(entry.owner)
 
     async def put(self, request: bytes, answer: Answer) -> None:
@@ -143,18 +132,6 @@ class RedisLedger:
         reply = await self._send("HGETALL", f"{_PREFIX}batches")
         pairs = reply.items() if isinstance(reply, dict) else zip(*[iter(reply)] * 2, strict=True)
         return {reference.decode(): split_hashes(joined) for reference, joined in pairs}
-
-    async def close(self) -> None:
-        """End all claims of this process, and close the connection."""
-        await self._heartbeat.stop()
-        owner, self._owner = self._owner, None
-        try:
-            if owner is not None:
-                await self._send("DEL", self._owner_key(owner.id))
-        finally:
-            await self._links.close()
-            if owner is not None:
-                owner.close()
 
     # Sending.
 
