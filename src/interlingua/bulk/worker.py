@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from socket import gethostname
 from typing import Any
 
 from msgspec.structs import replace
@@ -79,6 +80,8 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False
     """Whether a Redis that keeps nothing on disk is accepted as the ledger."""
+    digest: bytes = b""
+    """What `Job.digest` must be where the worker runs; empty: anything."""
 
 
 class Worker:
@@ -238,6 +241,11 @@ class Worker:
         ledger = given_ledger
         try:
             digest = config.job.digest(client)
+            if config.digest not in (b"", digest):
+                raise ConfigurationError(
+                    f"{config.job.model!r} is another model here, on {gethostname()}, than where "
+                    "the job was started. Give its machines the same settings of providers."
+                )
             ledger = ledger or open_ledger(
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
