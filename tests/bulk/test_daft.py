@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from interlingua import bulk
 from interlingua.errors import ConfigurationError
-from interlingua.simulator import Simulator, error, latency, serve_in_thread
+from interlingua.simulator import Simulator, error, serve_in_thread
 from support.bulk_jobs import MODEL, PROMPT, answer, books
 from support.cli import KEY, Program
 from support.redis_server import new_server
@@ -19,8 +18,8 @@ def comparable(rows):
     return [{name: row[name] for name in row if name not in ("seconds", "cost")} for row in rows]
 
 
-@pytest.mark.parametrize("format", ["jsonl", "parquet"])
-def test_the_output_is_that_of_live_calls(make_bench, format):
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_the_output_is_that_of_live_calls(make_bench, kind):
     """The same rows, columns and order; with equal rows, bad rows and rows that are refused."""
     bench = make_bench(
         lambda r: error(400, "no") if "Book 2?" in r.messages[-1].text else answer(r)
@@ -28,12 +27,12 @@ def test_the_output_is_that_of_live_calls(make_bench, format):
     rows = bench.write([*books(250), {"id": "x", "title": "Book 1"}, {"id": "y", "title": None}])
     given = {"attempts": 1, "id_column": "id"}
     bench.run(rows, **given)
-    place = bench.folder / f"daft.{format}"
+    place = bench.folder / f"daft.{kind}"
     report = bench.run(rows, executor="daft", output=place, **given)
 
     assert (report.done, report.failed, report.is_written) == (250, 2, True)
     assert len(bench.prompts) == 2 * 250
-    if format == "parquet":
+    if kind == "parquet":
         import pyarrow.parquet as pq
 
         written = pq.read_table(place).to_pylist()

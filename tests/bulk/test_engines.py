@@ -16,6 +16,7 @@ from interlingua.errors import ConfigurationError
 from interlingua.simulator import error, scripted
 from support.bulk_jobs import MODEL, PROMPT, answer, books
 from support.engines import PlainEngine
+from support.patience import PATIENCE
 
 KEY = "sk-planted-key-of-a-test"
 
@@ -161,8 +162,9 @@ def test_stopping_drains(bench, engine):
             begun.append(request)
             if len(begun) == 4:
                 loop.call_soon_threadsafe(job.stop, "interrupted")
-            while len(begun) >= 4 and not any(run.is_halted for run in executors.LOCAL.values()):
-                await asyncio.sleep(0.01)
+            if len(begun) >= 4:
+                (run,) = executors.LOCAL.values()
+                await asyncio.to_thread(run.halted.wait, PATIENCE)
             return await call_next(request)
 
     client = bench.client.with_middleware(Gate())

@@ -240,12 +240,7 @@ class Worker:
         client = given_client or _make_client(config.registry)
         ledger = given_ledger
         try:
-            digest = config.job.digest(client)
-            if config.digest not in (b"", digest):
-                raise ConfigurationError(
-                    f"{config.job.model!r} is another model here, on {gethostname()}, than where "
-                    "the job was started. Give its machines the same settings of providers."
-                )
+            digest = _digest(config, client)
             ledger = ledger or open_ledger(
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
@@ -291,6 +286,16 @@ class Ready:
 
 def _make_client(registry: str | None) -> Client:
     return Client.from_env() if registry is None else Client.from_file(registry)
+
+
+def _digest(config: WorkerConfig, client: Client) -> bytes:
+    digest = config.job.digest(client)
+    if config.digest not in (b"", digest):
+        raise ConfigurationError(
+            f"{config.job.model!r} is another model here, on {gethostname()}, than where the job "
+            "was started. Give all machines the same settings of providers."
+        )
+    return digest
 
 
 def make_limits(config: WorkerConfig, store: Any, spent: float) -> list[Middleware]:

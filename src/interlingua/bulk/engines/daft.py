@@ -1,9 +1,9 @@
 """
 Rows on Daft: in this process, or on a Ray cluster if Daft is set to it.
 
-Daft decides by itself (`DAFT_RUNNER=ray`, or `daft.set_runner_ray` in the program). Of its means only
-the placing of rows is used: its retries repeat whole batches, its handling of errors empties them,
-and its limit of concurrency counts batches.
+Which of them is a setting of Daft: `DAFT_RUNNER=ray`, or `daft.set_runner_ray` in the program. Of
+its means only the placing of rows is used: its retries repeat whole batches, its handling of
+errors empties them, and its limit of concurrency counts batches.
 """
 
 from __future__ import annotations

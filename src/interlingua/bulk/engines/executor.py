@@ -2,8 +2,8 @@
 The executor of engines: gives rows to an engine in groups, and takes back what became of them.
 
 Rows have their keys before an engine sees them. What an engine gives back is only news: answers are
-in the ledger, and the output is written from there, so that a row that an engine has lost or doubled
-is there once.
+in the ledger, and the output is written from there, so that a row that an engine has lost or
+doubled is there once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GROUP_ROWS, GROUP_BYTES = 20_000, 1 << 28
 
 
 class Engine(Protocol):
-    """Cuts a table of rows, places the pieces on machines, and calls a worker there for each row."""
+    """Cuts a table of rows, places the pieces on machines, and calls a worker for each row."""
 
     name: str
     is_one_process: bool
@@ -72,8 +72,8 @@ def find_engine(name: str, ledger: str | None) -> Engine:
         engine = RayEngine(None if name == "ray" else name)
     if not engine.is_one_process and (ledger is None or limits_store(ledger) is None):
         raise ConfigurationError(
-            f"{engine.name} answers rows in several processes, maybe on several machines. They need "
-            "a ledger that all of them reach, and this is a file. Set ledger='redis://…'.",
+            f"{engine.name} answers rows in several processes, maybe on several machines. They "
+            "need a ledger that all of them reach, and this is a file. Set ledger='redis://…'.",
             setting="ledger",
         )
     return engine

@@ -20,7 +20,7 @@ _BLOCK = 250
 _BATCH = 50
 """Rows whose results come back together."""
 _CPUS = 0.25
-"""Of a machine, for its worker. Workers that ask for all leave no room for the other tasks of Ray."""
+"""Of a machine, for its worker. Workers that ask for all leave nothing for other tasks of Ray."""
 
 
 class RayEngine:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -74,8 +75,8 @@ def check_carried(work: Work) -> None:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The client cannot be carried to workers: {error}. Leave `client` out: each worker then "
-            "makes one from its environment.",
+            f"The client cannot be carried to workers: {error}. Leave `client` out: each worker "
+            "then makes one from its environment.",
             setting="client",
         ) from error
 
@@ -85,7 +86,7 @@ class LocalRun:
 
     def __init__(self, client: Client | None) -> None:
         self.client = client
-        self.is_halted = False
+        self.halted = threading.Event()
 
 
 LOCAL: dict[str, LocalRun] = {}
@@ -104,12 +105,12 @@ class Halt:
     @property
     def is_known(self) -> bool:
         """Whether this process knows that they were told."""
-        return self._is_known or (self._local is not None and self._local.is_halted)
+        return self._is_known or (self._local is not None and self._local.halted.is_set())
 
     async def call(self) -> None:
         """Tell them."""
         if self._local is not None:
-            self._local.is_halted = True
+            self._local.halted.set()
         if self._store is not None:
             await self._store.put(self._key, b"1", ttl=_HALT_SECONDS)
 
