@@ -1,5 +1,5 @@
 """
-`bulk.run`: one machine.
+`bulk.run`: a job from its input to its output.
 
 A run has three passes over the input, each with one row in memory at a time. The first makes the
 index: it checks every row before anything is sent. The second sends what the ledger does not have.
@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
 from uuid import uuid4
 
 import msgspec
@@ -39,6 +39,9 @@ from interlingua.bulk.writing import Columns, OutputFile
 from interlingua.client.client import Client
 from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError, StoreError
+
+if TYPE_CHECKING:
+    from interlingua.bulk.engines.executor import Engine
 
 _LOOK = 64
 """How many rows are looked up in the ledger at once while they are sent."""
@@ -104,12 +107,17 @@ class BulkRun:
         self._client = options.get("client")
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
+        self._engine: Engine | None = None
         self._tally = Tally()
         self._embeds = False
         self._is_fresh = False  # the ledger had no answers when this run began
 
     def ask_for_vectors(self, options: Mapping[str, Any]) -> None:
         """Ask for the vectors of the prompts instead of answers; with options of `embed`."""
+        if self._settings.has_engine:
+            raise ConfigurationError(
+                "`bulk.embed` has no engines: leave `executor` out.", setting="executor"
+            )
         self._embeds = True
         self._job = replace(self._job, options={**self._job.options, **options, "embed": True})
 
@@ -127,6 +135,11 @@ class BulkRun:
         returns False, nothing is sent.
         """
         begun = time.monotonic()
+        if self._settings.has_engine:
+            from interlingua.bulk.engines.executor import find_engine
+
+            settings = self._settings  # in a thread: engines are imported for seconds
+            self._engine = await asyncio.to_thread(find_engine, settings.executor, settings.ledger)
         with self._place:
             index = RowIndex(self._place.index)
             try:
@@ -263,6 +276,10 @@ class BulkRun:
             from interlingua.bulk.vectors import VectorExecutor
 
             return VectorExecutor(worker, finish)
+        if self._engine is not None:
+            from interlingua.bulk.engines.executor import EngineExecutor
+
+            return EngineExecutor(self._engine, worker, finish, client=self._client)
         if self._settings.executor == "batch":
             from interlingua.bulk.batches import BatchExecutor
 

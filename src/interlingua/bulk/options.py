@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from interlingua.bulk.job import Job
 from interlingua.bulk.worker import ATTEMPTS, CONCURRENCY
@@ -12,7 +12,7 @@ from interlingua.spec.content import Json, Record
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.settings import ModelSettings
 
-ExecutorName: TypeAlias = Literal["live", "batch"]
+_EXECUTORS = ("live", "batch", "ray", "daft")
 PART_ROWS = 5_000
 """How many rows a part of an output has."""
 
@@ -83,8 +83,12 @@ class BulkOptions(ModelSettings, total=False):
     """Whether a server that does not force what it keeps to its disk is accepted as the ledger."""
     lease: float
     """Seconds after which a worker that says nothing counts as dead. Defaults to 60."""
-    executor: ExecutorName
-    """`live` calls, or the provider's `batch` API. Defaults to `live`."""
+    executor: str
+    """
+    `live` calls, the provider's `batch` API, or an engine: `daft`, `ray` or `ray://…`.
+
+    Defaults to `live`. Engines need the extra of their name.
+    """
     leftovers: bool
     """With `batch`: whether requests that a batch did not answer are sent live."""
     max_retries: int
@@ -121,6 +125,11 @@ class RunSettings(Record, frozen=True, kw_only=True):
     lease: float = 60.0
     executor: str = "live"
     leftovers: bool = False
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether an engine places the rows."""
+        return self.executor not in ("live", "batch")
 
     @property
     def part_rows(self) -> int | None:
@@ -178,5 +187,8 @@ def _check(settings: RunSettings) -> None:
             raise ConfigurationError(f"`{name}` must be an integer of {least} or more.")
     if settings.max_usd is not None and not settings.max_usd > 0:
         raise ConfigurationError("`max_usd` must be above 0.", setting="max_usd")
-    if settings.executor not in ("live", "batch"):
-        raise ConfigurationError("`executor` must be 'live' or 'batch'.", setting="executor")
+    if settings.executor not in _EXECUTORS and not settings.executor.startswith("ray://"):
+        raise ConfigurationError(
+            "`executor` must be 'live', 'batch', 'daft', 'ray' or 'ray://HOST:PORT'.",
+            setting="executor",
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from socket import gethostname
 from typing import Any
 
 from msgspec.structs import replace
@@ -79,6 +80,8 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False
     """Whether a server that does not force what it keeps to its disk is accepted as the ledger."""
+    digest: bytes = b""
+    """What `Job.digest` must be where the worker runs; empty: anything."""
 
 
 class Worker:
@@ -237,7 +240,7 @@ class Worker:
         client = given_client or _make_client(config.registry)
         ledger = given_ledger
         try:
-            digest = config.job.digest(client)
+            digest = _digest(config, client)
             ledger = ledger or open_ledger(
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
@@ -283,6 +286,16 @@ class Ready:
 
 def _make_client(registry: str | None) -> Client:
     return Client.from_env() if registry is None else Client.from_file(registry)
+
+
+def _digest(config: WorkerConfig, client: Client) -> bytes:
+    digest = config.job.digest(client)
+    if config.digest not in (b"", digest):
+        raise ConfigurationError(
+            f"{config.job.model!r} is another model here, on {gethostname()}, than where the job "
+            "was started. Give all machines the same settings of providers."
+        )
+    return digest
 
 
 def make_limits(config: WorkerConfig, store: Any, spent: float) -> list[Middleware]:

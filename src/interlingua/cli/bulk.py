@@ -88,8 +88,9 @@ def command() -> None:
 @click.option("--ledger", help="Where answers are recorded: a path, redis://… or postgresql://…")
 @click.option("--volatile", is_flag=True, help="Accept a server that may lose the ledger.")
 @click.option(
-    "--executor", type=click.Choice(["live", "batch"]), help="Calls, or the provider's batch API."
-)
+    "--executor", metavar="NAME",
+    help="live: calls; batch: the provider's batch API; daft, ray or ray://HOST:PORT: an engine.",
+)  # fmt: skip
 @click.option("--leftovers", is_flag=True, help="With batch: send live what has no answer.")
 @click.option(
     "--option", "settings", nargs=2, multiple=True, metavar="NAME VALUE",
