@@ -139,6 +139,12 @@ def new_database():
     return shared_server().new_database()
 
 
+@functools.cache
+def shared_database():
+    """The URL of a database that tests share, each with a prefix of its own."""
+    return new_database()
+
+
 def describe():
     """One line: which server the tests use."""
     programs = find_programs()

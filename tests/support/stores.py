@@ -3,8 +3,9 @@
 import asyncio
 from uuid import uuid4
 
-from interlingua.stores import MemoryStore, RedisStore, SQLiteStore
+from interlingua.stores import MemoryStore, PostgresStore, RedisStore, SQLiteStore
 from support.patience import PATIENCE
+from support.postgres_server import shared_database
 from support.redis_server import redis_url
 
 
@@ -74,5 +75,9 @@ def _redis(clock, _folder):
     return RedisStore(redis_url(), clock=clock, prefix=uuid4().hex, timeout=PATIENCE)
 
 
-KINDS = {"memory": _memory, "sqlite": _sqlite, "redis": _redis}
+def _postgres(clock, _folder):
+    return PostgresStore(shared_database(), clock=clock, prefix=uuid4().hex, timeout=PATIENCE)
+
+
+KINDS = {"memory": _memory, "sqlite": _sqlite, "redis": _redis, "postgres": _postgres}
 """Makes a store, by its kind."""

@@ -9,8 +9,16 @@ from uuid import uuid4
 
 import pytest
 
-from interlingua.stores import Limit, RedisStore, Refused, Reservation, SQLiteStore
+from interlingua.stores import (
+    Limit,
+    PostgresStore,
+    RedisStore,
+    Refused,
+    Reservation,
+    SQLiteStore,
+)
 from support.patience import PATIENCE
+from support.postgres_server import shared_database
 from support.redis_server import redis_url
 
 
@@ -21,6 +29,9 @@ class Shared:
         self._class, self._place, self._options = SQLiteStore, str(folder / "s"), {}
         if kind == "redis":
             self._class, self._place = RedisStore, redis_url()
+        if kind == "postgres":
+            self._class, self._place = PostgresStore, shared_database()
+        if kind != "sqlite":
             self._options = {"prefix": uuid4().hex, "timeout": PATIENCE}
 
     def open(self, **options):
@@ -40,7 +51,7 @@ class Shared:
         )
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
 def shared(request, tmp_path):
     return Shared(request.param, tmp_path)
 
