@@ -71,11 +71,15 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     lease: float = LEASE
     """Seconds after which a worker that says nothing counts as dead."""
     max_usd: float | None = None
-    """What all workers of the ledger may spend together, in dollars."""
+    """
+    What all workers of a ledger in Redis may spend together, in dollars.
+
+    With another ledger, each worker has this limit for itself, less what the ledger has before.
+    """
     requests_per_minute: float | None = None
-    """How many requests all workers of the ledger may send in a minute."""
+    """The most requests in a minute: of all workers of a ledger in Redis, else of this one."""
     tokens_per_minute: float | None = None
-    """How many input tokens they may send in a minute."""
+    """The most input tokens in a minute, of the same workers."""
     registry: str | None = None
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False

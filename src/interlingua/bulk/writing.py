@@ -41,6 +41,7 @@ class Columns:
         self.results: dict[str, str] = {prefix + name: own for own, name, _ in columns}
         """The columns of results, with their own names."""
         self._types = {prefix + name: kind for _, name, kind in columns}
+        self._are_renamed = any(name != own for name, own in self.results.items())
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take note of the columns of a row."""
@@ -77,7 +78,9 @@ class Columns:
 
     def join(self, row: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
         """One row of the output."""
-        return {**row, **{name: result[own] for name, own in self.results.items()}}
+        if self._are_renamed:
+            result = {name: result[own] for name, own in self.results.items()}
+        return {**row, **result}
 
 
 class OutputFile:

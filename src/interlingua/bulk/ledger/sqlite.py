@@ -43,6 +43,9 @@ _NETWORK = frozenset(
 )
 """Types of file systems on which SQLite cannot keep processes of two machines apart."""
 _ESCAPE = re.compile(r"\\([0-7]{3})")  # of blanks in the paths of mounts
+_FIND_MANY = "SELECT hash, state, owner, attempts, body FROM answers WHERE hash IN (%s)"
+_TOGETHER = 500
+"""How many entries one statement reads: SQLite has a limit of 999 values in old versions."""
 _RESERVE = 1 << 20
 """Bytes that are kept for the answers that arrive when the disk is full."""
 _MANY = 64
@@ -110,7 +113,13 @@ class SQLiteLedger(OwnedLedger):
         """Return the entries of requests, in their order."""
 
         def work(connection: Connection) -> list[Entry | None]:
-            return [_find(connection, each) for each in hashes]
+            found: dict[bytes, Entry] = {}
+            for start in range(0, len(hashes), _TOGETHER):
+                some = hashes[start : start + _TOGETHER]
+                places = ",".join("?" * len(some))
+                for request, *columns in connection.execute(_FIND_MANY % places, some):
+                    found[request] = sql.read_entry(columns)
+            return [found.get(each) for each in hashes]
 
         read = self._thread.read if len(hashes) <= _MANY else self._thread.read_much
         return await read(work)
