@@ -8,6 +8,7 @@ import pytest
 from interlingua.bulk import Job, Worker, WorkerConfig
 from interlingua.simulator import Simulator, error, scripted, serve_in_thread, text
 from support.bulk_jobs import MODEL, PROMPT, answer, books
+from support.ledgers import new_ledger
 
 KEY = "sk-planted-key-of-a-test"
 
@@ -96,3 +97,28 @@ def test_a_refused_key_is_no_failure(tmp_path, status):
     assert row["status"] == "pending"
     (row,) = run(Worker(config(tmp_path), client=scripted(text("Novel."))), keyed(1))
     assert (row["status"], row["attempts"]) == ("done", 1)
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_workers_share_a_budget(tmp_path, kind):
+    """What all workers of a ledger on a server pay together stays within the limit."""
+    clients = [scripted(answer), scripted(answer)]
+    with new_ledger(kind, tmp_path) as ledger:
+        job = Job(model=MODEL, prompt=PROMPT, options={"max_tokens": 20})
+        given = WorkerConfig(job=job, ledger=ledger, volatile=True, max_usd=0.004, concurrency=4)
+        rows = keyed(60)
+
+        async def work():
+            workers = [Worker(given, client=client) for client in clients]
+            results = await asyncio.gather(workers[0](rows[:30]), workers[1](rows[30:]))
+            for worker in workers:
+                await worker.close()
+            return [row for part in results for row in part]
+
+        results = asyncio.run(work())
+
+    paid = sum(row["cost"] for row in results if row["status"] == "done")
+    statuses = {row["status"] for row in results}
+    assert statuses == {"done", "pending"}
+    assert all(client.requests for client in clients)
+    assert 0.002 < paid <= 0.004

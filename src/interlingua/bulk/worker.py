@@ -72,12 +72,12 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     """Seconds after which a worker that says nothing counts as dead."""
     max_usd: float | None = None
     """
-    What all workers of a ledger in Redis may spend together, in dollars.
+    What all workers of a ledger in Redis or PostgreSQL may spend together, in dollars.
 
-    With another ledger, each worker has this limit for itself, less what the ledger has before.
+    With SQLite, each worker has this limit for itself, less what the ledger has before.
     """
     requests_per_minute: float | None = None
-    """The most requests in a minute: of all workers of a ledger in Redis, else of this one."""
+    """The most requests in a minute, of the same workers."""
     tokens_per_minute: float | None = None
     """The most input tokens in a minute, of the same workers."""
     registry: str | None = None

@@ -73,7 +73,8 @@ def find_engine(name: str, ledger: str | None) -> Engine:
     if not engine.is_one_process and (ledger is None or limits_store(ledger) is None):
         raise ConfigurationError(
             f"{engine.name} answers rows in several processes, maybe on several machines. They "
-            "need a ledger that all of them reach, and this is a file. Set ledger='redis://…'.",
+            "need a ledger that all of them reach, and this is a file. Set ledger to redis://… or "
+            "postgresql://….",
             setting="ledger",
         )
     return engine

@@ -35,6 +35,10 @@ def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> 
 
 def limits_store(place: str) -> Store | None:
     """The store in which all workers of a ledger share their limits; None if there is none."""
+    if place.startswith(_POSTGRES):
+        from interlingua.client.stores.postgres import PostgresStore
+
+        return PostgresStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")
     if not place.startswith(_REDIS):
         return None
     from interlingua.client.stores.redis import RedisStore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,23 +12,21 @@ from interlingua.bulk.ledger import sql
 from interlingua.bulk.ledger.base import Groups, OwnedLedger, split_hashes
 from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
 from interlingua.bulk.ledger.owners import machine_folder
-from interlingua.spec.errors import ConfigurationError, StoreError
-from interlingua.transport.per_loop import PerLoop, collect_unclosed
+from interlingua.client.stores.postgres import Tables, sessions
+from interlingua.spec.errors import ConfigurationError
 
 Result = TypeVar("Result")
-SCHEMA = "interlingua_bulk"
-"""The schema of the database that has the tables."""
 _TIMEOUT = 10.0  # seconds, for one statement
-_PATIENCE = 30.0  # seconds in which a server that was restarted comes back
-_PAUSE = 0.2
-_TABLES = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+_TABLES = Tables(
+    schema="interlingua_bulk",
+    script="""
 CREATE TABLE IF NOT EXISTS answers (hash BYTEA PRIMARY KEY, state INTEGER NOT NULL,
     owner TEXT NOT NULL, attempts INTEGER NOT NULL, cost DOUBLE PRECISION NOT NULL, body BYTEA);
 CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, ends DOUBLE PRECISION NOT NULL);
 CREATE TABLE IF NOT EXISTS batches (reference TEXT PRIMARY KEY, hashes BYTEA NOT NULL)
-"""
-_MAKING = 0x494C424C  # the advisory lock of processes that make the tables: "ILBL"
+""",
+    last="batches",
+)
 # The clock is the server's: those of machines differ.
 _LIVE = """
 INSERT INTO owners VALUES ($1, extract(epoch FROM clock_timestamp())::float8 + $2)
@@ -58,19 +55,6 @@ _CLAIM, _PUT, _RELEASE = (
 )
 
 
-def load_asyncpg() -> Any:
-    """The client library; raises if it is not installed."""
-    try:
-        import asyncpg  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ConfigurationError(
-            "A ledger in PostgreSQL needs the asyncpg package. "
-            "Run `pip install 'interlingua[postgres]'`.",
-            cause=error,
-        ) from error
-    return asyncpg
-
-
 class PostgresLedger(OwnedLedger):
     """
     A ledger in the schema `interlingua_bulk` of a database, shared by the workers of any machines.
@@ -81,12 +65,7 @@ class PostgresLedger(OwnedLedger):
 
     def __init__(self, url: str, *, lease: float = LEASE, volatile: bool = False) -> None:
         super().__init__(machine_folder(), lease)
-        library = load_asyncpg()
-        self._sessions: PerLoop[_Session] = PerLoop(
-            lambda: _Session(library, url),
-            lambda session: session.close(),
-            lambda session: session.discard(),
-        )
+        self._sessions = sessions(url, _TABLES, _TIMEOUT)
         self._volatile = volatile
         self._writes = Groups(self._write)
 
@@ -184,95 +163,3 @@ class PostgresLedger(OwnedLedger):
             rows = await self._run(_fetching(statement, group))
             changed.update((statement, row[0]) for row in rows)
         return [(statement, values[0]) in changed for statement, values in writes]
-
-
-class _Session:
-    """The connection of one event loop; it is opened on use, and again after a failure."""
-
-    def __init__(self, library: Any, url: str) -> None:
-        self._library = library
-        self._url = url
-        self._connection: Any = None
-        self._lock = asyncio.Lock()  # a connection does one thing at a time
-        self._was_connected = False
-
-    async def run(self, work: Callable[[Any], Awaitable[Result]]) -> Result:
-        """
-        Do something with the connection; again on a new one, if that ends meanwhile.
-
-        A server that was there once is given time to come back: what is written was paid for.
-        """
-        library = self._library
-        deadline = time.monotonic() + _PATIENCE
-        async with self._lock:
-            while True:
-                try:
-                    if self._connection is None:
-                        self._connection = await self._connect()
-                    return await work(self._connection)
-                except (library.PostgresError, library.InterfaceError, OSError) as error:
-                    is_lost = self._connection is None or self._connection.is_closed()
-                    self._drop()
-                    if not (is_lost and self._was_connected) or time.monotonic() > deadline:
-                        raise _store_error(error) from error
-                except BaseException:  # cancelled in the middle: what it would read next is unknown
-                    self._drop()
-                    raise
-                await asyncio.sleep(_PAUSE)
-
-    async def _connect(self) -> Any:
-        settings = {"search_path": SCHEMA, "synchronous_commit": "on"}
-        try:
-            connection = await self._library.connect(
-                self._url, timeout=_TIMEOUT, command_timeout=_TIMEOUT, server_settings=settings
-            )
-        except ValueError as error:  # it may repeat the URL, which has a password
-            raise ConfigurationError(
-                "The URL of the ledger is not one of PostgreSQL. Write "
-                "postgresql://user:password@host:5432/database.",
-                setting="ledger",
-            ) from error
-        try:
-            await _make_tables(connection)
-        except BaseException:
-            connection.terminate()
-            raise
-        self._was_connected = True
-        return connection
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.terminate()
-
-    async def close(self) -> None:
-        """Close the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            try:
-                await connection.close(timeout=_TIMEOUT)
-            except (self._library.PostgresError, self._library.InterfaceError, OSError):
-                connection.terminate()
-
-    def discard(self) -> None:
-        """Close the connection without the event loop, which is no longer running."""
-        self._connection = None
-        collect_unclosed()
-
-
-async def _make_tables(connection: Any) -> None:
-    """Make the tables if they are not there; one process at a time."""
-    if await connection.fetchval("SELECT to_regclass('batches')") is not None:
-        return
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _MAKING)
-        await connection.execute(_TABLES)
-
-
-def _store_error(error: Exception) -> StoreError:
-    message = str(error) or type(error).__name__
-    return StoreError(
-        f"The ledger in PostgreSQL: {message.rstrip('.')}. Check the server, its address and the "
-        "rights of its user.",
-        cause=error,
-    )
