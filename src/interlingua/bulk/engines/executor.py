@@ -110,10 +110,7 @@ class EngineExecutor:
         work = self._begin(ready)
         try:
             await asyncio.to_thread(self._engine.open)
-            async for group in self._groups(ready, rows):
-                await self._work(ready, work, group)
-                if self.stopped is not None:
-                    break
+            await self._give(ready, work, rows)
         except BaseException:
             self.stop("It was cancelled.")
             raise
@@ -141,6 +138,12 @@ class EngineExecutor:
             await self._halt.close()
 
     # What is given.
+
+    async def _give(self, ready: Ready, work: Work, rows: AsyncIterator[list[Row]]) -> None:
+        async for group in self._groups(ready, rows):
+            await self._work(ready, work, group)
+            if self.stopped is not None:
+                return
 
     async def _groups(self, ready: Ready, rows: AsyncIterator[list[Row]]) -> AsyncIterator[_Group]:
         group = _Group()

@@ -144,7 +144,8 @@ class EngineWorker:
             return _encode(await shift.answer(key, row))
         finally:
             shift.waiting -= 1
-            self._reason = self._reason or shift.reason
+            if shift.reason is not None:
+                self._reason = shift.reason
             if not shift.waiting:
                 self._shift = None
                 await asyncio.shield(shift.close())
@@ -179,7 +180,8 @@ class _Shift:
             return Result(replace(self.reason, key=key))
         self._count += 1
         number = self._count
-        result = self._results[number] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._results[number] = result
         self._rows.put_nowait(Row(number, key, data))
         return await result
 
