@@ -186,6 +186,8 @@ class EngineExecutor:
         except Exception as error:  # noqa: BLE001 -- the engine's; what was answered is recorded
             logger.warning("%s has ended with an error.", self._engine.name, exc_info=True)
             self.stop(f"{self._engine.name} has ended with {type(error).__name__}: {error}")
+        if work.run in LOCAL:  # Daft ends at Ctrl-C, before the calls that are under way
+            await LOCAL[work.run].idle.wait()
         await self._find_lost(ready, group)
 
     def _take(self, group: _Group, key: str, result: Result) -> None:
@@ -260,6 +262,8 @@ async def _answers(engine: Engine, work: Work, table: Any) -> AsyncIterator[Any]
                 put(each)
         except Exception as error:  # noqa: BLE001 -- raised in the loop
             put(error)
+        except BaseException as error:  # noqa: BLE001 -- it must not end the loop
+            put(RuntimeError(repr(error)))
         else:
             put(None)
 
