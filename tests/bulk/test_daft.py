@@ -1,13 +1,16 @@
 """Bulk jobs on Daft in this process: the same output, money and exit codes as with live calls."""
 
 import asyncio
+import signal
+import sys
+import time
 
 import pytest
 
 from interlingua.errors import ConfigurationError
-from interlingua.simulator import Simulator, error, serve_in_thread
+from interlingua.simulator import Simulator, error, latency, serve_in_thread
 from support.bulk_jobs import MODEL, PROMPT, answer, books
-from support.cli import KEY, Program
+from support.cli import KEY, Program, wait_for
 from support.redis_server import new_server
 
 daft = pytest.importorskip("daft")
@@ -127,3 +130,24 @@ def test_the_command(program):
     found = program.run(*job)
     assert found.returncode == 0, found.stderr
     assert len((program.home / "out.csv").read_text(encoding="utf-8").splitlines()) == 61
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c(tmp_path, times):
+    """Once: calls under way are answered, and recorded. Twice: it ends. Both can go on."""
+    app = Simulator(lambda r: answer(r) + latency(first=0.5), key=KEY, keep=None)
+    with serve_in_thread(app) as server:
+        program = Program(tmp_path, server.url)
+        job = (*command(tmp_path, 40), "--concurrency", "4")
+        with program.start(*job) as process:
+            wait_for(lambda: len(app.script.received) >= 4, process)
+            for _ in range(times):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.05)  # two signals at once would be one
+            process.communicate()
+        assert process.returncode in ((3,) if times == 1 else (3, 130))
+        assert len(app.script.received) < 40
+        assert program.run(*job).returncode == 0
+    twice = len(app.script.received) - 40
+    assert twice == 0 if times == 1 else twice <= 4

@@ -113,6 +113,40 @@ def test_an_engine_that_fails(bench, engine):
     assert len(bench.prompts) == 20
 
 
+def test_rows_that_an_engine_gives_up_are_not_sent(tmp_path):
+    """Only what is under way is answered, and it is recorded before the worker has ended."""
+    begun, released = [], asyncio.Event()
+
+    class Gate:
+        async def complete(self, request, call_next):
+            begun.append(request)
+            await released.wait()
+            return await call_next(request)
+
+    job = bulk.Job(model=MODEL, prompt=PROMPT)
+    config = bulk.WorkerConfig(job=job, ledger=str(tmp_path / "ledger.sqlite"), concurrency=2)
+    rows = [(row["id"], encode_row(row)) for row in books(20)]
+
+    async def work():
+        worker = EngineWorker(Work(config, scripted(answer).with_middleware(Gate())))
+        calls = asyncio.gather(*(worker.one(*each) for each in rows))
+        while len(begun) < 2:  # noqa: ASYNC110 -- counted by the client
+            await asyncio.sleep(0)
+        calls.cancel()
+        released.set()
+        await asyncio.gather(calls, return_exceptions=True)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+        again = EngineWorker(Work(config, scripted(error(400, "no"))))
+        return [
+            decode_result(each) for each in await asyncio.gather(*(again.one(*row) for row in rows))
+        ]
+
+    results = asyncio.run(work())
+    assert len(begun) == 2
+    assert [each.answer.status for each in results].count("done") == 2
+
+
 def test_a_worker_that_made_another_request(bench, engine):
     """A file that a column names differs on another machine: the row is not called done."""
 

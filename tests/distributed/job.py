@@ -26,11 +26,13 @@ MODEL, PROMPT = "openai:gpt-5.2", "Genre of {title}?"
 
 def main() -> None:
     """Run the jobs in `plan.json`."""
+    results = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # Ray prints to stdout
     plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
     executor = plan["engine"]
     if executor == "daft":
         os.environ["DAFT_RUNNER"] = "ray"
-    print(json.dumps({"job": "file", "refused": refused(executor)}), flush=True)
+    print(json.dumps({"job": "file", "refused": refused(executor)}), file=results)
     cluster, second = start()
     os.environ["RAY_ADDRESS"] = cluster.address
     try:
@@ -40,7 +42,7 @@ def main() -> None:
                     target=remove, args=(cluster, second, job["log"], job["removes"]), daemon=True
                 ).start()
             found = command(executor, job) if job.get("command") else program(executor, job)
-            print(json.dumps({"job": job["name"], **found}), flush=True)
+            print(json.dumps({"job": job["name"], **found}), file=results)
     finally:
         ray.shutdown()
         cluster.shutdown()

@@ -90,6 +90,7 @@ class Trial:
         self._rows = folder / "rows.jsonl"
         lines = [json.dumps({"id": f"b{n}", "title": f"Book {n}"}) for n in range(ROWS)]
         self._rows.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self._checked = []
         self._seen = 0  # requests of earlier jobs
         self._done = 0
         self._most_owners = 0
@@ -120,12 +121,15 @@ class Trial:
             end = threading.Timer(SECONDS, os.killpg, (process.pid, signal.SIGKILL))
             for thread in (end, threading.Thread(target=self._count_owners, args=(ended,))):
                 thread.start()
-            for line in process.stdout:
-                self._check(json.loads(line))
-            end.cancel()
-            ended.set()
+            try:
+                for line in process.stdout:
+                    self._check(json.loads(line))
+            finally:
+                end.cancel()
+                ended.set()
         if process.returncode:
-            self._problems.append(f"it ended with {process.returncode}")
+            self._problems.append(f"it has ended with {process.returncode}")
+        self._must("lost" in self._checked, f"only these jobs have ended: {self._checked}")
         if self._problems:
             print(errors.read_text(encoding="utf-8", errors="replace")[-8_000:], file=sys.stderr)
         return self._problems
@@ -160,6 +164,7 @@ class Trial:
     def _check(self, found):
         """Check a job that has ended."""
         name = found.pop("job")
+        self._checked.append(name)
         print(f"{self._engine}: {name}: {found}", flush=True)
         getattr(self, f"_check_{name}")(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -149,6 +150,7 @@ def _run(
     from interlingua.cli.clients import environment
 
     output, prompt = options.pop("output"), options.pop("prompt")
+    os.environ.setdefault("DAFT_PROGRESS_BAR", "0")  # of Daft, over that of the command
 
     async def work(show: Any) -> Report:
         async with Client.from_env(environment()) as client:

@@ -111,10 +111,7 @@ class EngineExecutor:
         work = self._begin(ready)
         try:
             await asyncio.to_thread(self._engine.open)
-            async for group in self._groups(ready, rows):
-                await self._work(ready, work, group)
-                if self.stopped is not None:
-                    break
+            await self._give(ready, work, rows)
         except BaseException:
             self.stop("It was cancelled.")
             raise
@@ -142,6 +139,12 @@ class EngineExecutor:
             await self._halt.close()
 
     # What is given.
+
+    async def _give(self, ready: Ready, work: Work, rows: AsyncIterator[list[Row]]) -> None:
+        async for group in self._groups(ready, rows):
+            await self._work(ready, work, group)
+            if self.stopped is not None:
+                return
 
     async def _groups(self, ready: Ready, rows: AsyncIterator[list[Row]]) -> AsyncIterator[_Group]:
         group = _Group()
@@ -184,6 +187,8 @@ class EngineExecutor:
         except Exception as error:  # noqa: BLE001 -- the engine's; what was answered is recorded
             logger.warning("%s has ended with an error.", self._engine.name, exc_info=True)
             self.stop(f"{self._engine.name} has ended with {type(error).__name__}: {error}")
+        if work.run in LOCAL:  # Daft ends at Ctrl-C, before the calls that are under way
+            await LOCAL[work.run].idle.wait()
         await self._find_lost(ready, group)
 
     def _take(self, group: _Group, key: str, result: Result) -> None:
@@ -258,6 +263,8 @@ async def _answers(engine: Engine, work: Work, table: Any) -> AsyncIterator[Any]
                 put(each)
         except Exception as error:  # noqa: BLE001 -- raised in the loop
             put(error)
+        except BaseException as error:  # noqa: BLE001 -- it must not end the loop
+            put(RuntimeError(repr(error)))
         else:
             put(None)
 

@@ -8,6 +8,7 @@ worker, which finds in the ledger what was answered.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,7 +48,8 @@ class RayEngine:
         import ray
 
         if not ray.is_initialized():
-            ray.init(self._address, log_to_driver=False)
+            ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR)
+            logging.getLogger("ray.data").setLevel(logging.ERROR)  # Ray sets it when it begins
             self._is_ours = True
 
     def close(self) -> None:

@@ -82,11 +82,22 @@ def check_carried(work: Work) -> None:
 
 
 class LocalRun:
-    """What workers in the process of the program take from it, although engines pickle `Work`."""
+    """What a run and its workers in the same process share, although engines pickle `Work`."""
 
     def __init__(self, client: Client | None) -> None:
         self.client = client
         self.halted = threading.Event()
+        self.idle = asyncio.Event()
+        """Set while no worker has a row; for the event loop of the run."""
+        self.idle.set()
+        self._loop = asyncio.get_running_loop()
+        self._shifts = 0
+
+    def count(self, change: int) -> None:
+        """Say that a worker has begun (1) or ended (-1) to work."""
+        self._shifts += change
+        with suppress(RuntimeError):  # the run was cancelled, and its loop is closed
+            self._loop.call_soon_threadsafe(self.idle.clear if self._shifts else self.idle.set)
 
 
 LOCAL: dict[str, LocalRun] = {}
@@ -144,7 +155,8 @@ class EngineWorker:
             return _encode(await shift.answer(key, row))
         finally:
             shift.waiting -= 1
-            self._reason = self._reason or shift.reason
+            if shift.reason is not None:
+                self._reason = shift.reason
             if not shift.waiting:
                 self._shift = None
                 await asyncio.shield(shift.close())
@@ -158,14 +170,16 @@ class _Shift:
         """How many rows wait for their results."""
         self.reason: Answer | None = None
         """What rows get that come after it has stopped."""
-        local = LOCAL.get(work.run)
-        client = work.client if local is None else local.client
+        self._local = LOCAL.get(work.run)
+        client = work.client if self._local is None else self._local.client
         self._worker = Worker(work.config, client=client)
         self._executor = LiveExecutor(self._worker, self._finish)
         self._halt = Halt(work)
         self._rows: asyncio.Queue[Row | None] = asyncio.Queue()
         self._results: dict[int, asyncio.Future[Result]] = {}
         self._count = 0
+        if self._local is not None:
+            self._local.count(1)
         self._running = asyncio.ensure_future(self._run())
         self._watching = asyncio.ensure_future(self._watch())
 
@@ -179,7 +193,8 @@ class _Shift:
             return Result(replace(self.reason, key=key))
         self._count += 1
         number = self._count
-        result = self._results[number] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._results[number] = result
         self._rows.put_nowait(Row(number, key, data))
         return await result
 
@@ -196,6 +211,8 @@ class _Shift:
             if self._halt.is_known:
                 self._rows.put_nowait(row)
                 self._stop(_HALTED)
+            elif self._results[row.number].done():  # the engine has given up on the row
+                del self._results[row.number]
             else:
                 yield [row]
 
@@ -230,10 +247,14 @@ class _Shift:
         self._watching.cancel()
         self._rows.put_nowait(None)
         await asyncio.gather(self._running, self._watching, return_exceptions=True)
-        await self._worker.close()
-        await self._halt.close()
+        try:
+            await self._worker.close()
+            await self._halt.close()
+        finally:
+            if self._local is not None:
+                self._local.count(-1)
 
 
 def _resolve(future: asyncio.Future[Result], result: Result) -> None:
-    if not future.done():  # the engine may have given up on the row
+    if not future.done():  # else the engine has given up on the row
         future.set_result(result)
