@@ -246,6 +246,8 @@ class BulkRun:
             if self._on_progress is not None:
                 self._on_progress(self._progress())
 
+        if self._settings.executor != "batch":
+            await self._check_batches(index, ledger)
         self._executor = executor = self._make_executor(worker, finish)
         if self._tally.stopped is not None:  # before this began
             executor.stop(self._tally.stopped)
@@ -255,6 +257,16 @@ class BulkRun:
             self._tally.stopped = executor.stopped
             if parts is not None:
                 parts.flush()
+
+    async def _check_batches(self, index: RowIndex, ledger: Ledger) -> None:
+        """Raise if rows are in a batch at the provider: calls would pay for them again."""
+        for reference, hashes in (await ledger.batches()).items():
+            if index.has_any(hashes):
+                raise ConfigurationError(
+                    f"Rows of this job are in a batch that was not read yet: {reference}. Run it "
+                    "with the executor 'batch' once more; to end the batch before, cancel it.",
+                    setting="executor",
+                )
 
     def _make_executor(
         self, worker: Worker, finish: Callable[[Row, bytes | None, Answer], None]

@@ -135,6 +135,15 @@ class RowIndex:
         )
         return [IndexedRow(*row) for row in found]
 
+    def has_any(self, hashes: Iterable[bytes]) -> bool:
+        """Whether one of these requests is that of a row."""
+        self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (hash BLOB PRIMARY KEY)")
+        self._connection.execute("DELETE FROM asked")
+        pairs = [(each,) for each in hashes]
+        self._connection.executemany("INSERT OR IGNORE INTO asked VALUES (?)", pairs)
+        query = "SELECT EXISTS (SELECT 1 FROM rows JOIN asked USING (hash))"
+        return bool(_number(self._connection, query))
+
     # Parts.
 
     def parts(self) -> list[int]:
