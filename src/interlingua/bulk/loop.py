@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -101,6 +101,7 @@ class BulkRun:
         self._job, self._settings = read_options(model, prompt, options)
         self._given = rows
         self._place = Place(output)
+        self._place.check_input(rows)
         self._client = options.get("client")
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
@@ -155,7 +156,7 @@ class BulkRun:
         worker = Worker(self._config(job), client=client, ledger=ledger)
         try:
             ready = await worker.ready()
-            columns = Columns(settings.prefix, has_vectors=self._embeds)
+            columns = Columns(settings.prefix, has_vectors=self._embeds, types=source.types)
             plan = Planner(job, source, index, columns, ready.digest)
             changes = await asyncio.to_thread(plan.fill)
             self._check_parts(changes)
@@ -193,7 +194,7 @@ class BulkRun:
         path: Path | None = None
         if isinstance(given, (str, Path)) and given != "-":
             path = Path(given).absolute()
-        elif self._place.spool.exists():
+        elif given == "-" or (isinstance(given, Iterable) and iter(given) is given):
             path = self._place.spool
         memory = Memory(
             rows=None if path is None else str(path),
@@ -219,11 +220,17 @@ class BulkRun:
         )
 
     def _check_parts(self, changes: Changes) -> None:
+        change = ""
         if changes.changed_in_parts:
+            change = f"{changes.changed_in_parts:,} rows that are there would get other answers"
+        elif changes.removed_from_parts:
+            change = (
+                f"{changes.removed_from_parts:,} rows that are there are no longer in the input"
+            )
+        if change:
             raise ConfigurationError(
-                f"{changes.changed_in_parts} rows that are in parts of the output would get other "
-                "answers. Choose another output, or remove the parts and the folder "
-                f"{self._place.folder.name}."
+                f"The output has parts, and {change}. Choose another output, or remove the parts "
+                f"and the folder {self._place.folder.name}."
             )
 
     # Sending.
@@ -399,6 +406,7 @@ class Planner:
         self._index = index
         self._columns = columns
         self._digest = digest
+        self._problem: str | None = None
 
     def fill(self) -> Changes:
         """Make the index; raises before anything is sent if the input does not fit the job."""
@@ -407,6 +415,8 @@ class Planner:
         changes = self._index.fill(self._rows())
         if not changes.rows:
             raise ConfigurationError("The input has no rows.")
+        if not self._columns.kinds and self._problem is not None:
+            raise ConfigurationError(f"No row of the input can be read. {self._problem}")
         check_columns(self._job.columns, self._columns.kinds)
         self._columns.check()
         return changes
@@ -416,6 +426,7 @@ class Planner:
         for number, key, data, problem in self._source:
             add(data)
             if problem:
+                self._problem = self._problem or f"The first is {key}: {problem}"
                 yield number, key, None, problem
                 continue
             try:
