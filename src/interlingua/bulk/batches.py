@@ -81,6 +81,11 @@ class BatchExecutor:
             self.stopped = reason
             self._halt.set()
 
+    @property
+    def active(self) -> int:
+        """How many rows are in batches."""
+        return sum(map(len, self._waiting.values()))
+
     async def run(self, rows: AsyncIterator[list[Row]]) -> None:
         """Read the batches of earlier runs, then submit the rows that are left."""
         ready = await self._worker.ready()

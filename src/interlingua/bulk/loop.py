@@ -251,7 +251,7 @@ class BulkRun:
             if parts is not None and answer.status != "pending":
                 parts.add(row.number, row.data, result_columns(row.key, request, answer))
             if self._on_progress is not None:
-                self._on_progress(self._progress())
+                self._on_progress(self.progress())
 
         if self._settings.executor != "batch":
             await self._check_batches(index, ledger)
@@ -308,9 +308,10 @@ class BulkRun:
                     parts.add(row.number, row.data, result_columns(row.key, indexed.hash, answer))
             yield rows
 
-    def _progress(self) -> Progress:
+    def progress(self) -> Progress:
+        """Return how far this run is."""
         pace = getattr(self._executor, "pace", None)
-        active = 0 if pace is None else pace.active
+        active = getattr(self._executor, "active", 0) if pace is None else pace.active
         return self._tally.progress(active=active, places=0 if pace is None else pace.places)
 
     # Writing.

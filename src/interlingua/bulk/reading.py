@@ -138,7 +138,8 @@ def open_source(
 
     Raises `ConfigurationError` if there is nothing to read, or no reader for it.
     """
-    tables = [_Spool(spool)] if given == str(spool) else _tables(given, spool)
+    is_spool = isinstance(given, (str, Path)) and Path(given) == spool
+    tables: list[Table] = [_Spool(spool)] if is_spool else _tables(given, spool)
     return Source(tables, id_column=id_column, samples=samples, limit=limit)
 
 

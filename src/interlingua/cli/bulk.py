@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,11 +26,14 @@ from interlingua.cli.output import (
 if TYPE_CHECKING:
     from interlingua.bulk import Progress as BulkProgress
     from interlingua.bulk import Report
+    from interlingua.bulk.estimates import Estimate
     from interlingua.bulk.loop import BulkRun, Plan
+    from interlingua.cli.progress import Progress as ProgressBar
 
 _STOPPED = 3
 """The exit code of a job that was stopped before its end."""
-_LINE_SECONDS = 60.0
+_BAR_SECONDS, _LINE_SECONDS = 0.5, 60.0
+"""How often progress is shown: on a terminal, and elsewhere."""
 _ASK_ABOVE = 10.0
 _SHOWN = 200  # characters of an answer
 _JOB = click.argument("output", type=click.Path(path_type=Path))
@@ -149,23 +153,26 @@ def _run(
 
     output, prompt = options.pop("output"), options.pop("prompt")
 
-    async def work(show: Any) -> Report:
+    async def work(display: _Display) -> Report:
         async with Client.from_env(environment()) as client:
-            job = BulkRun(
-                rows, output, model=model, prompt=prompt, client=client, on_progress=show, **options
-            )
+            job = BulkRun(rows, output, model=model, prompt=prompt, client=client, **options)
             _handle_signals(job)
-            return await job.run(_confirmation(out, asks_above, estimates=estimates))
+            confirm = _confirmation(out, asks_above, options, estimates=estimates)
+            watching = asyncio.create_task(display.watch(job))
+            try:
+                return await job.run(display.around(confirm))
+            finally:
+                watching.cancel()
 
-    if estimates:
-        asyncio.run(work(None))
-        return 0
     try:
-        with _Display(out) as display:
+        with _Display(out, options) as display:
             report = asyncio.run(work(display))
     except asyncio.CancelledError:  # by a second Ctrl-C
         raise KeyboardInterrupt("the same command goes on") from None
-    Place(output).report.write_text(report_page(report), encoding="utf-8")
+    if estimates:
+        return 0
+    page = Place(output).report
+    page.write_text(report_page(report), encoding="utf-8")
     if out.json:
         from interlingua.bulk.report import report_json
 
@@ -174,7 +181,17 @@ def _run(
         if shows:
             _show_samples(out, report)
         out.note(report_text(report))
+        _advise(out, report, page)
     return _STOPPED if report.stopped else FAILED if report.failed else 0
+
+
+def _advise(out: Output, report: Report, page: Path) -> None:
+    """Say where the results are, and how to go on."""
+    if report.failed:
+        out.note(f"Why rows have failed: interlingua bulk show {report.output} --failed")
+    if report.pending:
+        out.note("The same command goes on with the rows that are left.")
+    out.note(f"Report: {page}")
 
 
 def _read_schema(path: Path) -> Any:
@@ -206,7 +223,9 @@ def _handle_signals(job: BulkRun) -> None:
         return
 
 
-def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> Any:
+def _confirmation(
+    out: Output, asks_above: float | None, options: dict[str, Any], *, estimates: bool
+) -> Callable[[Plan], bool]:
     """What is asked and printed after all rows were checked, and before the first is sent."""
 
     def confirm(plan: Plan) -> bool:
@@ -221,11 +240,11 @@ def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> 
             if out.json:
                 out.data(found)
             else:
-                out.line(_estimate_text(found))
+                out.line(_estimate_text(found, options))
             return False
         if found.most is None or asks_above is None or found.most <= asks_above:
             return True
-        out.note(_estimate_text(found))
+        out.note(_estimate_text(found, options))
         if not is_terminal(sys.stdin):
             raise click.UsageError(
                 f"The job may cost up to {dollars(found.most)}. Pass --yes, --max-usd or a higher "
@@ -236,12 +255,18 @@ def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> 
     return confirm
 
 
-def _estimate_text(found: Any) -> str:
-    cost = "the price is unknown"
-    if found.least is not None:
-        cost = f"{dollars(found.least)} to {dollars(found.most)}"
-    seconds = "" if found.seconds is None else f"; at least {found.seconds / 60:.1f} min"
-    return f"{found.rows:,} rows to send, about {found.input_tokens:,} tokens in; {cost}{seconds}"
+def _estimate_text(found: Estimate, options: dict[str, Any]) -> str:
+    lines = [f"{found.rows:,} rows to send, about {found.input_tokens:,} tokens in"]
+    if found.least is None or found.most is None:
+        lines.append("cost: unknown, because the price of the model is")
+    else:
+        lines.append(f"cost: {dollars(found.least)} to {dollars(found.most)}")
+        if "max_tokens" not in options and found.rows:
+            lines[-1] += ", if all answers are as long as the model allows"
+            lines.append("Set --option max_tokens for a nearer estimate.")
+    if found.seconds is not None:
+        lines.insert(2, f"time: at least {_duration(found.seconds)}, by your limits")
+    return "\n".join(lines)
 
 
 def _show_samples(out: Output, report: Report) -> None:
@@ -256,38 +281,90 @@ def _show_samples(out: Output, report: Report) -> None:
 class _Display:
     """The progress of a job: a bar on a terminal, else a line each minute."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Output, options: dict[str, Any]) -> None:
         self._out = out
-        self._bar: Any = out.progress("Bulk")
+        self._options = options
         self._is_terminal = is_terminal(sys.stderr)
-        self._next = time.monotonic() + _LINE_SECONDS
+        self._bar: AbstractContextManager[ProgressBar] | None = None
+        self._show: ProgressBar | None = None
 
     def __enter__(self) -> Self:
-        self._progress = self._bar.__enter__()
+        self._open("Reading")
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
+        self._close()
 
-    def __call__(self, state: BulkProgress) -> None:
-        if self._is_terminal:
-            ended = state.done + state.failed
-            self._progress(ended, total=state.rows, title=_line(state))
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + _LINE_SECONDS
-            self._out.note(f"{state.done + state.failed:,} of {state.rows:,} rows; {_line(state)}")
+    def _open(self, title: str) -> None:
+        self._bar = self._out.progress(title)
+        self._show = self._bar.__enter__()
+
+    def _close(self) -> None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.__exit__(None, None, None)
+
+    def around(self, confirm: Callable[[Plan], bool]) -> Callable[[Plan], bool]:
+        """The function without a bar on the screen while it runs, as it may ask something."""
+
+        def call(plan: Plan) -> bool:
+            self._close()
+            is_confirmed = confirm(plan)
+            if is_confirmed:
+                self._open("Rows")
+            return is_confirmed
+
+        return call
+
+    async def watch(self, job: BulkRun) -> None:
+        """Show again and again how far a job is."""
+        import asyncio
+
+        while True:
+            await asyncio.sleep(_BAR_SECONDS if self._is_terminal else _LINE_SECONDS)
+            self.show(job.progress())
+
+    def show(self, state: BulkProgress) -> None:
+        """Show how far a job is; nothing before its rows were read."""
+        if not state.rows:
+            return
+        ended, line = state.done + state.failed, _line(state, self._options)
+        if not self._is_terminal:
+            self._out.note(f"{ended:,} of {state.rows:,} rows; {line}")
+        elif self._show is not None:
+            self._show(ended, total=state.rows, note=line)
 
 
-def _line(state: BulkProgress) -> str:
-    facts = [f"{state.rate:,.0f} rows/s", dollars(state.cost)]
+def _line(state: BulkProgress, options: dict[str, Any]) -> str:
+    from interlingua.bulk.worker import CONCURRENCY
+
+    facts = [_rate(state.rate), f"{dollars(state.cost)} spent"]
     if state.expected:
-        facts.append(f"of about {dollars(state.expected)}")
+        facts[-1] += f" of about {dollars(state.expected)}"
     if state.left is not None:
-        facts.append(f"{state.left:,.0f} s left")
-    if state.places < state.active:
-        facts.append(f"waiting for limits: {state.places} at once")
-    facts += [f"{count} {name}" for name, count in state.errors.items()]
+        facts.append(f"{_duration(state.left)} left")
+    facts.append(f"{state.active:,} under way")
+    if 0 < state.places < options.get("concurrency", CONCURRENCY):
+        facts.append(f"slowed by the provider's limits to {state.places} at once")
+    limits = {"requests_per_minute": "requests/min", "tokens_per_minute": "tokens/min"}
+    facts += [
+        f"at most {options[name]:g} {unit}" for name, unit in limits.items() if name in options
+    ]
+    facts += [f"failed: {count:,} {name}" for name, count in state.errors.items()]
     return ", ".join(facts)
+
+
+def _rate(rate: float) -> str:
+    if rate >= 1 or not rate:
+        return f"{rate:,.0f} rows/s"
+    return f"{60 * rate:.1f} rows/min"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
 
 
 @command.command("status")
