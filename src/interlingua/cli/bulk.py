@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,10 +22,11 @@ from interlingua.cli.output import (
     read_text,
     with_output,
 )
+from interlingua.wire.json_text import dump_text
 
 if TYPE_CHECKING:
+    from interlingua.bulk import Answer, Report, Sample
     from interlingua.bulk import Progress as BulkProgress
-    from interlingua.bulk import Report
     from interlingua.bulk.estimates import Estimate
     from interlingua.bulk.loop import BulkRun, Plan
     from interlingua.cli.progress import Progress as ProgressBar
@@ -44,7 +45,8 @@ _COSTS = (
     Column("output_tokens", "tokens out", right=True),
     Column("cost", "cost", right=True),
 )
-_ROWS = (Column("row", "row"), Column("class", "class"), Column("error", "error"))
+_ROWS = (Column("row", "row"), Column("class", "status"), Column("answer", "answer or error"))
+_ROWS_SHOWN = 20
 
 
 @click.group("bulk")
@@ -53,7 +55,7 @@ def command() -> None:
     Ask a model about each row of a table; each row is paid for once.
 
     \b
-    interlingua bulk run books.csv --prompt "Genre of {title}?" -m openai:gpt-5.2 -o genres.jsonl
+    interlingua bulk run books.csv -p "Genre of {title}?" -o genres.jsonl
     interlingua bulk status genres.jsonl
     """
 
@@ -108,8 +110,8 @@ def run(out: Output, rows: str, **given: Any) -> int:
     Ctrl-C waits for the calls under way; a second one stops at once.
 
     \b
-    interlingua bulk run books.csv -p "Genre of {title}?" -m openai:gpt-5.2 -o a.csv --limit 5
-    interlingua bulk run books.csv -p "Genre of {title}?" -m openai:gpt-5.2 -o b.csv --max-usd 5
+    interlingua bulk run books.csv -p "Genre of {title}?" -o a.csv --limit 5 --show
+    interlingua bulk run books.csv -p "Genre of {title}?" -o a.csv --max-usd 5
     """
     from interlingua.cli.prompts import read_option
 
@@ -156,7 +158,7 @@ def _run(
     async def work(display: _Display) -> Report:
         async with Client.from_env(environment()) as client:
             job = BulkRun(rows, output, model=model, prompt=prompt, client=client, **options)
-            _handle_signals(job)
+            _handle_signals(out, job)
             confirm = _confirmation(out, asks_above, options, estimates=estimates)
             watching = asyncio.create_task(display.watch(job))
             try:
@@ -179,7 +181,7 @@ def _run(
         out.line(report_json(report).decode())
     else:
         if shows:
-            _show_samples(out, report)
+            _show_rows(out, output, options.get("limit", _ROWS_SHOWN))
         out.note(report_text(report))
         _advise(out, report, page)
     return _STOPPED if report.stopped else FAILED if report.failed else 0
@@ -203,7 +205,7 @@ def _read_schema(path: Path) -> Any:
         raise BadInput(f"--schema: {path}: {error}") from None
 
 
-def _handle_signals(job: BulkRun) -> None:
+def _handle_signals(out: Output, job: BulkRun) -> None:
     """The first Ctrl-C drains, the second one stops at once."""
     import asyncio
     import signal
@@ -212,7 +214,8 @@ def _handle_signals(job: BulkRun) -> None:
     task = asyncio.current_task()
 
     def interrupt() -> None:
-        job.stop("interrupted; the same command goes on")
+        job.stop("interrupted")
+        out.note("Waiting for the calls under way. Ctrl-C again stops at once.")
         loop.remove_signal_handler(signal.SIGINT)
         if task is not None:
             loop.add_signal_handler(signal.SIGINT, task.cancel)
@@ -221,6 +224,18 @@ def _handle_signals(job: BulkRun) -> None:
         loop.add_signal_handler(signal.SIGINT, interrupt)
     except NotImplementedError:  # Windows: Ctrl-C cancels the task at once
         return
+
+
+@contextmanager
+def _default_ctrl_c() -> Iterator[None]:
+    """Ctrl-C ends a question at once; the handler of the event loop would wait for its answer."""
+    import signal
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _confirmation(
@@ -269,13 +284,29 @@ def _estimate_text(found: Estimate, options: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _show_samples(out: Output, report: Report) -> None:
-    for sample in (*report.samples, *report.failures):
+def _show_rows(out: Output, output: Path, limit: int) -> None:
+    for sample in _read_rows(output, limit=limit):
         columns = ", ".join(f"{name}: {value}" for name, value in sample.row.items())
         out.line(printable(f"{sample.key}  {columns[:_SHOWN]}"))
-        answer = sample.answer
-        text = answer.error if answer.status == "failed" else answer.object or answer.text
-        out.line(printable(f"  {text}"))
+        out.line(printable(f"  {_outcome(sample.answer)}"))
+
+
+def _outcome(answer: Answer) -> str:
+    """What became of a row, in one text."""
+    if answer.object is not None:
+        return dump_text(answer.object)
+    return answer.error or answer.text or answer.status
+
+
+def _read_rows(output: Path, *, limit: int, failed: bool = False) -> list[Sample]:
+    import asyncio
+
+    from interlingua import bulk
+
+    async def read() -> list[Sample]:
+        return [row async for row in bulk.read_rows(output, failed=failed, limit=limit)]
+
+    return asyncio.run(read())
 
 
 class _Display:
@@ -309,7 +340,8 @@ class _Display:
 
         def call(plan: Plan) -> bool:
             self._close()
-            is_confirmed = confirm(plan)
+            with _default_ctrl_c():
+                is_confirmed = confirm(plan)
             if is_confirmed:
                 self._open("Rows")
             return is_confirmed
@@ -397,7 +429,7 @@ def _status(output: Path) -> Report:
 @command.command("show")
 @_JOB
 @click.option("--failed", is_flag=True, help="Only the rows that have failed.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=_ROWS_SHOWN, show_default=True)
 @with_output
 def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
     r"""
@@ -406,14 +438,7 @@ def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
     \b
     interlingua bulk show genres.jsonl --failed
     """
-    import asyncio
-
-    from interlingua import bulk
-
-    async def read() -> list[Any]:
-        return [row async for row in bulk.read_rows(output, failed=failed, limit=limit)]
-
-    found = asyncio.run(read())
+    found = _read_rows(output, limit=limit, failed=failed)
     if out.json:
         out.data(found)
         return
@@ -421,7 +446,7 @@ def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
         {
             "row": sample.key,
             "class": sample.answer.error_class or sample.answer.status,
-            "error": sample.answer.error or (sample.answer.text or "")[:_SHOWN],
+            "answer": _outcome(sample.answer)[:_SHOWN],
         }
         for sample in found
     ]
