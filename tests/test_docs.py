@@ -286,6 +286,7 @@ MODULES = (
     "interlingua.events",
     "interlingua.batch",
     "interlingua.bulk",
+    "interlingua.bulk.sync",
     "interlingua.files",
     "interlingua.history",
     "interlingua.integrations.sdk",

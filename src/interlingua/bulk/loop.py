@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.api.run.clients import find_client
 from interlingua.bulk.answers import Answer, refused, result_columns
 from interlingua.bulk.job import Job
 from interlingua.bulk.ledger.contract import Entry, Ledger
@@ -102,7 +103,8 @@ class BulkRun:
         self._given = rows
         self._place = Place(output)
         self._place.check_input(rows)
-        self._client = options.get("client")
+        client = options.get("client")
+        self._client = None if client is None else find_client(client)
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
         self._tally = Tally()
@@ -194,7 +196,7 @@ class BulkRun:
         path: Path | None = None
         if isinstance(given, (str, Path)) and given != "-":
             path = Path(given).absolute()
-        elif given == "-" or (isinstance(given, Iterable) and iter(given) is given):
+        elif given == "-" or iter(given) is given:  # it can be read only once, and was kept
             path = self._place.spool
         memory = Memory(
             rows=None if path is None else str(path),

@@ -201,7 +201,7 @@ class _Parquet:
         kinds = {name: columns.kind(name) for name in names}
         self._texts = [name for name, kind in kinds.items() if kind == "json"]
         others = {"json": self._arrow.string(), "vector": self._arrow.list_(self._arrow.float32())}
-        types = {name: others.get(kind, kind) for name, kind in kinds.items()} | columns.types
+        types = {**columns.types, **{name: others.get(kind, kind) for name, kind in kinds.items()}}
         self._schema = self._arrow.schema([(name, types[name]) for name in columns.names])
         self._writer = load_parquet().ParquetWriter(file, self._schema)
 

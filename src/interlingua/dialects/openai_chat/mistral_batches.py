@@ -82,7 +82,8 @@ def mistral_batch_operations(name: str) -> dict[str, Operation]:
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
         file_id = yield from upload_requests(value)
-        body = {"input_files": [file_id], "endpoint": _ENDPOINT, "model": value.model}
+        body: dict[str, Json] = {"input_files": [file_id], "endpoint": _ENDPOINT}
+        body["model"] = value.model
         body |= name_in_metadata(value)
         body = body_with_options(body, value, name)
         call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
