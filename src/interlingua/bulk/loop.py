@@ -103,8 +103,7 @@ class BulkRun:
         self._given = rows
         self._place = Place(output)
         self._place.check_input(rows)
-        client = options.get("client")
-        self._client = None if client is None else find_client(client)
+        self._client = options.get("client")
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
         self._tally = Tally()
@@ -154,7 +153,7 @@ class BulkRun:
             lease=settings.lease,
             volatile=settings.volatile,
         )
-        client = self._client or Client.from_env()
+        client = find_client(self._client)
         worker = Worker(self._config(job), client=client, ledger=ledger)
         try:
             ready = await worker.ready()
@@ -176,8 +175,6 @@ class BulkRun:
             cost = (await ledger.totals()).cost
         finally:
             await worker.close()
-            if self._client is None:
-                await client.close()
         return replace(report, changed=changes.changed, cost=cost, stopped=self._tally.stopped)
 
     def _with_salt(self, index: RowIndex) -> Job:

@@ -93,7 +93,7 @@ class BulkOptions(ModelSettings, total=False):
     max_validation_retries: int
     """How often an object that does not fit is sent back. Defaults to 0."""
     client: Client | BlockingClient | None
-    """The client to use, async or blocking. Defaults to one from the environment."""
+    """The client to use, async or blocking. Defaults to the module-level client."""
     on_progress: Callable[[Progress], object] | None
     """Called after each row."""
 

@@ -97,7 +97,7 @@ def report_page(report: Report) -> str:
     )
 
 
-def _models(rows: Iterable[tuple[str, int, int, int, str]]) -> str:
+def _models(rows: Iterable[tuple[str, *tuple[int | str, ...]]]) -> str:
     names = ("answers", "tokens in", "tokens out", "cost")
     head = "<th>model</th>" + "".join(f'<th class="number">{name}</th>' for name in names)
     lines = [f"<tr>{_text(model)}{''.join(map(_number, facts))}</tr>" for model, *facts in rows]
