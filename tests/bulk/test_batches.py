@@ -57,10 +57,10 @@ class Runs:
         self.finished = {}
         self.stopped = None
 
-    async def run(self, rows, *, stop_after=None, **options):
+    async def run(self, rows, *, stop_after=None, max_usd=None, **options):
         """Run once; with `stop_after`, stop when so many batches are at the provider."""
         ledger = SQLiteLedger(self._folder / "ledger.sqlite")
-        config = WorkerConfig(job=self._job, ledger="", attempts=2)
+        config = WorkerConfig(job=self._job, ledger="", attempts=2, max_usd=max_usd)
         async with self._connect() as client:
             worker = Worker(config, client=client, ledger=ledger)
             executor = BatchExecutor(worker, self._finish, poll_interval=0.01, **options)
@@ -338,3 +338,66 @@ def test_calls_do_not_pay_for_rows_in_a_batch(tmp_path):
         with pytest.raises(ConfigurationError, match="in a batch that was not read"):
             asyncio.run(work())
     assert len(app.script.received) == sent
+
+
+def test_objects_in_batches(tmp_path):
+    """An answer that does not fit is a failed row with its text, the reason and its cost."""
+    app = Simulator(
+        lambda r: text('{"genre": 7}' if "Book 1" in r.messages[-1].text else '{"genre": "novel"}'),
+        keep=None,
+    )
+    schema = {"type": "object", "properties": {"genre": {"type": "string"}}, "required": ["genre"]}
+    with serve_in_thread(app) as server:
+        runs = Runs(tmp_path, server.url, schema=schema)
+        asyncio.run(runs.run(books(3)))
+
+    objects = [runs.finished[f"row:{number}"].object for number in (1, 2, 3)]
+    assert objects == [{"genre": "novel"}, None, {"genre": "novel"}]
+    bad = runs.finished["row:2"]
+    assert (bad.status, bad.text) == ("failed", '{"genre": 7}')
+    assert "genre" in bad.error
+    assert bad.cost > 0
+
+
+def test_a_budget_and_batches(tmp_path):
+    """What the budget allows is submitted, its answers are waited for, and the rest is pending."""
+    app = Simulator(reply, keep=None)
+    output = tmp_path / "out.jsonl"
+    with serve_in_thread(app) as server:
+
+        async def work(dollars):
+            async with client_for(server.url, "openai") as client:
+                return await bulk.run(
+                    books(40), output, model="openai:gpt-5.2", prompt=PROMPT, client=client,
+                    executor="batch", max_tokens=100, max_usd=dollars,
+                )  # fmt: skip
+
+        first = asyncio.run(work(0.01))
+        second = asyncio.run(work(10))
+
+    assert "budget" in first.stopped.lower()
+    assert 0 < first.done < 38
+    assert first.done + first.failed + first.pending == 40
+    assert first.pending > 0
+    assert first.cost <= 0.01
+    assert (second.done, second.pending) == (38, 0)
+    asked = [each.request.messages[-1].text for each in app.script.received if each.request]
+    assert len(set(asked)) == 40
+    assert len(asked) <= 42
+
+
+def test_batches_of_an_earlier_run_count_in_the_budget(tmp_path):
+    """What a run has left at the provider is spent before more is submitted."""
+    (tmp_path / "other").mkdir()
+    options = {"options": {"max_tokens": 20}}
+    with serve_in_thread(Simulator(reply, batch_polls=10, keep=None)) as server:
+        other = Runs(tmp_path / "other", server.url, **options)
+        asyncio.run(other.run(books(7)))
+        spent = sum(answer.cost for answer in other.finished.values())
+        runs = Runs(tmp_path, server.url, **options)
+        asyncio.run(runs.run(books(7), stop_after=1))
+        asyncio.run(runs.run(books(30), max_usd=spent * 1.01))
+        submitted = asyncio.run(runs.submitted("openai"))
+
+    assert submitted == [7, 7]
+    assert "budget" in runs.stopped.lower()

@@ -28,7 +28,13 @@ from interlingua.bulk.live import Finish
 from interlingua.bulk.reading import Row
 from interlingua.bulk.template import RowProblem
 from interlingua.bulk.worker import Ready, Worker, ends_job, recorded
-from interlingua.spec.errors import AbortError, ProviderTimeoutError, SDKError, ServerError
+from interlingua.spec.errors import (
+    AbortError,
+    BudgetExceededError,
+    ProviderTimeoutError,
+    SDKError,
+    ServerError,
+)
 from interlingua.spec.modalities.batch import Batch, BatchResult
 from interlingua.spec.request import Request
 
@@ -42,6 +48,7 @@ _INTENT = "submitting "
 """What stands before the provider and the name of a batch that is about to be submitted."""
 _AT_ONCE = 64
 """How many results are recorded together."""
+_OF_FAILURES = ("status", "error_type", "error_class", "error", "retryable")
 _Group: TypeAlias = dict[bytes, Ask]
 """The requests of one batch."""
 _Sent: TypeAlias = Mapping[bytes, Ask | None]
@@ -77,9 +84,13 @@ class BatchExecutor:
 
     def stop(self, reason: str) -> None:
         """Submit nothing more, and wait no longer; the batches go on at the provider."""
+        self._submit_no_more(reason)
+        self._halt.set()
+
+    def _submit_no_more(self, reason: str) -> None:
+        """Stop for a reason that is found here; batches under way are waited for."""
         if self.stopped is None:
             self.stopped = reason
-            self._halt.set()
 
     @property
     def active(self) -> int:
@@ -92,12 +103,14 @@ class BatchExecutor:
         try:
             earlier = await self._earlier(ready)
         except SDKError as error:
-            self.stop(str(error))
+            self._submit_no_more(str(error))
             return
         async with asyncio.TaskGroup() as tasks:
             for reference, hashes in earlier.items():
                 work = partial(self._collect, ready, reference, dict.fromkeys(hashes))
                 tasks.create_task(self._guard(ready, hashes, work))
+        if earlier:  # what they have cost is spent
+            await ready.renew_limits()
         async with asyncio.TaskGroup() as tasks:
             group: _Group = {}
             size = 0
@@ -135,7 +148,7 @@ class BatchExecutor:
             await self._release(ready, hashes)
             if not isinstance(error, SDKError):
                 raise
-            self.stop(str(error))
+            self._submit_no_more(str(error))
 
     async def _claim(self, ready: Ready, chunk: list[Row]) -> list[Ask]:
         """The requests of rows that are sent here: those that nobody sends or has sent."""
@@ -182,7 +195,9 @@ class BatchExecutor:
         try:
             job = await batch.submit(requests, client=ready.client, name=name)
         except SDKError as error:
-            if ends_job(error) or error.status_code is not None or error.retryable:
+            is_smaller_accepted = isinstance(error, BudgetExceededError) and len(group) > 1
+            is_of_a_row = not (ends_job(error) or error.status_code is not None or error.retryable)
+            if not is_smaller_accepted and not is_of_a_row:
                 raise  # the provider may have the batch: the next run looks for it
             await ready.ledger.note_batch(intent, None)
             await self._split(ready, group, error)
@@ -192,15 +207,21 @@ class BatchExecutor:
         await self._collect(ready, job.reference, group)
 
     async def _split(self, ready: Ready, group: _Group, error: SDKError) -> None:
-        """Find the request that cannot be encoded: it fails alone, the others are submitted."""
+        """
+        Submit the halves of a group that was refused before it was sent.
+
+        A request that cannot be encoded fails alone, and what a budget allows is sent.
+        """
         if len(group) == 1:
             (request,) = group
             await self._record(ready, BatchResult(id=request.hex(), error=error), group)
             return
         pairs = list(group.items())
         middle = len(pairs) // 2
-        for half in (pairs[:middle], pairs[middle:]):
-            await self._submit(ready, dict(half))
+        async with asyncio.TaskGroup() as tasks:  # each waits until its batch has ended
+            for half in (dict(pairs[:middle]), dict(pairs[middle:])):
+                work = partial(self._submit, ready, half)
+                tasks.create_task(self._guard(ready, half, work))
 
     def _request(self, ready: Ready, ask: Ask) -> Request:
         request = ask.request(ready.base)
@@ -269,7 +290,7 @@ class BatchExecutor:
             reasons = "; ".join(fault.message for fault in job.faults) or f"it is {job.state}"
             if job.state == "failed" and not job.outputs:  # nothing was paid for
                 await self._release(ready, group)
-                self.stop(f"The provider refused the batch {reference}: {reasons}")
+                self._submit_no_more(f"The provider refused the batch {reference}: {reasons}")
             else:
                 await self._record_all(ready, job, group, reasons)
         if job is not None or not group:
@@ -325,20 +346,26 @@ class BatchExecutor:
         else:
             await ready.ledger.put(request, answer)
         if answer.status == "pending":
-            self.stop(answer.error or "unknown")
+            self._submit_no_more(answer.error or "unknown")
         for row in self._waiting.pop(request, ()):
             self._finish(row, request, answer)
 
     def _read(self, ready: Ready, result: BatchResult, key: str) -> Answer:
         try:
-            response = result.unwrap()
-            goal = self._goal(ready)
-            value = None if goal is None else goal.read(response).value
-            return answer_of(response, key, value=value)
+            answer = answer_of(result.unwrap(), key)
         except SDKError as error:
             failure = failure_of(error, key)
             is_own = isinstance(error, (AbortError, ProviderTimeoutError))  # of this batch
             return replace(failure, status="pending") if ends_job(error) and not is_own else failure
+        goal = self._goal(ready)
+        if goal is None:
+            return answer
+        try:
+            return replace(answer, object=goal.read(result.unwrap()).value)
+        except SDKError as error:  # it was paid for all the same
+            failure = failure_of(error, key)
+            facts = {name: getattr(failure, name) for name in _OF_FAILURES}
+            return replace(answer, **facts)
 
 
 async def _claim_all(ready: Ready, hashes: Sequence[bytes], attempts: int) -> list[Entry | None]:

@@ -279,6 +279,8 @@ def _estimate_text(found: Estimate, options: dict[str, Any]) -> str:
         if "max_tokens" not in options and found.rows:
             lines[-1] += ", if all answers are as long as the model allows"
             lines.append("Set --option max_tokens for a nearer estimate.")
+        if options.get("executor") == "batch":
+            lines[1] += " at the prices of calls; batches cost about half"
     if found.seconds is not None:
         lines.insert(2, f"time: at least {_duration(found.seconds)}, by your limits")
     return "\n".join(lines)
