@@ -63,6 +63,10 @@ def test_a_table_through_a_model(peer):
     assert "not this one" in shown.stdout
     assert "Dune" not in shown.stdout
     assert "gpt-5.2\t2\t" in program.run("bulk", "cost", "out.csv").stdout
+    (cost,) = json.loads(program.run("bulk", "cost", "out.csv", "--json").stdout)
+    assert 0 < cost["cost"] < 0.1
+    left = program.run("bulk", "run", rows, *BASE, "-o", "out2.csv", "--only-failed")
+    assert (left.returncode, "without --only-failed" in left.stderr) == (0, True)
     assert program.run("bulk", "export", "out.csv", "again.jsonl").returncode == 0
     lines = (program.home / "again.jsonl").read_text().splitlines()
     assert [json.loads(line)["status"] for line in lines] == ["done", "failed", "done"]
@@ -117,6 +121,8 @@ def test_mistakes(peer):
     assert found.returncode == 2
     assert "no column 'name'" in found.stderr
     assert "no file" in program.run("bulk", "run", "gone.csv", *BASE, "-o", "out.jsonl").stderr
+    found = program.run("bulk", "run", rows, *BASE, "-o", "o.csv", "--option", "max_tokns", "3")
+    assert "--option: there is no option 'max_tokns'" in found.stderr
     assert "no bulk job" in program.run("bulk", "status", "none.jsonl").stderr
     assert not app.script.received
 

@@ -197,7 +197,8 @@ def _folder(path: Path) -> list[Table]:
         )
     if (path / "state.json").exists():
         listed = msgspec.json.decode((path / "state.json").read_bytes()).get("_data_files", ())
-        return [_Arrow(path / each["filename"], each["filename"]) for each in listed]
+        names = [Path(each["filename"]).name for each in listed]  # never outside of the folder
+        return [_Arrow(path / name, name) for name in names]
     files = sorted(each for each in path.rglob("*") if each.is_file() and each.name[0] != ".")
     known = _LINES | _TABLES | {".parquet"}
     tables = [each for each in files if each.suffix.lower() in known]

@@ -119,7 +119,7 @@ def run(out: Output, rows: str, **given: Any) -> int:
     shows, estimates = given.pop("show"), given.pop("only_estimate")
     asks_above = None if given.pop("yes") else given.pop("ask_above")
     given.pop("ask_above", None)
-    options = dict(map(read_option, given.pop("settings")))
+    options = dict(read_option(pair, "--option") for pair in given.pop("settings"))
     if given.pop("no_dedupe"):
         given["dedupe"] = False
     if given["schema"] is not None:
@@ -183,15 +183,17 @@ def _run(
         if shows:
             _show_rows(out, output, options.get("limit", _ROWS_SHOWN))
         out.note(report_text(report))
-        _advise(out, report, page)
+        _advise(out, report, page, only_failed="only_failed" in options)
     return _STOPPED if report.stopped else FAILED if report.failed else 0
 
 
-def _advise(out: Output, report: Report, page: Path) -> None:
+def _advise(out: Output, report: Report, page: Path, *, only_failed: bool) -> None:
     """Say where the results are, and how to go on."""
     if report.failed:
         out.note(f"Why rows have failed: interlingua bulk show {report.output} --failed")
-    if report.pending:
+    if report.pending and only_failed:
+        out.note("The command without --only-failed goes on with the rows that are left.")
+    elif report.pending:
         out.note("The same command goes on with the rows that are left.")
     out.note(f"Report: {page}")
 
@@ -497,7 +499,7 @@ def cost(out: Output, output: Path) -> None:
             "answers": each.calls,
             "input_tokens": each.input_tokens,
             "output_tokens": each.output_tokens,
-            "cost": dollars(each.cost),
+            "cost": each.cost if out.json else dollars(each.cost),
         }
         for model, each in report.models.items()
     ]
