@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import contextlib
+import csv
 import importlib
 import importlib.util
 import inspect
@@ -165,6 +166,26 @@ def test_the_tutorial_runs_as_written(gguf, simulator, monkeypatch):
     assert namespace["answer"].usage.output_tokens > 1
 
 
+def test_the_page_about_bulk_runs_on_the_local_model(gguf, monkeypatch, tmp_path):
+    """Its first job is answered by the real model, and the other blocks run too."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INTERLINGUA_GGUF", str(gguf))
+    set_default_client(None)
+    try:
+        namespace = run(ROOT / "docs" / "howto" / "bulk.md")
+    finally:
+        set_default_client(None)
+        local_server(str(gguf)).stop()
+
+    (model,) = namespace["labelled"].models.values()
+    assert (model.calls, model.cost) == (2, 0)
+    assert model.output_tokens > 2
+    with (tmp_path / "labels.csv").open(newline="", encoding="utf-8") as file:
+        answers = [row["answer"] for row in csv.DictReader(file)]
+    assert answers[0] == answers[2] != ""
+    assert not any("simulated" in answer for answer in answers)
+
+
 def test_the_extras_of_the_tutorial_exist():
     """What a reader is told to install can be installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -286,6 +307,7 @@ MODULES = (
     "interlingua.events",
     "interlingua.batch",
     "interlingua.bulk",
+    "interlingua.bulk.sync",
     "interlingua.files",
     "interlingua.history",
     "interlingua.integrations.sdk",

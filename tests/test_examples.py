@@ -197,6 +197,40 @@ def test_voice(tmp_path):
     assert answer.read_bytes().startswith(b"RIFF")
 
 
+def test_labels():
+    """Labels are counted, equal rows are paid for once, and the row without one is named."""
+    printed, _ = run("label_csv")
+
+    assert printed.splitlines() == [
+        "    2 praise",
+        "    1 complaint",
+        "    1 question",
+        "reviews.csv:4 has no label: openai:gpt-5.2: HTTP 400: It is not polite.",
+        printed.splitlines()[-1],
+    ]
+    assert re.fullmatch(r"4 of 5 rows, \$0\.\d+", printed.splitlines()[-1])
+
+
+def test_labels_of_a_file_by_the_model_on_this_machine(tmp_path, gguf):
+    """A file of the reader's, on a real model."""
+    (tmp_path / "in.csv").write_text("review\nSplendid!\nAwful.\n", encoding="utf-8")
+    places = ("--model", "local:smollm2", tmp_path / "in.csv", tmp_path / "out.csv")
+    printed, _ = run("label_csv", *places, INTERLINGUA_GGUF=str(gguf))
+
+    assert printed.endswith("2 of 2 rows, $0.0000\n")
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").count(",done,") == 2
+
+
+def test_distillation():
+    """Objects are in a Parquet file; one that does not fit the schema is a failed row."""
+    printed, _ = run("distil_objects")
+
+    first, *_, failed, last = printed.splitlines()
+    assert first == "bees.txt (hard): What do bees do? See the text."
+    assert "difficulty" in failed
+    assert re.fullmatch(r"3 of 4 pairs, \$0\.\d+", last)
+
+
 def test_batch():
     """A thousand requests with one failure, its progress and its cost."""
     printed, progress = run("batch_with_progress")

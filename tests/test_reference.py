@@ -21,10 +21,7 @@ from docs_build import reference, render, source  # noqa: E402
 
 PLACES = reference.placed()
 DESCRIBED = [
-    (module, name)
-    for module, names in PLACES.items()
-    for name in names
-    if not module.startswith("interlingua.sync")
+    (module, name) for module, names in PLACES.items() for name in names if ".sync" not in module
 ]
 ROW = re.compile(r"^\| `(\w+)` \| .+ \| .* \| (.*) \|$", re.MULTILINE)
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from pyarrow import parquet
 
 from interlingua import bulk
 from interlingua.simulator import Simulator, serve_in_thread
@@ -60,7 +61,6 @@ def test_each_row_has_a_vector(vectors, tmp_path):
 
 def test_vectors_in_parquet(vectors, tmp_path):
     """The column is a list of 32-bit floats."""
-    parquet = pytest.importorskip("pyarrow.parquet")
     vectors.run(books(3), "out.parquet", dimensions=8)
     table = parquet.read_table(tmp_path / "out.parquet")
 

@@ -4,10 +4,14 @@ import csv
 import io
 import json
 import os
+import subprocess
 import sys
 from datetime import date
+from decimal import Decimal
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from interlingua.bulk.reading import open_source
 from interlingua.errors import ConfigurationError
@@ -108,13 +112,11 @@ def test_csv_output(bench):
 
 def test_parquet(bench):
     """Parquet keeps types; a column with values of several types is JSON."""
-    parquet = pytest.importorskip("pyarrow.parquet")
-    arrow = pytest.importorskip("pyarrow")
     rows = [
         {"title": "Emma", "year": 1815, "price": 1.5, "tags": ["a"], "mixed": 1},
         {"title": "Dune", "year": 1965, "price": 2, "tags": [], "mixed": "x"},
     ]
-    parquet.write_table(arrow.Table.from_pylist(rows[:1]), bench.folder / "in.parquet")
+    parquet.write_table(pa.Table.from_pylist(rows[:1]), bench.folder / "in.parquet")
     bench.run(rows, output=bench.folder / "out.parquet")
     table = parquet.read_table(bench.folder / "out.parquet")
 
@@ -128,17 +130,48 @@ def test_parquet(bench):
     assert (row["year"], row["tags"]) == (1815, ["a"])
 
 
+def test_parquet_keeps_the_types_of_its_columns(bench):
+    """Nested columns, dates, small integers and columns without values come out as they were."""
+    table = pa.table(
+        {
+            "title": ["Emma", "Dune"],
+            "meta": [{"pages": 474, "tags": ["a"]}, None],
+            "years": [[1815, 1816], []],
+            "when": pa.array([0, 1], pa.timestamp("ms", "UTC")),
+            "day": pa.array([date(2026, 1, 1), None]),
+            "small": pa.array([1, 2], pa.int8()),
+            "price": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
+            "nothing": pa.array([None, None], pa.int32()),
+            "kind": pa.array(["x", "y"]).dictionary_encode(),
+            "cover": pa.array([b"\xff", None]),
+        }
+    )
+    parquet.write_table(table, bench.folder / "in.parquet")
+    bench.run(bench.folder / "in.parquet", output=bench.folder / "out.parquet")
+
+    found = parquet.read_table(bench.folder / "out.parquet").select(table.column_names)
+    assert found.equals(parquet.read_table(bench.folder / "in.parquet"))
+
+
+def test_a_nested_column_in_a_prompt(bench):
+    """Objects and lists are JSON there."""
+    table = pa.Table.from_pylist([{"title": "Emma", "meta": {"pages": 474, "tags": ["a"]}}])
+    parquet.write_table(table, bench.folder / "in.parquet")
+    bench.run(bench.folder / "in.parquet", prompt="{title}: {meta}")
+
+    assert bench.prompts == ['Emma: {"pages":474,"tags":["a"]}']
+
+
 def test_a_data_set_of_hugging_face(bench):
     """A folder that `datasets` saved is read in the order of its files."""
-    arrow = pytest.importorskip("pyarrow")
     folder = bench.folder / "data"
     folder.mkdir()
     names = [f"data-0000{number}-of-00002.arrow" for number in range(2)]
     for number, name in enumerate(names):
-        table = arrow.Table.from_pylist([{"title": f"Book {number}", "when": date(2026, 1, 1)}])
+        table = pa.Table.from_pylist([{"title": f"Book {number}", "when": date(2026, 1, 1)}])
         with (
-            arrow.OSFile(str(folder / name), "wb") as file,
-            arrow.ipc.new_stream(file, table.schema) as writer,
+            pa.OSFile(str(folder / name), "wb") as file,
+            pa.ipc.new_stream(file, table.schema) as writer,
         ):
             writer.write_table(table)
     state = {"_data_files": [{"filename": name} for name in names]}
@@ -149,16 +182,28 @@ def test_a_data_set_of_hugging_face(bench):
     assert bench.written()[0]["when"] == "2026-01-01"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
-def test_a_read_only_folder(bench):
+@pytest.fixture
+def read_only(tmp_path):
+    """A folder that nobody can write to, also not root."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o500)
+        yield folder
+        folder.chmod(0o700)
+        return
+    options = ["-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)]
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:  # noqa: S607
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have other rights there")
+def test_a_read_only_folder(bench, read_only):
     """Nothing is sent if the output cannot be written."""
-    path = bench.write(books(2))
-    bench.folder.chmod(0o500)
-    try:
-        with pytest.raises(ConfigurationError, match="cannot be written"):
-            bench.run(path)
-    finally:
-        bench.folder.chmod(0o700)
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        bench.run(bench.write(books(2)), output=read_only / "out.jsonl")
     assert bench.prompts == []
 
 

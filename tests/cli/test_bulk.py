@@ -2,14 +2,21 @@
 
 import csv
 import json
+import re
 import signal
 import sys
+import threading
 import time
 
 import pytest
+from msgspec.structs import replace
 
+from interlingua import bulk
+from interlingua.cli.bulk import _Display
+from interlingua.cli.output import Output
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
-from support.cli import KEY, Program, wait_for
+from support.cli import KEY, Program, Terminal, plain, wait_for
+from support.patience import PATIENCE
 
 BASE = ("-p", "Genre of {title}?", "-m", "openai:gpt-5.2", "--option", "max_tokens", "20")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
@@ -56,6 +63,10 @@ def test_a_table_through_a_model(peer):
     assert "not this one" in shown.stdout
     assert "Dune" not in shown.stdout
     assert "gpt-5.2\t2\t" in program.run("bulk", "cost", "out.csv").stdout
+    (cost,) = json.loads(program.run("bulk", "cost", "out.csv", "--json").stdout)
+    assert 0 < cost["cost"] < 0.1
+    left = program.run("bulk", "run", rows, *BASE, "-o", "out2.csv", "--only-failed")
+    assert (left.returncode, "without --only-failed" in left.stderr) == (0, True)
     assert program.run("bulk", "export", "out.csv", "again.jsonl").returncode == 0
     lines = (program.home / "again.jsonl").read_text().splitlines()
     assert [json.loads(line)["status"] for line in lines] == ["done", "failed", "done"]
@@ -110,6 +121,8 @@ def test_mistakes(peer):
     assert found.returncode == 2
     assert "no column 'name'" in found.stderr
     assert "no file" in program.run("bulk", "run", "gone.csv", *BASE, "-o", "out.jsonl").stderr
+    found = program.run("bulk", "run", rows, *BASE, "-o", "o.csv", "--option", "max_tokns", "3")
+    assert "--option: there is no option 'max_tokns'" in found.stderr
     assert "no bulk job" in program.run("bulk", "status", "none.jsonl").stderr
     assert not app.script.received
 
@@ -151,3 +164,69 @@ def test_ctrl_c(tmp_path, times):
         assert program.run(*job).returncode == 0
         twice = len(app.script.received) - 40
         assert twice == 0 if times == 1 else twice <= 4
+
+
+def test_the_rows_of_the_limit_are_shown(peer):
+    """All of them, in their order, with the failed ones."""
+    program, _ = peer
+    rows = write(program.home, *(f"Book {n}" if n != 8 else "bad" for n in range(30)))
+    found = program.run("bulk", "run", rows, *BASE, "-o", "out.jsonl", "--limit", "12", "--show")
+
+    shown = [line for line in found.stdout.splitlines() if line.startswith("  ")]
+    assert len(shown) == 12
+    assert shown[3] == "  Genre of Book 3?!"
+    assert "not this one" in shown[8]
+    assert "bulk show out.jsonl --failed" in found.stderr
+    assert "report.html" in found.stderr
+
+
+@posix
+def test_ctrl_c_at_the_question(peer):
+    """It ends the command at once, and nothing was sent."""
+    program, app = peer
+    rows = write(program.home, "Emma")
+    job = ("bulk", "run", rows, *BASE, "-o", "out.jsonl", "--ask-above", "0")
+    terminal = Terminal(program, *job, NO_COLOR="1")
+    terminal.expect("Go on? [y/N]")
+    terminal.interrupt("interrupted")
+    assert terminal.close() == 130
+    assert not app.script.received
+
+
+@posix
+def test_the_bar(tmp_path):
+    """On a terminal of 80 columns all figures of a job are shown, and no line is cut."""
+    busy = threading.Event()
+
+    def reply(request):
+        if "Book 9" in request.messages[-1].text:
+            busy.wait(PATIENCE)
+        return answer(request)
+
+    with serve_in_thread(Simulator(reply, key=KEY, keep=None)) as server:
+        program = Program(tmp_path, server.url)
+        rows = write(tmp_path, *("bad" if n == 3 else f"Book {n}" for n in range(10)))
+        job = ("bulk", "run", rows, *BASE, "-o", "out.jsonl", "--rpm", "5000", "--concurrency", "1")
+        terminal = Terminal(program, *job, NO_COLOR="1")
+        terminal.expect_match(r"Rows .* 9/10 0:00:0")
+        words = [r"rows/\w+, \$0\.\d+ spent", r"of about \$0\.\d+,", "left,", "1 under way,"]
+        words += ["at most 5000 requests/min,", "failed: 1 invalid_request"]
+        terminal.expect_match(" .*".join(words).replace(" ", r"\s+").replace(".*", r"[\s\S]*?"))
+        busy.set()
+        terminal.expect("9 of 10 rows done, 1 failed")
+        assert terminal.close() == 1
+    assert max(map(len, re.split(r"[\r\n]+", plain(terminal.printed)))) <= 80
+
+
+def test_a_line_each_minute(capsys):
+    """Without a terminal a job that takes long says again and again how far it is."""
+    facts = {"rows": 4000, "done": 990, "failed": 10, "cost": 1.5, "expected": 6.0, "rate": 0.5}
+    state = bulk.Progress(**facts, left=6000, active=8, places=4, errors={"server_error": 10})
+    display = _Display(Output(), {"concurrency": 8})
+    display.show(state)
+    display.show(replace(state, rows=0))
+
+    assert capsys.readouterr().err == (
+        "1,000 of 4,000 rows; 30.0 rows/min, $1.50 spent of about $6.00, 1 h 40 min left, "
+        "8 under way, slowed by the provider's limits to 4 at once, failed: 10 server_error\n"
+    )

@@ -90,6 +90,61 @@ def test_openai_refuses_a_file_that_it_cannot_read(url, closed):
     assert job.errors.data[0].code == "invalid_json_line"
 
 
+def line(item_id, model="gpt-5.2", url="/v1/responses"):
+    body = {"model": model, "input": "one"}
+    return {"custom_id": item_id, "method": "POST", "url": url, "body": body}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ([line("a"), line("a")], "duplicate_custom_id"),
+        ([line("a"), line("b", model="gpt-5.2-mini")], "mismatched_model"),
+        ([line("a", url="/v1/chat/completions")], "invalid_url"),
+        ([], "empty_file"),
+        ([line(str(number)) for number in range(50_001)], "too_many_requests"),
+    ],
+)
+def test_openai_refuses_whole_batches(url, lines, code, closed):
+    """Ids that are not unique, several models, another endpoint, no requests, or too many."""
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
+    data = "\n".join(map(json.dumps, lines)).encode()
+    file = client.files.create(file=("b.jsonl", io.BytesIO(data)), purpose="batch")
+    job = client.batches.create(
+        input_file_id=file.id, endpoint="/v1/responses", completion_window="24h"
+    )
+    job = client.batches.retrieve(job.id)
+    assert (job.status, job.errors.data[0].code) == ("failed", code)
+    assert job.output_file_id is None
+
+
+def test_openai_has_no_output_file_if_all_requests_failed(url, closed):
+    """The answers are in the other file only."""
+    client = closed(openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0))
+    bad = line("a")
+    bad["body"]["input"] = "bad"
+    file = client.files.create(
+        file=("b.jsonl", io.BytesIO(json.dumps(bad).encode())), purpose="batch"
+    )
+    job = client.batches.create(
+        input_file_id=file.id, endpoint="/v1/responses", completion_window="24h"
+    )
+    while job.status != "completed":
+        job = client.batches.retrieve(job.id)
+    assert job.output_file_id is None
+    assert json.loads(client.files.content(job.error_file_id).text)["custom_id"] == "a"
+
+
+@pytest.mark.parametrize("item_id", ["a b", "x" * 65, ""])
+def test_anthropic_refuses_ids(url, item_id, closed):
+    """An id has up to 64 letters, digits, hyphens and underscores."""
+    client = closed(anthropic.Anthropic(api_key="k", base_url=url, max_retries=0))
+    message = {"role": "user", "content": "one"}
+    params = {"model": "claude-haiku-4-5", "max_tokens": 10, "messages": [message]}
+    with pytest.raises(anthropic.BadRequestError, match="custom_id"):
+        client.messages.batches.create(requests=[{"custom_id": item_id, "params": params}])
+
+
 @pytest.mark.parametrize("is_beta", [False, True])
 def test_anthropic(url, is_beta, closed):
     """Create, retrieve, results, list, cancel, delete; both the API and its beta."""

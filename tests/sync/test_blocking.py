@@ -10,7 +10,7 @@ from pydoc import render_doc
 import pytest
 
 import interlingua
-from interlingua import batch, files, mcp, media, sync, video
+from interlingua import batch, bulk, files, mcp, media, sync, video
 from interlingua.simulator import text
 from interlingua.sync.blocking import blocking, blocking_docstring
 from support.blocking import blocking as simulated
@@ -19,6 +19,7 @@ from support.blocking import named
 TWINS = {
     sync: interlingua,
     sync.batch: batch,
+    bulk.sync: bulk,
     sync.files: files,
     importlib.import_module("interlingua.sync.media"): media,
     sync.video: video,
@@ -51,7 +52,7 @@ def test_it_can_be_found_by_its_name(module, name, twin):
     assert function.__name__ == function.__qualname__ == name
     assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301 -- our own
     if function is not twin:
-        assert function.__module__.startswith("interlingua.sync")
+        assert function.__module__.startswith(("interlingua.sync", "interlingua.bulk.sync"))
     assert not inspect.iscoroutinefunction(function)
 
 

@@ -7,6 +7,8 @@ Bulk: a data set through any model; each row is paid for once.
         "books.csv", "genres.jsonl", model="openai:gpt-5.2", prompt="Genre of {title}?", max_usd=5
     )
 
+`bulk.sync` has the same functions, blocking.
+
 `job` makes the request of a row, `reading` and `writing` are the tables, `ledger` is what was paid
 for, `worker` answers rows anywhere, `loop` is the job on one machine.
 """
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 from interlingua.lazy import names_of
 
 if TYPE_CHECKING:
+    from interlingua.bulk import sync as sync
     from interlingua.bulk.answers import Answer
     from interlingua.bulk.job import Job
     from interlingua.bulk.loop import run
@@ -55,4 +58,5 @@ if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getat
             ".vectors": ("embed",),
             ".worker": ("Worker", "WorkerConfig"),
         },
+        modules=("sync",),
     )

@@ -110,15 +110,17 @@ class Job(Record, frozen=True, kw_only=True, dict=True):
         hasher.update(first)
         hasher.update(second)
         parts: list[Part] = []
+        size = len(first) + len(second)
         for kind, columns in ((Image, self.images), (Document, self.documents)):
             for column in columns:
                 part, content = _media(kind, row, column, self.folder)
                 hasher.update(b"%d " % len(content))
                 hasher.update(content)
+                size += len(content) * 4 // 3  # as base64
                 parts.append(part)
         if self.salt:
             hasher.update(key.encode())
-        return Ask(hasher.digest(), text, instruction, tuple(parts))
+        return Ask(hasher.digest(), text, instruction, tuple(parts), size)
 
     def base_request(self) -> Request:
         """Return a request with the options of all rows; `messages` are set for each."""
@@ -132,6 +134,8 @@ class Ask(NamedTuple):
     prompt: str
     system: str | None
     parts: tuple[Part, ...]
+    size: int
+    """Bytes of its texts and media on the wire, about."""
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation: the system prompt, the media and the prompt."""

@@ -22,6 +22,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.api.run.clients import find_client
 from interlingua.bulk.answers import Answer, refused, result_columns
 from interlingua.bulk.job import Job
 from interlingua.bulk.ledger.contract import Entry, Ledger
@@ -104,6 +105,7 @@ class BulkRun:
         self._job, self._settings = read_options(model, prompt, options)
         self._given = rows
         self._place = Place(output)
+        self._place.check_input(rows)
         self._client = options.get("client")
         self._on_progress: Callable[[Progress], object] | None = options.get("on_progress")
         self._executor: Executor | None = None
@@ -164,11 +166,11 @@ class BulkRun:
             lease=settings.lease,
             volatile=settings.volatile,
         )
-        client = self._client or Client.from_env()
+        client = find_client(self._client)
         worker = Worker(self._config(job), client=client, ledger=ledger)
         try:
             ready = await worker.ready()
-            columns = Columns(settings.prefix, has_vectors=self._embeds)
+            columns = Columns(settings.prefix, has_vectors=self._embeds, types=source.types)
             plan = Planner(job, source, index, columns, ready.digest)
             changes = await asyncio.to_thread(plan.fill)
             self._check_parts(changes)
@@ -186,8 +188,6 @@ class BulkRun:
             cost = (await ledger.totals()).cost
         finally:
             await worker.close()
-            if self._client is None:
-                await client.close()
         return replace(report, changed=changes.changed, cost=cost, stopped=self._tally.stopped)
 
     def _with_salt(self, index: RowIndex) -> Job:
@@ -206,7 +206,7 @@ class BulkRun:
         path: Path | None = None
         if isinstance(given, (str, Path)) and given != "-":
             path = Path(given).absolute()
-        elif self._place.spool.exists():
+        elif given == "-" or iter(given) is given:  # it can be read only once, and was kept
             path = self._place.spool
         memory = Memory(
             rows=None if path is None else str(path),
@@ -232,11 +232,17 @@ class BulkRun:
         )
 
     def _check_parts(self, changes: Changes) -> None:
+        change = ""
         if changes.changed_in_parts:
+            change = f"{changes.changed_in_parts:,} rows that are there would get other answers"
+        elif changes.removed_from_parts:
+            change = (
+                f"{changes.removed_from_parts:,} rows that are there are no longer in the input"
+            )
+        if change:
             raise ConfigurationError(
-                f"{changes.changed_in_parts} rows that are in parts of the output would get other "
-                "answers. Choose another output, or remove the parts and the folder "
-                f"{self._place.folder.name}."
+                f"The output has parts, and {change}. Choose another output, or remove the parts "
+                f"and the folder {self._place.folder.name}."
             )
 
     # Sending.
@@ -257,8 +263,10 @@ class BulkRun:
             if parts is not None and answer.status != "pending":
                 parts.add(row.number, row.data, result_columns(row.key, request, answer))
             if self._on_progress is not None:
-                self._on_progress(self._progress())
+                self._on_progress(self.progress())
 
+        if self._settings.executor != "batch":
+            await self._check_batches(index, ledger)
         self._executor = executor = self._make_executor(worker, finish)
         if self._tally.stopped is not None:  # before this began
             executor.stop(self._tally.stopped)
@@ -268,6 +276,16 @@ class BulkRun:
             self._tally.stopped = executor.stopped
             if parts is not None:
                 parts.flush()
+
+    async def _check_batches(self, index: RowIndex, ledger: Ledger) -> None:
+        """Raise if rows are in a batch at the provider: calls would pay for them again."""
+        for reference, hashes in (await ledger.batches()).items():
+            if index.has_any(hashes):
+                raise ConfigurationError(
+                    f"Rows of this job are in a batch that was not read yet: {reference}. Run it "
+                    "with the executor 'batch' once more; to end the batch before, cancel it.",
+                    setting="executor",
+                )
 
     def _make_executor(
         self, worker: Worker, finish: Callable[[Row, bytes | None, Answer], None]
@@ -306,9 +324,10 @@ class BulkRun:
                     parts.add(row.number, row.data, result_columns(row.key, indexed.hash, answer))
             yield rows
 
-    def _progress(self) -> Progress:
+    def progress(self) -> Progress:
+        """Return how far this run is."""
         pace = getattr(self._executor, "pace", None)
-        active = 0 if pace is None else pace.active
+        active = getattr(self._executor, "active", 0) if pace is None else pace.active
         return self._tally.progress(active=active, places=0 if pace is None else pace.places)
 
     # Writing.
@@ -404,6 +423,7 @@ class Planner:
         self._index = index
         self._columns = columns
         self._digest = digest
+        self._problem: str | None = None
 
     def fill(self) -> Changes:
         """Make the index; raises before anything is sent if the input does not fit the job."""
@@ -412,6 +432,8 @@ class Planner:
         changes = self._index.fill(self._rows())
         if not changes.rows:
             raise ConfigurationError("The input has no rows.")
+        if not self._columns.kinds and self._problem is not None:
+            raise ConfigurationError(f"No row of the input can be read. {self._problem}")
         check_columns(self._job.columns, self._columns.kinds)
         self._columns.check()
         return changes
@@ -421,6 +443,7 @@ class Planner:
         for number, key, data, problem in self._source:
             add(data)
             if problem:
+                self._problem = self._problem or f"The first is {key}: {problem}"
                 yield number, key, None, problem
                 continue
             try:

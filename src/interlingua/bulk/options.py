@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from interlingua.api.run.clients import BlockingClient
 from interlingua.bulk.job import Job
 from interlingua.bulk.worker import ATTEMPTS, CONCURRENCY
 from interlingua.client.client import Client
@@ -95,8 +96,8 @@ class BulkOptions(ModelSettings, total=False):
     """How often one call is retried. Defaults to 2."""
     max_validation_retries: int
     """How often an object that does not fit is sent back. Defaults to 0."""
-    client: Client | None
-    """The client to use. Defaults to one from the environment."""
+    client: Client | BlockingClient | None
+    """The client to use, async or blocking. Defaults to the module-level client."""
     on_progress: Callable[[Progress], object] | None
     """Called after each row."""
 

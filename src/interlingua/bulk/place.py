@@ -47,6 +47,19 @@ class Place:
         """The report as a page."""
         return self.folder / "report.html"
 
+    def check_input(self, given: object) -> None:
+        """Raise if the output would replace the input, or be a part of it in the next run."""
+        if not isinstance(given, (str, Path)) or given == "-":
+            return
+        source, output = Path(given).resolve(), self.output.resolve()
+        if source == output:
+            raise ConfigurationError(f"The output {self.output} is the input. Choose another one.")
+        if source.is_dir() and output.is_relative_to(source):
+            raise ConfigurationError(
+                f"The output {self.output} is in the folder of the input. Choose another place: "
+                "the next run would read it."
+            )
+
     def check_exists(self) -> None:
         """Raise if there is no job with this output."""
         if not self.index.exists():

@@ -8,10 +8,13 @@ of values; it fails alone.
 
 from __future__ import annotations
 
+import binascii
+import codecs
 import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, TypeAlias
@@ -28,7 +31,9 @@ _LINES = frozenset((".jsonl", ".ndjson"))
 _TABLES = frozenset((".csv", ".tsv"))
 _LONGEST_CELL = 2**31 - 1
 _BATCH = 1_000  # rows of Parquet at a time
+_NOT_UNICODE = "The row has text that is not valid Unicode."
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class Row(NamedTuple):
@@ -60,6 +65,9 @@ class Table(Protocol):
     columns: tuple[str, ...] | None
     """The columns of all rows; None if each row has its own."""
 
+    def types(self) -> Mapping[str, Any]:
+        """Arrow's types of the columns, where the table states them."""
+
     def __iter__(self) -> Iterator[_Record]: ...
 
 
@@ -81,6 +89,16 @@ class Source:
         if None in stated:
             return None
         return tuple(dict.fromkeys(name for columns in stated for name in columns or ()))
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """Arrow's types of the columns that all tables state in the same way."""
+        first, *others = [table.types() for table in self._tables] or [{}]
+        return {
+            name: kind
+            for name, kind in first.items()
+            if all(each.get(name) == kind for each in others)
+        }
 
     def __iter__(self) -> Iterator[Row]:
         number = 0
@@ -120,7 +138,8 @@ def open_source(
 
     Raises `ConfigurationError` if there is nothing to read, or no reader for it.
     """
-    tables = _tables(given, spool)
+    is_spool = isinstance(given, (str, Path)) and Path(given) == spool
+    tables: list[Table] = [_Spool(spool)] if is_spool else _tables(given, spool)
     return Source(tables, id_column=id_column, samples=samples, limit=limit)
 
 
@@ -141,15 +160,20 @@ def _tables(given: Input, spool: Path) -> list[Table]:
 
 
 def _files(path: Path) -> list[Table]:
-    if path.is_dir():
-        return _folder(path)
-    if not path.exists():
-        raise ConfigurationError(f"There is no file {path}.")
-    return [_file(path, path.name)]
+    try:
+        if path.is_dir():
+            return _folder(path)
+        if not path.exists():
+            raise ConfigurationError(f"There is no file {path}.")
+        return [_file(path, path.name)]
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _file(path: Path, name: str) -> Table:
     suffix = path.suffix.lower()
+    if suffix in _LINES | _TABLES:
+        _check_encoding(path)
     if suffix in _LINES:
         return _JsonLines(path, name)
     if suffix in _TABLES:
@@ -173,7 +197,8 @@ def _folder(path: Path) -> list[Table]:
         )
     if (path / "state.json").exists():
         listed = msgspec.json.decode((path / "state.json").read_bytes()).get("_data_files", ())
-        return [_Arrow(path / each["filename"], each["filename"]) for each in listed]
+        names = [Path(each["filename"]).name for each in listed]  # never outside of the folder
+        return [_Arrow(path / name, name) for name in names]
     files = sorted(each for each in path.rglob("*") if each.is_file() and each.name[0] != ".")
     known = _LINES | _TABLES | {".parquet"}
     tables = [each for each in files if each.suffix.lower() in known]
@@ -185,13 +210,26 @@ def _folder(path: Path) -> list[Table]:
     return [_Texts(texts, path)]
 
 
+def _check_encoding(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise ConfigurationError(f"{path} is text in UTF-16. Save it in UTF-8.")
+
+
 # Tables.
 
 
-class _Rows:
-    """Rows of the program, which can be read again."""
+class _Untyped:
+    """A table that states no types."""
 
     columns: tuple[str, ...] | None = None
+
+    def types(self) -> Mapping[str, Any]:
+        return {}
+
+
+class _Rows(_Untyped):
+    """Rows of the program, which can be read again."""
 
     def __init__(self, rows: Iterable[Any]) -> None:
         self._rows = rows
@@ -201,10 +239,8 @@ class _Rows:
         return _records(self._rows)
 
 
-class _JsonLines:
+class _JsonLines(_Untyped):
     """A file with one JSON object on each line."""
-
-    columns: tuple[str, ...] | None = None
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -215,7 +251,7 @@ class _JsonLines:
             yield from _lines(file)
 
 
-class _Csv:
+class _Csv(_Untyped):
     """A file with a line of names, and then a line for each row."""
 
     def __init__(self, path: Path, name: str) -> None:
@@ -223,7 +259,7 @@ class _Csv:
         self._delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         self.name = name
         with self._open() as file:
-            self.columns: tuple[str, ...] | None = tuple(next(self._read(file), ()))
+            self.columns = tuple(next(self._read(file), ()))
         if not self.columns:
             raise ConfigurationError(f"{path} is empty: its first line must name the columns.")
         if len(set(self.columns)) < len(self.columns):
@@ -258,73 +294,118 @@ class _Csv:
                 yield _Record(place, dict(zip(columns, cells, strict=False)), problem)
 
 
-class _Parquet:
-    """A Parquet file; it is read in batches."""
+class _Typed:
+    """A file in a format of Arrow, which states the types of its columns."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
         self.name = name
-        with self._open() as file:
-            self.columns: tuple[str, ...] | None = tuple(file.schema_arrow.names)
+        with self._opened() as (schema, _):
+            self._types: dict[str, Any] = {field.name: field.type for field in schema}
+        self.columns: tuple[str, ...] | None = tuple(self._types)
+
+    def types(self) -> Mapping[str, Any]:
+        return self._types
+
+    def __iter__(self) -> Iterator[_Record]:
+        with self._opened() as (_, batches):
+            yield from _from_batches(batches)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Iterable[Any]]]:
+        """The schema of the file, and its batches of rows."""
+        try:
+            with self._open() as file:
+                yield self._parts(file)
+        except (load_pyarrow().ArrowException, OSError) as error:
+            raise ConfigurationError(f"{self._path} cannot be read: {error}") from error
 
     def _open(self) -> Any:
         return load_parquet().ParquetFile(self._path)
 
-    def __iter__(self) -> Iterator[_Record]:
-        with self._open() as file:
-            yield from _from_batches(file.iter_batches(batch_size=_BATCH))
+    def _parts(self, file: Any) -> tuple[Any, Iterable[Any]]:
+        return file.schema_arrow, file.iter_batches(batch_size=_BATCH)
 
 
-class _Arrow:
+class _Parquet(_Typed):
+    """A Parquet file; it is read in batches."""
+
+
+class _Arrow(_Typed):
     """A file of a data set that was saved by `datasets`: a stream of Arrow batches."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._path = path
-        self.name = name
-        with self._open() as reader:
-            self.columns: tuple[str, ...] | None = tuple(reader.schema.names)
 
     def _open(self) -> Any:
         pa = load_pyarrow()
         return pa.ipc.open_stream(pa.memory_map(str(self._path)))
 
-    def __iter__(self) -> Iterator[_Record]:
-        with self._open() as reader:
-            yield from _from_batches(reader)
+    def _parts(self, file: Any) -> tuple[Any, Iterable[Any]]:
+        return file.schema, file
 
 
-class _Texts:
+class _Texts(_Untyped):
     """A folder of texts; a row has the name of the file and its text."""
 
     def __init__(self, paths: list[Path], folder: Path) -> None:
         self._paths = paths
         self._folder = folder
         self.name = folder.name or "."
-        self.columns: tuple[str, ...] | None = ("file", "text")
+        self.columns = ("file", "text")
 
     def __iter__(self) -> Iterator[_Record]:
         for place, path in enumerate(self._paths, 1):
             name = path.relative_to(self._folder).as_posix()
             try:
-                text = path.read_text(encoding="utf-8")
+                text = path.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError:
                 yield _Record(place, {"file": name, "text": None}, f"{name} is not text in UTF-8.")
             else:
                 yield _Record(place, {"file": name, "text": text})
 
 
-class _Spool(_JsonLines):
-    """What could be read only once, as JSON lines."""
+class _Spool(_Untyped):
+    """
+    What could be read only once, as JSON lines after one with the name of the table.
+
+    A row with bytes, or of which no request can be made, is a list: the row, the problem, and the
+    names of the columns with bytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            self.name: str = _decode(file.readline())
+
+    def __iter__(self) -> Iterator[_Record]:
+        with self._path.open("rb") as file:
+            file.readline()
+            for place, line in enumerate(file, 1):
+                data = _decode(line)
+                if isinstance(data, dict):
+                    yield _Record(place, data)
+                    continue
+                row, problem, binary = data
+                yield _Record(
+                    place, row | {name: binascii.a2b_base64(row[name]) for name in binary}, problem
+                )
 
 
 def _spooled(records: Iterable[_Record], path: Path, name: str) -> Table:
-    encode = msgspec.json.encode
-    with path.open("wb") as file:
+    scratch = path.with_suffix(".new")
+    with scratch.open("wb") as file:
+        file.write(_encode(name) + b"\n")
         for record in records:
-            # A line that cannot be read is kept as a line that cannot be read.
-            line = b'"?"' if record.problem else encode(record.data)
-            file.write(line + b"\n")
-    return _Spool(path, name)
+            file.write(_spool_line(record) + b"\n")
+    scratch.replace(path)
+    return _Spool(path)
+
+
+def _spool_line(record: _Record) -> bytes:
+    data, problem = record.data, record.problem
+    binary = [name for name, value in data.items() if isinstance(value, (bytes, bytearray))]
+    try:
+        return _encode([data, problem, binary] if problem or binary else data)
+    except UnicodeEncodeError:
+        return _encode([readable(data), problem or _NOT_UNICODE, binary])
 
 
 def _records(rows: Iterable[Any]) -> Iterator[_Record]:
@@ -373,6 +454,15 @@ def _from_batches(batches: Iterable[Any]) -> Iterator[_Record]:
 
 def _is_utf8(cells: list[str]) -> bool:
     return all(cell.isascii() or not any("\udc80" <= c <= "\udcff" for c in cell) for cell in cells)
+
+
+def readable(value: Any) -> Any:
+    """A value in which what is not Unicode is replaced, so that it can be written."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, Mapping):
+        return {readable(name): readable(each) for name, each in value.items()}
+    return [readable(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _readable(cell: str) -> str:

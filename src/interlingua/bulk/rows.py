@@ -43,6 +43,8 @@ class Changes(NamedTuple):
     """Rows that were there, with another request."""
     changed_in_parts: int
     """Of these, rows that are in the output already."""
+    removed_from_parts: int
+    """Rows that are in the output, and not in the input any more."""
 
 
 class RowIndex:
@@ -108,13 +110,18 @@ class RowIndex:
         count = _number(connection, "SELECT count(*) FROM fresh")
         touched = _number(connection, f"SELECT count(*) {changed}")
         written = _number(connection, f"SELECT count(*) {changed} AND rows.part IS NOT NULL")
+        removed = _number(
+            connection,
+            "SELECT count(*) FROM rows LEFT JOIN fresh USING (key)"
+            " WHERE rows.part IS NOT NULL AND fresh.key IS NULL",
+        )
         if _number(connection, "SELECT EXISTS (SELECT 1 FROM rows WHERE part IS NOT NULL)"):
             connection.execute(
                 "UPDATE fresh SET part = (SELECT part FROM rows WHERE rows.key = fresh.key)"
             )
         connection.execute("DROP TABLE rows")
         connection.execute("ALTER TABLE fresh RENAME TO rows")
-        return Changes(count, touched, written)
+        return Changes(count, touched, written, removed)
 
     def __len__(self) -> int:
         return _number(self._connection, "SELECT count(*) FROM rows")
@@ -134,6 +141,15 @@ class RowIndex:
             (start, size),
         )
         return [IndexedRow(*row) for row in found]
+
+    def has_any(self, hashes: Iterable[bytes]) -> bool:
+        """Whether one of these requests is that of a row."""
+        self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (hash BLOB PRIMARY KEY)")
+        self._connection.execute("DELETE FROM asked")
+        pairs = [(each,) for each in hashes]
+        self._connection.executemany("INSERT OR IGNORE INTO asked VALUES (?)", pairs)
+        query = "SELECT EXISTS (SELECT 1 FROM rows JOIN asked USING (hash))"
+        return bool(_number(self._connection, query))
 
     # Parts.
 

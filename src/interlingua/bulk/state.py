@@ -104,14 +104,15 @@ async def export(output: str | os.PathLike[str], target: str | os.PathLike[str])
     path = Path(target)
     check_format(path)
     async with _opened(output) as state:
-        source, columns = state.source(), _columns(state.memory)
+        source = state.source()
+        columns = _columns(state.memory, source)
         await asyncio.to_thread(_read_columns, source, columns)
         survey = await export_rows(source, state.index, state.ledger, columns, path)
     return survey.rows
 
 
-def _columns(memory: Memory) -> Columns:
-    return Columns(memory.prefix, has_vectors=memory.has_vectors)
+def _columns(memory: Memory, source: Source) -> Columns:
+    return Columns(memory.prefix, has_vectors=memory.has_vectors, types=source.types)
 
 
 def _read_columns(source: Source, columns: Columns) -> None:

@@ -9,7 +9,7 @@ and keys are read from the environment there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from socket import gethostname
 from typing import Any
 
@@ -256,9 +256,13 @@ class Worker:
             if given_client is None:
                 await client.close()
             raise
-        layers = make_limits(config, limits_store(config.ledger), spent)
+        store = limits_store(config.ledger)
+
+        def limited(spent: float) -> Client:
+            return client.with_middleware(*make_limits(config, store, spent))
+
         owned = client if given_client is None else None
-        return Ready(config.job, digest, client.with_middleware(*layers), ledger, owned)
+        return Ready(config.job, digest, limited, spent, ledger, owned)
 
     async def close(self) -> None:
         """End the claims of this worker, and close what it has made."""
@@ -270,17 +274,29 @@ class Worker:
 class Ready:
     """What a worker has made for its rows."""
 
-    __slots__ = ("_owned", "base", "client", "digest", "ledger", "policy")
+    __slots__ = ("_limited", "_owned", "base", "client", "digest", "ledger", "policy")
 
     def __init__(
-        self, job: Job, digest: bytes, client: Client, ledger: Ledger, owned: Client | None
+        self,
+        job: Job,
+        digest: bytes,
+        limited: Callable[[float], Client],
+        spent: float,
+        ledger: Ledger,
+        owned: Client | None,
     ) -> None:
-        self.client: Client = client
+        """`limited` makes the client with the limits of the job, from what it has spent."""
+        self.client: Client = limited(spent)
+        self._limited = limited
         self.ledger: Ledger = ledger
         self.digest: bytes = digest
         self.base: Request = job.base_request()
         self.policy: RetryPolicy = policy_of(job.options)
         self._owned = owned
+
+    async def renew_limits(self) -> None:
+        """Count what the ledger has recorded since this was made."""
+        self.client = self._limited((await self.ledger.totals()).cost)
 
     async def close(self) -> None:
         await self.ledger.close()

@@ -19,7 +19,7 @@ import msgspec
 
 from interlingua.api.session.document import sync_folder
 from interlingua.bulk.answers import RESULT_COLUMNS
-from interlingua.bulk.reading import load_parquet, load_pyarrow
+from interlingua.bulk.reading import load_parquet, load_pyarrow, readable
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dump_text
 
@@ -28,14 +28,20 @@ KINDS: Mapping[str, str] = {
     "str": "string", "int": "int64", "float": "float64", "bool": "bool", "bytes": "binary",
 }  # fmt: skip
 """The type of a column whose values all have this type in Python."""
+_LEAST, _MOST = -(2**63), 2**63 - 1  # of Arrow's int64
+_NO_TYPES: Mapping[str, Any] = {}
 
 
 class Columns:
     """The columns of an output: those of the input with their types, then those of results."""
 
-    def __init__(self, prefix: str = "", *, has_vectors: bool = False) -> None:
+    def __init__(
+        self, prefix: str = "", *, has_vectors: bool = False, types: Mapping[str, Any] = _NO_TYPES
+    ) -> None:
+        """`types` are those of Arrow which the input states."""
         self.kinds: dict[str, set[str]] = {}
         """By column of the input: the names of the types of its values."""
+        self.types: Mapping[str, Any] = types
         vector = {"object": ("embedding", "vector")} if has_vectors else {}
         columns = [(own, *vector.get(own, (own, kind))) for own, kind in RESULT_COLUMNS]
         self.results: dict[str, str] = {prefix + name: own for own, name, _ in columns}
@@ -50,7 +56,10 @@ class Columns:
             found = kinds.get(name)
             if found is None:
                 found = kinds[name] = set()
-            found.add(value.__class__.__name__)
+            kind = value.__class__.__name__
+            if kind == "int" and not _LEAST <= value <= _MOST:
+                kind = "large int"
+            found.add(kind)
 
     def check(self) -> None:
         """Raise if the input has a column with the name of a result."""
@@ -68,7 +77,7 @@ class Columns:
         return [*self.kinds, *self.results]
 
     def kind(self, name: str) -> str:
-        """The type of a column: one of Arrow's, `json` (a text), or `vector`."""
+        """The name of the type of a column: one of Arrow's, `json` (a text), or `vector`."""
         if name in self._types:
             return self._types[name]
         kinds = self.kinds[name] - {"NoneType"}
@@ -104,8 +113,11 @@ class OutputFile:
         return self
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows."""
-        self._format.write(rows)
+        """Add rows; text that is not Unicode, and cannot be written, is replaced."""
+        try:
+            self._format.write(rows)
+        except UnicodeEncodeError:
+            self._format.write([readable(row) for row in rows])
         self.count += len(rows)
 
     def __exit__(
@@ -115,7 +127,10 @@ class OutputFile:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None:
+            if kind is not None:
+                with suppress(OSError, ValueError):  # writers of Parquet must be closed
+                    self._format.finish()
+            else:
                 self._format.finish()
                 self._file.flush()
                 os.fsync(self._file.fileno())
@@ -161,7 +176,10 @@ class _Csv:
     delimiter = ","
 
     def __init__(self, file: IO[bytes], columns: Columns) -> None:
-        self._text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        # A write that fails in the middle of rows could not be repeated.
+        self._text = TextIOWrapper(
+            file, encoding="utf-8", errors="replace", newline="", write_through=True
+        )
         self._names = columns.names
         self._writer = csv.writer(self._text, delimiter=self.delimiter)
         self._writer.writerow(self._names)
@@ -182,12 +200,12 @@ class _Tsv(_Csv):
 class _Parquet:
     def __init__(self, file: IO[bytes], columns: Columns) -> None:
         self._arrow = load_pyarrow()
-        kinds = {name: columns.kind(name) for name in columns.names}
+        names = [name for name in columns.names if name not in columns.types]
+        kinds = {name: columns.kind(name) for name in names}
         self._texts = [name for name, kind in kinds.items() if kind == "json"]
         others = {"json": self._arrow.string(), "vector": self._arrow.list_(self._arrow.float32())}
-        self._schema = self._arrow.schema(
-            [(name, others.get(kind, kind)) for name, kind in kinds.items()]
-        )
+        types = {**columns.types, **{name: others.get(kind, kind) for name, kind in kinds.items()}}
+        self._schema = self._arrow.schema([(name, types[name]) for name in columns.names])
         self._writer = load_parquet().ParquetWriter(file, self._schema)
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:

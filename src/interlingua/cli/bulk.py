@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,15 +23,19 @@ from interlingua.cli.output import (
     read_text,
     with_output,
 )
+from interlingua.wire.json_text import dump_text
 
 if TYPE_CHECKING:
+    from interlingua.bulk import Answer, Report, Sample
     from interlingua.bulk import Progress as BulkProgress
-    from interlingua.bulk import Report
+    from interlingua.bulk.estimates import Estimate
     from interlingua.bulk.loop import BulkRun, Plan
+    from interlingua.cli.progress import Progress as ProgressBar
 
 _STOPPED = 3
 """The exit code of a job that was stopped before its end."""
-_LINE_SECONDS = 60.0
+_BAR_SECONDS, _LINE_SECONDS = 0.5, 60.0
+"""How often progress is shown: on a terminal, and elsewhere."""
 _ASK_ABOVE = 10.0
 _SHOWN = 200  # characters of an answer
 _JOB = click.argument("output", type=click.Path(path_type=Path))
@@ -41,7 +46,8 @@ _COSTS = (
     Column("output_tokens", "tokens out", right=True),
     Column("cost", "cost", right=True),
 )
-_ROWS = (Column("row", "row"), Column("class", "class"), Column("error", "error"))
+_ROWS = (Column("row", "row"), Column("class", "status"), Column("answer", "answer or error"))
+_ROWS_SHOWN = 20
 
 
 @click.group("bulk")
@@ -50,7 +56,7 @@ def command() -> None:
     Ask a model about each row of a table; each row is paid for once.
 
     \b
-    interlingua bulk run books.csv --prompt "Genre of {title}?" -m openai:gpt-5.2 -o genres.jsonl
+    interlingua bulk run books.csv -p "Genre of {title}?" -o genres.jsonl
     interlingua bulk status genres.jsonl
     """
 
@@ -106,8 +112,8 @@ def run(out: Output, rows: str, **given: Any) -> int:
     Ctrl-C waits for the calls under way; a second one stops at once.
 
     \b
-    interlingua bulk run books.csv -p "Genre of {title}?" -m openai:gpt-5.2 -o a.csv --limit 5
-    interlingua bulk run books.csv -p "Genre of {title}?" -m openai:gpt-5.2 -o b.csv --max-usd 5
+    interlingua bulk run books.csv -p "Genre of {title}?" -o a.csv --limit 5 --show
+    interlingua bulk run books.csv -p "Genre of {title}?" -o a.csv --max-usd 5
     """
     from interlingua.cli.prompts import read_option
 
@@ -115,7 +121,7 @@ def run(out: Output, rows: str, **given: Any) -> int:
     shows, estimates = given.pop("show"), given.pop("only_estimate")
     asks_above = None if given.pop("yes") else given.pop("ask_above")
     given.pop("ask_above", None)
-    options = dict(map(read_option, given.pop("settings")))
+    options = dict(read_option(pair, "--option") for pair in given.pop("settings"))
     if given.pop("no_dedupe"):
         given["dedupe"] = False
     if given["schema"] is not None:
@@ -152,32 +158,47 @@ def _run(
     output, prompt = options.pop("output"), options.pop("prompt")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")  # of Daft, over that of the command
 
-    async def work(show: Any) -> Report:
+    async def work(display: _Display) -> Report:
         async with Client.from_env(environment()) as client:
-            job = BulkRun(
-                rows, output, model=model, prompt=prompt, client=client, on_progress=show, **options
-            )
-            _handle_signals(job)
-            return await job.run(_confirmation(out, asks_above, estimates=estimates))
+            job = BulkRun(rows, output, model=model, prompt=prompt, client=client, **options)
+            _handle_signals(out, job)
+            confirm = _confirmation(out, asks_above, options, estimates=estimates)
+            watching = asyncio.create_task(display.watch(job))
+            try:
+                return await job.run(display.around(confirm))
+            finally:
+                watching.cancel()
 
-    if estimates:
-        asyncio.run(work(None))
-        return 0
     try:
-        with _Display(out) as display:
+        with _Display(out, options) as display:
             report = asyncio.run(work(display))
     except asyncio.CancelledError:  # by a second Ctrl-C
         raise KeyboardInterrupt("the same command goes on") from None
-    Place(output).report.write_text(report_page(report), encoding="utf-8")
+    if estimates:
+        return 0
+    page = Place(output).report
+    page.write_text(report_page(report), encoding="utf-8")
     if out.json:
         from interlingua.bulk.report import report_json
 
         out.line(report_json(report).decode())
     else:
         if shows:
-            _show_samples(out, report)
+            _show_rows(out, output, options.get("limit", _ROWS_SHOWN))
         out.note(report_text(report))
+        _advise(out, report, page, only_failed="only_failed" in options)
     return _STOPPED if report.stopped else FAILED if report.failed else 0
+
+
+def _advise(out: Output, report: Report, page: Path, *, only_failed: bool) -> None:
+    """Say where the results are, and how to go on."""
+    if report.failed:
+        out.note(f"Why rows have failed: interlingua bulk show {report.output} --failed")
+    if report.pending and only_failed:
+        out.note("The command without --only-failed goes on with the rows that are left.")
+    elif report.pending:
+        out.note("The same command goes on with the rows that are left.")
+    out.note(f"Report: {page}")
 
 
 def _read_schema(path: Path) -> Any:
@@ -189,7 +210,7 @@ def _read_schema(path: Path) -> Any:
         raise BadInput(f"--schema: {path}: {error}") from None
 
 
-def _handle_signals(job: BulkRun) -> None:
+def _handle_signals(out: Output, job: BulkRun) -> None:
     """The first Ctrl-C drains, the second one stops at once."""
     import asyncio
     import signal
@@ -198,7 +219,8 @@ def _handle_signals(job: BulkRun) -> None:
     task = asyncio.current_task()
 
     def interrupt() -> None:
-        job.stop("interrupted; the same command goes on")
+        job.stop("interrupted")
+        out.note("Waiting for the calls under way. Ctrl-C again stops at once.")
         loop.remove_signal_handler(signal.SIGINT)
         if task is not None:
             loop.add_signal_handler(signal.SIGINT, task.cancel)
@@ -209,7 +231,21 @@ def _handle_signals(job: BulkRun) -> None:
         return
 
 
-def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> Any:
+@contextmanager
+def _default_ctrl_c() -> Iterator[None]:
+    """Ctrl-C ends a question at once; the handler of the event loop would wait for its answer."""
+    import signal
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _confirmation(
+    out: Output, asks_above: float | None, options: dict[str, Any], *, estimates: bool
+) -> Callable[[Plan], bool]:
     """What is asked and printed after all rows were checked, and before the first is sent."""
 
     def confirm(plan: Plan) -> bool:
@@ -224,11 +260,11 @@ def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> 
             if out.json:
                 out.data(found)
             else:
-                out.line(_estimate_text(found))
+                out.line(_estimate_text(found, options))
             return False
         if found.most is None or asks_above is None or found.most <= asks_above:
             return True
-        out.note(_estimate_text(found))
+        out.note(_estimate_text(found, options))
         if not is_terminal(sys.stdin):
             raise click.UsageError(
                 f"The job may cost up to {dollars(found.most)}. Pass --yes, --max-usd or a higher "
@@ -239,58 +275,135 @@ def _confirmation(out: Output, asks_above: float | None, *, estimates: bool) -> 
     return confirm
 
 
-def _estimate_text(found: Any) -> str:
-    cost = "the price is unknown"
-    if found.least is not None:
-        cost = f"{dollars(found.least)} to {dollars(found.most)}"
-    seconds = "" if found.seconds is None else f"; at least {found.seconds / 60:.1f} min"
-    return f"{found.rows:,} rows to send, about {found.input_tokens:,} tokens in; {cost}{seconds}"
+def _estimate_text(found: Estimate, options: dict[str, Any]) -> str:
+    lines = [f"{found.rows:,} rows to send, about {found.input_tokens:,} tokens in"]
+    if found.least is None or found.most is None:
+        lines.append("cost: unknown, because the price of the model is")
+    else:
+        lines.append(f"cost: {dollars(found.least)} to {dollars(found.most)}")
+        if "max_tokens" not in options and found.rows:
+            lines[-1] += ", if all answers are as long as the model allows"
+            lines.append("Set --option max_tokens for a nearer estimate.")
+        if options.get("executor") == "batch":
+            lines[1] += " at the prices of calls; batches cost about half"
+    if found.seconds is not None:
+        lines.insert(2, f"time: at least {_duration(found.seconds)}, by your limits")
+    return "\n".join(lines)
 
 
-def _show_samples(out: Output, report: Report) -> None:
-    for sample in (*report.samples, *report.failures):
+def _show_rows(out: Output, output: Path, limit: int) -> None:
+    for sample in _read_rows(output, limit=limit):
         columns = ", ".join(f"{name}: {value}" for name, value in sample.row.items())
         out.line(printable(f"{sample.key}  {columns[:_SHOWN]}"))
-        answer = sample.answer
-        text = answer.error if answer.status == "failed" else answer.object or answer.text
-        out.line(printable(f"  {text}"))
+        out.line(printable(f"  {_outcome(sample.answer)}"))
+
+
+def _outcome(answer: Answer) -> str:
+    """What became of a row, in one text."""
+    if answer.object is not None:
+        return dump_text(answer.object)
+    return answer.error or answer.text or answer.status
+
+
+def _read_rows(output: Path, *, limit: int, failed: bool = False) -> list[Sample]:
+    import asyncio
+
+    from interlingua import bulk
+
+    async def read() -> list[Sample]:
+        return [row async for row in bulk.read_rows(output, failed=failed, limit=limit)]
+
+    return asyncio.run(read())
 
 
 class _Display:
     """The progress of a job: a bar on a terminal, else a line each minute."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Output, options: dict[str, Any]) -> None:
         self._out = out
-        self._bar: Any = out.progress("Bulk")
+        self._options = options
         self._is_terminal = is_terminal(sys.stderr)
-        self._next = time.monotonic() + _LINE_SECONDS
+        self._bar: AbstractContextManager[ProgressBar] | None = None
+        self._show: ProgressBar | None = None
 
     def __enter__(self) -> Self:
-        self._progress = self._bar.__enter__()
+        self._open("Reading")
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
+        self._close()
 
-    def __call__(self, state: BulkProgress) -> None:
-        if self._is_terminal:
-            ended = state.done + state.failed
-            self._progress(ended, total=state.rows, title=_line(state))
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + _LINE_SECONDS
-            self._out.note(f"{state.done + state.failed:,} of {state.rows:,} rows; {_line(state)}")
+    def _open(self, title: str) -> None:
+        self._bar = self._out.progress(title)
+        self._show = self._bar.__enter__()
+
+    def _close(self) -> None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.__exit__(None, None, None)
+
+    def around(self, confirm: Callable[[Plan], bool]) -> Callable[[Plan], bool]:
+        """The function without a bar on the screen while it runs, as it may ask something."""
+
+        def call(plan: Plan) -> bool:
+            self._close()
+            with _default_ctrl_c():
+                is_confirmed = confirm(plan)
+            if is_confirmed:
+                self._open("Rows")
+            return is_confirmed
+
+        return call
+
+    async def watch(self, job: BulkRun) -> None:
+        """Show again and again how far a job is."""
+        import asyncio
+
+        while True:
+            await asyncio.sleep(_BAR_SECONDS if self._is_terminal else _LINE_SECONDS)
+            self.show(job.progress())
+
+    def show(self, state: BulkProgress) -> None:
+        """Show how far a job is; nothing before its rows were read."""
+        if not state.rows:
+            return
+        ended, line = state.done + state.failed, _line(state, self._options)
+        if not self._is_terminal:
+            self._out.note(f"{ended:,} of {state.rows:,} rows; {line}")
+        elif self._show is not None:
+            self._show(ended, total=state.rows, note=line)
 
 
-def _line(state: BulkProgress) -> str:
-    facts = [f"{state.rate:,.0f} rows/s", dollars(state.cost)]
+def _line(state: BulkProgress, options: dict[str, Any]) -> str:
+    from interlingua.bulk.worker import CONCURRENCY
+
+    facts = [_rate(state.rate), f"{dollars(state.cost)} spent"]
     if state.expected:
-        facts.append(f"of about {dollars(state.expected)}")
+        facts[-1] += f" of about {dollars(state.expected)}"
     if state.left is not None:
-        facts.append(f"{state.left:,.0f} s left")
-    if state.places < state.active:
-        facts.append(f"waiting for limits: {state.places} at once")
-    facts += [f"{count} {name}" for name, count in state.errors.items()]
+        facts.append(f"{_duration(state.left)} left")
+    facts.append(f"{state.active:,} under way")
+    if 0 < state.places < options.get("concurrency", CONCURRENCY):
+        facts.append(f"slowed by the provider's limits to {state.places} at once")
+    limits = {"requests_per_minute": "requests/min", "tokens_per_minute": "tokens/min"}
+    facts += [
+        f"at most {options[name]:g} {unit}" for name, unit in limits.items() if name in options
+    ]
+    facts += [f"failed: {count:,} {name}" for name, count in state.errors.items()]
     return ", ".join(facts)
+
+
+def _rate(rate: float) -> str:
+    if rate >= 1 or not rate:
+        return f"{rate:,.0f} rows/s"
+    return f"{60 * rate:.1f} rows/min"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
 
 
 @command.command("status")
@@ -323,7 +436,7 @@ def _status(output: Path) -> Report:
 @command.command("show")
 @_JOB
 @click.option("--failed", is_flag=True, help="Only the rows that have failed.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=_ROWS_SHOWN, show_default=True)
 @with_output
 def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
     r"""
@@ -332,14 +445,7 @@ def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
     \b
     interlingua bulk show genres.jsonl --failed
     """
-    import asyncio
-
-    from interlingua import bulk
-
-    async def read() -> list[Any]:
-        return [row async for row in bulk.read_rows(output, failed=failed, limit=limit)]
-
-    found = asyncio.run(read())
+    found = _read_rows(output, limit=limit, failed=failed)
     if out.json:
         out.data(found)
         return
@@ -347,7 +453,7 @@ def show(out: Output, output: Path, *, failed: bool, limit: int) -> None:
         {
             "row": sample.key,
             "class": sample.answer.error_class or sample.answer.status,
-            "error": sample.answer.error or (sample.answer.text or "")[:_SHOWN],
+            "answer": _outcome(sample.answer)[:_SHOWN],
         }
         for sample in found
     ]
@@ -396,7 +502,7 @@ def cost(out: Output, output: Path) -> None:
             "answers": each.calls,
             "input_tokens": each.input_tokens,
             "output_tokens": each.output_tokens,
-            "cost": dollars(each.cost),
+            "cost": each.cost if out.json else dollars(each.cost),
         }
         for model, each in report.models.items()
     ]

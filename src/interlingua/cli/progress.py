@@ -27,7 +27,8 @@ class Progress:
         with out.progress("Embedding", len(texts)) as progress:
             progress(10)
 
-    `total` and `title` replace what was given before. It may be called from any thread.
+    `total` and `title` replace what was given before, and `note` is a second line. It may be called
+    from any thread.
     """
 
     def __init__(self, display: Any = None, task: Any = None) -> None:
@@ -35,12 +36,18 @@ class Progress:
         self._task = task
 
     def __call__(
-        self, done: float | None = None, *, total: float | None = None, title: str | None = None
+        self,
+        done: float | None = None,
+        *,
+        total: float | None = None,
+        title: str | None = None,
+        note: str = "",
     ) -> None:
         if self._display is None:
             return
         given = {"completed": done, "total": total, "description": title}
         known = {name: value for name, value in given.items() if value is not None}
+        self._display.note = note
         self._display.update(self._task, **known)
 
     def step(self) -> None:
@@ -57,6 +64,7 @@ def show_progress(title: str, total: float | None, unit: Unit) -> Iterator[Progr
         return
     screen = console(sys.stderr)
     from rich import progress as rich
+    from rich.text import Text
 
     class Amount(rich.ProgressColumn):
         """How much of the total is done, if there is one."""
@@ -64,7 +72,17 @@ def show_progress(title: str, total: float | None, unit: Unit) -> Iterator[Progr
         def render(self, task: rich.Task) -> str:
             return _amount(unit, task.completed, task.total)
 
-    display = rich.Progress(
+    class Display(rich.Progress):
+        """The bar, and a second line if there is a note."""
+
+        note = ""
+
+        def get_renderables(self) -> Iterator[Any]:
+            yield self.make_tasks_table(self.tasks)
+            if self.note:
+                yield Text(self.note)
+
+    display = Display(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(_WIDTH),
         Amount(),

@@ -224,18 +224,18 @@ def _read_attachment(name: str) -> Part:
     return make(path=name)
 
 
-def read_option(pair: tuple[str, str]) -> tuple[str, Any]:
+def read_option(pair: tuple[str, str], flag: str = "-o") -> tuple[str, Any]:
     """An option; its value is JSON, or else text."""
     name, value = pair
-    check_option(name)
+    check_option(name, flag)
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):
         return name, value
 
 
-def check_option(name: str) -> None:
-    """Refuse a name that is no option of `generate`, with the nearest one."""
+def check_option(name: str, flag: str = "-o") -> None:
+    """Refuse a name that is no option of `generate`, with the nearest one; `flag` named it."""
     from interlingua.api.run.options import GenerateOptions
     from interlingua.spec.check import advice
 
@@ -243,7 +243,7 @@ def check_option(name: str) -> None:
     if name not in known:
         shown = advice(name, known)
         text = shown if shown.count(",") == 0 else f"Some are {', '.join(_OPTIONS)}."
-        raise click.UsageError(f"-o: there is no option {name!r}. {text}")
+        raise click.UsageError(f"{flag}: there is no option {name!r}. {text}")
 
 
 # Templates.

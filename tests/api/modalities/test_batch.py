@@ -229,6 +229,23 @@ def test_listed_newest_first(provider):
 
 
 @every_provider
+def test_named(provider):
+    """A batch is found in the list by its name; a provider without names is a warning."""
+
+    async def work(client, _):
+        job = await batch.submit(["one"], MODELS[provider], client=client, name="nightly-7")
+        (listed,) = await batch.list(provider, client=client)
+        return job, listed
+
+    job, listed = with_client(provider, work)
+    codes = [(warning.code, warning.path) for warning in job.warnings]
+    if provider == "anthropic":
+        assert (listed.name, codes) == ("", [("setting_dropped", "name")])
+    else:
+        assert (job.name, listed.name, codes) == ("nightly-7", "nightly-7", [])
+
+
+@every_provider
 def test_deleted(provider):
     """Nothing of an ended batch is left; before its end it cannot be deleted."""
 

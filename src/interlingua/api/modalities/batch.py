@@ -188,6 +188,8 @@ INTERVAL = 10.0
 class SubmitOptions(RequestOptions, total=False):
     """The options of `submit`: those of every request, and those of the call."""
 
+    name: str
+    """A name for the batch, which `list` shows. A warning says if the provider keeps none."""
     batch_options: Mapping[str, Mapping[str, Any]]
     """
     More fields of the call that creates the batch, by provider or dialect.
@@ -220,7 +222,8 @@ _OF_CALL = frozenset(
 )
 _SHOWN = 20
 """Ids in a log record."""
-_OF_CALL_ONLY = _OF_CALL - {"provider", "on_loss"}
+_OF_BATCH = (_OF_CALL - {"provider", "on_loss"}) | {"name", "batch_options"}
+"""The options that are not those of each request."""
 
 
 async def submit(
@@ -241,35 +244,36 @@ async def submit(
     """
     calling = {name: value for name, value in options.items() if name in _OF_CALL}
     call = MediaCall(model or "", calling)
-    batch_options = options.get("batch_options")
+    given = options.get("batch_options")
+    own = {"name": options.get("name") or "", "provider_options": given or {}}
     fields = {
         name: value
         for name, value in options.items()
-        if name not in _OF_CALL_ONLY and name != "batch_options" and value is not None
+        if name not in _OF_BATCH and value is not None
     }
     reader = ItemReader(items, call.client, model, fields)
-    result: Batch = await call.run(_submit(call, reader, batch_options))
+    result: Batch = await call.run(_submit(call, reader, own))
     return result
 
 
-async def _submit(
-    call: MediaCall, reader: ItemReader, batch_options: Mapping[str, Mapping[str, object]] | None
-) -> Batch:
+async def _submit(call: MediaCall, reader: ItemReader, own: Mapping[str, Any]) -> Batch:
     async with aclosing(reader.read()) as items:
         first = await anext(items, None)
         if first is None or reader.provider is None:
             raise ConfigurationError("The batch has no requests.")
         requests = BatchRequests(_rest(first, items))
         value = BatchInput(
-            requests=requests,
-            provider=reader.provider,
-            provider_options=batch_options or {},
-            request_id=call.request_id,
+            requests=requests, provider=reader.provider, request_id=call.request_id, **own
         )
         try:
             batch: Batch = await call.perform("submit_batch", value)
         finally:
             requests.close()
+    if value.name and batch.name != value.name:
+        facts = {"target": batch.provider, "setting": "name", "when": ""}
+        return replace(
+            batch, warnings=(*batch.warnings, make_warning("setting_dropped", "name", **facts))
+        )
     return batch
 
 

@@ -75,7 +75,12 @@ class Ledger(Protocol):
         """Return the sums over all entries."""
 
     async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
-        """Remember a batch at a provider with its requests; None: it is read, forget it."""
+        """
+        Remember a batch with its requests, durably; None: forget it.
+
+        `reference` is any text: that of a batch at a provider, or the name of one that is about to
+        be submitted.
+        """
 
     async def batches(self) -> dict[str, list[bytes]]:
         """Return the batches that were not read yet."""

@@ -6,6 +6,7 @@ https://platform.claude.com/docs/en/build-with-claude/batch-processing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION, VERSION_HEADER
@@ -56,6 +57,8 @@ _COUNTS = {
 _STATES: dict[str, BatchState] = {"in_progress": "in_progress", "canceling": "cancelling"}
 _PAGE = 20
 _MAX_PAGE = 1000
+_MAX_ITEMS = 100_000
+_ID = "[a-zA-Z0-9_-]{1,64}"  # of `custom_id`
 
 
 # Client side.
@@ -77,9 +80,9 @@ _REQUESTS = ItemFormat(
     wrap=_wrap,
     separator=b",",
     endpoint="/messages",
-    max_items=100_000,  # «100,000 Message requests or 256 MB in size»
+    max_items=_MAX_ITEMS,  # «100,000 Message requests or 256 MB in size»
     max_bytes=256 * MEGABYTE,
-    id_pattern="[a-zA-Z0-9_-]{1,64}",  # of `custom_id`
+    id_pattern=_ID,
 )
 
 
@@ -259,7 +262,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         if not rows:
             raise DecodeError("`requests` is required: a list of at least one request.")
         calls = tuple(_read_item(row, index, call.headers) for index, row in enumerate(rows))
-    return BatchSubmission(owner=NAME, id_prefix="msgbatch_", calls=calls)
+    return BatchSubmission(owner=NAME, id_prefix="msgbatch_", calls=calls, max_items=_MAX_ITEMS)
 
 
 def _read_item(row: UncheckedJson, index: int, headers: Mapping[str, str]) -> tuple[str, WireCall]:
@@ -267,7 +270,10 @@ def _read_item(row: UncheckedJson, index: int, headers: Mapping[str, str]) -> tu
     body = fields.object("params")
     if body is None:
         raise DecodeError(f"`requests.{index}.params` is required.")
-    return fields.need("custom_id"), WireCall(path=MESSAGES, body=body, headers=headers)
+    item_id = fields.need("custom_id")
+    if re.fullmatch(_ID, item_id) is None:
+        raise DecodeError(f"`requests.{index}.custom_id` must match the pattern {_ID}.")
+    return item_id, WireCall(path=MESSAGES, body=body, headers=headers)
 
 
 def _served_list(call: WireCall, _params: Mapping[str, str]) -> BatchQuery:

@@ -142,7 +142,7 @@ _LINES = ItemFormat(
 
 def _settings(value: BatchInput) -> dict[str, Json]:
     """The fields of the batch besides its requests, such as `displayName`."""
-    return body_with_options({}, value, NAME)
+    return body_with_options({"displayName": value.name} if value.name else {}, value, NAME)
 
 
 def _submit(value: BatchInput, profile: Profile) -> Script:
@@ -223,6 +223,7 @@ def read_batch(value: Json) -> Batch:
         model=text_of(fields.left.get("model")).removeprefix("models/"),
         state=_state(state, has_failed=bool(operation.left.get("error"))),
         raw_state=state,
+        name=text_of(fields.left.get("displayName")),
         counts=_read_stats(fields.left.get("batchStats")),
         created_at=seconds_of(fields.left.get("createTime")),
         ended_at=seconds_of(fields.left.get("endTime")),

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from interlingua.dialects.openai_shared.batches import (
     delete_file,
     file_operations_of_batches,
+    name_in_metadata,
+    name_of,
     upload_requests,
     whole_seconds,
     write_replies,
@@ -65,6 +67,7 @@ _COUNTS = {
     "failed_requests": "failed",
 }
 _PAGE = 100
+_MAX_ITEMS = 1_000_000
 
 
 def mistral_batch_operations(name: str) -> dict[str, Operation]:
@@ -73,13 +76,15 @@ def mistral_batch_operations(name: str) -> dict[str, Operation]:
         name="lines",
         wrap=_wrap_line,
         endpoint=_ENDPOINT.removeprefix("/v1"),
-        max_items=1_000_000,  # «large batches of up to 1M requests»
+        max_items=_MAX_ITEMS,  # «large batches of up to 1M requests»
         single_model=True,  # the model is a field of the job
     )
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
         file_id = yield from upload_requests(value)
-        body = {"input_files": [file_id], "endpoint": _ENDPOINT, "model": value.model}
+        body: dict[str, Json] = {"input_files": [file_id], "endpoint": _ENDPOINT}
+        body["model"] = value.model
+        body |= name_in_metadata(value)
         body = body_with_options(body, value, name)
         call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
         reply = yield from create_or_clean(call, delete_file(file_id))
@@ -129,6 +134,7 @@ def read_job(value: Json) -> Batch:
         model=fields.text("model") or "",
         state=_STATES.get(status, "in_progress"),
         raw_state=status,
+        name=name_of(fields),
         counts=BatchCounts(**counts),
         endpoint=fields.text("endpoint") or "",
         created_at=fields.number("created_at"),
@@ -190,6 +196,7 @@ def _served_submit(call: WireCall, _params: Mapping[str, str]) -> BatchSubmissio
         read=partial(read_requests, read=partial(_read_line, endpoint, model), first=1),
         write=write_replies,
         splits_errors=True,
+        max_items=_MAX_ITEMS,
         extra={_OWNER: {"input_files": list(files), **fields.left}},
     )
 

@@ -80,6 +80,7 @@ _COUNTS = {"total": "total", "completed": "succeeded", "failed": "failed"}
 _EXPIRED = "batch_expired"
 _CANCELLED = "batch_cancelled"
 _WINDOW = "24h"  # «Currently only `24h` is supported» (`BatchCreateParams`)
+MAX_ITEMS = 50_000
 MAX_PAGE = 100
 PAGE = 20
 
@@ -90,13 +91,14 @@ def batch_operations(name: str, endpoint: str) -> dict[str, Operation]:
         name="lines",
         wrap=partial(wrap_line, endpoint),
         endpoint=endpoint.removeprefix("/v1"),
-        max_items=50_000,  # `BatchCreateParams.input_file_id`: «up to 50,000 requests, … 200 MB»
+        max_items=MAX_ITEMS,  # `BatchCreateParams.input_file_id`: «up to 50,000 requests, … 200 MB»
         max_bytes=200 * MEGABYTE,
     )
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
         file_id = yield from upload_requests(value)
-        body = {"input_file_id": file_id, "endpoint": endpoint, "completion_window": _WINDOW}
+        body: dict[str, Json] = {"input_file_id": file_id, "endpoint": endpoint}
+        body |= {"completion_window": _WINDOW, **name_in_metadata(value)}
         body = body_with_options(body, value, name)
         call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
         reply = yield from create_or_clean(call, delete_file(file_id))
@@ -153,6 +155,17 @@ def upload_requests(
     return read_file(loads(reply.body)).id
 
 
+def name_in_metadata(value: BatchInput) -> dict[str, Json]:
+    """The field with the name of a batch, for vendors whose batches have metadata but no name."""
+    return {"metadata": {"name": value.name}} if value.name else {}
+
+
+def name_of(fields: Fields) -> str:
+    """The name in the metadata of a batch, which stay as they are."""
+    metadata = fields.left.get("metadata")
+    return text_of(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
 def _delete_batch(value: BatchQuery, _profile: Profile) -> Script:
     batch = value.batch or Batch(id=value.id)
     return delete_files(batch.input_file, *batch.outputs)
@@ -202,6 +215,7 @@ def read_batch(value: UncheckedJson) -> Batch:
         model=fields.text("model") or "",
         state=_state(status),
         raw_state=status,
+        name=name_of(fields),
         counts=BatchCounts(**{ours: count(counts.get(name)) for name, ours in _COUNTS.items()}),
         endpoint=fields.text("endpoint") or "",
         created_at=fields.number("created_at"),
@@ -293,9 +307,10 @@ def read_reply(value: Json, _index: int) -> BatchReply:
     response, fault = fields.fields("response"), fields.object("error")
     if response is not None:
         status = response.integer("status_code")
+        # A request that the provider lost has the status 0 and no body.
         return BatchReply(
             id=item_id,
-            status=200 if status is None else status,
+            status=200 if status is None else status or 500,
             body=response.take("body"),
             provider_request_id=response.text("request_id"),
             raw=value,
@@ -349,6 +364,8 @@ def served_submit(call: WireCall) -> BatchSubmission:
         read=partial(read_requests, read=read_line, first=1),
         write=write_replies,
         splits_errors=True,
+        max_items=MAX_ITEMS,
+        single_model=True,  # «each input file can only include requests to a single model»
         extra={OWNER: {"completion_window": window, **fields.left}},
     )
 

@@ -79,7 +79,7 @@ def xai_batch_operations(name: str) -> dict[str, Operation]:
 
     def submit(value: BatchInput, _profile: Profile) -> Script:
         file_id = yield from batches.upload_requests(value, _EXPIRY)
-        body = {"name": value.request_id or "batch", "input_file_id": file_id}
+        body = {"name": value.name or value.request_id or "batch", "input_file_id": file_id}
         body = body_with_options(body, value, name)
         call = WireCall(path=PATH, body=body, headers=value.headers, starts_job=True)
         reply = yield from create_or_clean(call, batches.delete_file(file_id))
@@ -135,6 +135,7 @@ def read_batch(value: Json) -> Batch:
     return Batch(
         id=batch_id,
         state=state,
+        name=text_of(fields.left.get("name")),
         counts=counts,
         created_at=take_time(fields, "create_time"),
         expires_at=take_time(fields, "expire_time"),

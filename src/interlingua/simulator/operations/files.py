@@ -285,11 +285,11 @@ class _Job:
         self.error_file: str | None = None
 
     def take(self, calls: tuple[tuple[str, WireCall], ...]) -> None:
-        """Take the requests; ids that occur twice are a fault."""
+        """Take the requests; a vendor that refuses them says so in the faults of the batch."""
         self.pending, self.total = list(calls), len(calls)
-        if len({item_id for item_id, _ in calls}) < len(calls):
-            text = "The ids of the requests must be different."
-            self.faults = (BatchFault(message=text, code="duplicate_custom_id"),)
+        refusal = _refusal(self.value, calls)
+        if refusal is not None:
+            self.faults = (BatchFault(code=refusal[0], message=refusal[1]),)
 
     def served(self) -> ServedBatch:
         """The batch as it is now."""
@@ -315,6 +315,24 @@ class _Job:
             output_file=self.output_file,
             error_file=self.error_file,
         )
+
+
+def _refusal(
+    value: BatchSubmission, calls: tuple[tuple[str, WireCall], ...]
+) -> tuple[str, str] | None:
+    """The code and the words with which the vendors refuse a whole batch; None if they do not."""
+    if not calls:
+        return "empty_file", "The batch has no requests."
+    if value.max_items is not None and len(calls) > value.max_items:
+        return "too_many_requests", f"The batch has more than {value.max_items:,} requests."
+    if len({item_id for item_id, _ in calls}) < len(calls):
+        return "duplicate_custom_id", "The ids of the requests must be different."
+    if value.endpoint and any(call.path != value.endpoint for _, call in calls):
+        return "invalid_url", f"The url of each request must be {value.endpoint}."
+    models = {call.body.get("model") for _, call in calls if isinstance(call.body, dict)}
+    if value.single_model and len(models) > 1:
+        return "mismatched_model", "All requests of the batch must have the same model."
+    return None
 
 
 def _is_answer(reply: BatchReply) -> bool:

@@ -72,6 +72,8 @@ class Batch(OperationResult, frozen=True, kw_only=True):
     """Its state, with the same meaning for every provider."""
     raw_state: str = ""
     """The state in the provider's own words."""
+    name: str = ""
+    """The name that it was submitted with, where the provider keeps one."""
     counts: BatchCounts = BatchCounts()
     """How many requests are in each state."""
     endpoint: str = ""
@@ -149,6 +151,8 @@ class BatchInput(OperationInput, frozen=True, kw_only=True):
 
     requests: Any = None
     """The requests, not yet encoded."""
+    name: str = ""
+    """The name of the batch; empty for none."""
     format: str = ""
     """The name of the `ItemFormat` in which they were encoded."""
     content: Content = b""
@@ -189,6 +193,10 @@ class BatchSubmission(OperationInput, frozen=True, kw_only=True):
     """Encodes the results as a file; None if the results are no files."""
     splits_errors: bool = False
     """Failed requests are in a file of their own."""
+    max_items: int | None = None
+    """The most requests that the vendor accepts in a batch."""
+    single_model: bool = False
+    """All requests must have the same model."""
     keeps_order: bool = False
     """Results are in the order of the requests."""
     extra: Extra = {}
