@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import Output
+from interlingua.runtime.files import data_folder, private_file
 
 OFF = "INTERLINGUA_NO_LOG"
 """The variable that switches the log off."""

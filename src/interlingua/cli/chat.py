@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import data_folder
 from interlingua.cli.line_editor import LineEditor
 from interlingua.cli.output import (
     BadInput,
@@ -28,6 +27,7 @@ from interlingua.cli.prompts import (
     setting_option,
 )
 from interlingua.cli.tables import one_line, shorten
+from interlingua.runtime.files import data_folder
 
 if TYPE_CHECKING:
     from interlingua import Explanation

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import config_folder, private_file
 from interlingua.cli.output import Output
+from interlingua.runtime.files import config_folder, private_file, write_private
 
 if TYPE_CHECKING:
     from interlingua.cli.prompts import Question
@@ -188,11 +188,7 @@ def _warn_if_readable(path: Path) -> None:
 
 
 def _write_keys(keys: dict[str, str | None]) -> None:
-    """Replace the file; it is private from its first byte on."""
-    path = _keys_path()
-    scratch = private_file(path.with_name(f".keys-{os.getpid()}.json"))
-    scratch.write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    write_private(_keys_path(), json.dumps(keys, indent=2, sort_keys=True) + "\n")
 
 
 def _keyring() -> Any:

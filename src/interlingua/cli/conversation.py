@@ -12,9 +12,9 @@ import click
 
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.files import data_folder, private_folder
 from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
 from interlingua.cli.tables import one_line
+from interlingua.runtime.files import data_folder, private_folder
 
 if TYPE_CHECKING:
     from interlingua import Cost, GenerateResult, SessionStore, ToolCall, Usage, Warning

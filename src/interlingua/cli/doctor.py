@@ -114,8 +114,8 @@ def _versions() -> list[dict[str, str]]:
 def _places() -> list[dict[str, str]]:
     import os
 
-    from interlingua.cli.files import config_folder, data_folder
     from interlingua.local.model import SMOLLM2, cache_folder, installed, is_whole
+    from interlingua.runtime.files import config_folder, data_folder
 
     rows = []
     for name, folder in (("configuration", config_folder()), ("data", data_folder())):

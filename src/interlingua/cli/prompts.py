@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from interlingua.cli import collect_as_usual
-from interlingua.cli.files import config_folder
 from interlingua.cli.output import is_terminal, read_text
+from interlingua.runtime.files import config_folder
 
 if TYPE_CHECKING:
     from interlingua import Part

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from interlingua.cli import collect_as_usual
 from interlingua.cli.clients import environment
-from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import Output, with_output
+from interlingua.runtime.files import data_folder, write_private
 
 if TYPE_CHECKING:
     from interlingua.gateway.config import Gateway
@@ -189,4 +189,4 @@ class _State:
         return hash_key(key)
 
     def _write(self) -> None:
-        private_file(self._path).write_text(json.dumps(self._values), "utf-8")
+        write_private(self._path, json.dumps(self._values))
