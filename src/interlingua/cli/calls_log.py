@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from interlingua.cli.configuration import read_settings
 from interlingua.cli.output import Output
 from interlingua.runtime.files import data_folder, private_file
 
@@ -38,7 +39,7 @@ def start_log(out: Output, *, wanted: bool) -> bool:
 
     A folder that cannot be written is no reason to fail: there is a warning, and no log.
     """
-    if not wanted or os.environ.get(OFF):
+    if not wanted or os.environ.get(OFF) or not read_settings().log:
         return False
     path = log_path()
     try:

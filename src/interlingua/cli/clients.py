@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from interlingua.cli.configuration import read_settings, used_files
 from interlingua.cli.output import Output
 from interlingua.runtime.files import config_folder, private_file, write_private
 
 if TYPE_CHECKING:
+    from interlingua import Client as AsyncClient
+    from interlingua import HttpAdapter
     from interlingua.cli.prompts import Question
     from interlingua.sync import Client
 
@@ -52,10 +55,27 @@ def open_client() -> Client:
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
     messages: list[str] = []
     with collected_logs(messages):  # these are about the environment, and part of no result
-        client = Client.from_env(environment())
+        client = Client.from_env(environment(), config=used_files())
     for message in messages:
         Output().warn(message)
     return client
+
+
+def open_async_client() -> AsyncClient:
+    """The same for commands that make several calls at once."""
+    from interlingua import Client
+
+    return Client.from_env(environment(), config=used_files())
+
+
+def usable_adapters() -> dict[str, HttpAdapter]:
+    """The adapters of the configuration, and those of the providers with a key."""
+    from interlingua.client.config_files import read_config
+    from interlingua.client.environment_adapters import adapters_from_env
+
+    environ = environment()
+    adapters, _, _ = read_config(used_files(), environ)
+    return {**adapters_from_env(environ, known=adapters), **adapters}
 
 
 @contextmanager
@@ -79,12 +99,13 @@ def collected_logs(messages: list[str]) -> Iterator[None]:
 def choose_model() -> tuple[str, str]:
     """The model for a question that names none, and why it was chosen."""
     from interlingua.catalog import get_latest_model
-    from interlingua.client.environment_adapters import adapters_from_env
 
-    environ = environment()
-    if named := environ.get(MODEL):
+    if named := os.environ.get(MODEL):
         return named, f"{MODEL} is set"
-    for name, adapter in adapters_from_env(environ).items():
+    settings = read_settings()
+    if settings.default_model:
+        return settings.default_model, f"default_model of {settings.places['default_model']}"
+    for name, adapter in usable_adapters().items():
         if adapter.provider.is_local or adapter.provider.is_embedded:
             continue
         model = get_latest_model(name, tier="small") or get_latest_model(name)

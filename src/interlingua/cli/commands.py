@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from interlingua.cli.output import is_terminal
+from interlingua.cli.output import config_option, is_terminal
 from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
@@ -18,6 +18,9 @@ COMMANDS: Mapping[str, str] = {
     "models": "List models with prices, context windows and capabilities.",
     "providers": "List providers, and what is missing to use them.",
     "keys": "Set, list and remove API keys for this command line.",
+    "default": "Set or print the model that answers when none is named.",
+    "alias": "Set, list and remove short names for models.",
+    "config": "Show, edit and accept the configuration file.",
     "log": "Read the calls that were made: list, search, show, costs.",
     "check": "Check a dialect, an adapter or a running server; print a score.",
     "translate": "Translate a request, response or stream to another dialect.",
@@ -65,9 +68,10 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what is no command is a question: `il "Why?"`, `cat file | il`."""
         # A shell that asks for completions has not typed its question yet.
-        if ctx.resilient_parsing or not _is_question(ctx, args):
+        own, rest = _split_options(args)
+        if ctx.resilient_parsing or not _is_question(ctx, rest):
             return super().parse_args(ctx, args)
-        return super().parse_args(ctx, [_ASK, *args])
+        return super().parse_args(ctx, [*own, _ASK, *rest])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -86,6 +90,13 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _split_options(args: list[str]) -> tuple[list[str], list[str]]:
+    """The option --config before the command, and the rest."""
+    first = args[0] if args else ""
+    count = 2 if first == "--config" else int(first.startswith("--config="))
+    return args[:count], args[count:]
 
 
 def _is_question(ctx: click.Context, args: list[str]) -> bool:
@@ -112,6 +123,7 @@ def _nearest(word: str) -> str | None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Without a key, `interlingua ask` uses a small model on this machine.",
 )
+@config_option
 @click.version_option(__version__, prog_name="interlingua", message="%(prog)s %(version)s")
 def program() -> None:
     r"""

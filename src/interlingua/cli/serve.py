@@ -28,7 +28,6 @@ _VARIABLES = (
 
 
 @click.command("serve")
-@click.option("--config", type=click.Path(dir_okay=False), help="A registry file; see the docs.")
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="The port; 0 for a free one.  [default: 4000]")
 @click.option("--workers", type=click.IntRange(1), help="How many processes serve.  [default: 1]")
@@ -40,7 +39,6 @@ _VARIABLES = (
 def command(
     out: Output,
     *,
-    config: str | None,
     host: str | None,
     port: int | None,
     workers: int | None,
@@ -50,8 +48,9 @@ def command(
     r"""
     Answer the APIs of OpenAI, Anthropic and Gemini with any model, until Ctrl-C.
 
-    Without a file, every provider with a key and the local model are served, under names such as
-    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again.
+    Without --config, every provider with a key and the local model are served, under names such as
+    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again. Other configuration files are not
+    read.
 
     \b
     interlingua serve
@@ -59,7 +58,7 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = Source(secret=b"", environ=environment(), path=out.config, folder=str(data_folder()))
     source = source.renew(environment())
     gateway = source.read()
     if check:
