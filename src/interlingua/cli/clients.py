@@ -114,6 +114,46 @@ def choose_model() -> tuple[str, str]:
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
 
 
+def find_access(model: str | None, base_url: str | None, key: str | None) -> dict[str, Any]:
+    """The model and the access to a server at hand, from `--base-url` and `--key`."""
+    from interlingua.providers.rows import row_name
+
+    if not model:
+        raise click.UsageError("--base-url and --key need -m, the model to ask.")
+    access: dict[str, str] = {}
+    if base_url:
+        access["base_url"] = base_url
+        prefix, colon, _ = model.partition(":")
+        is_named = colon and row_name(prefix) is not None
+        if not is_named and model not in read_settings().aliases:
+            model = f"openai_compatible:{model}"
+    if key:
+        access["api_key"] = _find_key(key)
+    return {"model": model, "access": access}
+
+
+def _find_key(name: str) -> str:
+    """The key that a provider or a variable names; the error does not repeat what was given."""
+    from interlingua.providers.rows import providers, row_name
+
+    row = providers().get(row_name(name) or "")
+    names = (name,) if row is None else row.key_env
+    environ = environment()
+    found = next((environ[each] for each in names if environ.get(each)), None)
+    if found is None:
+        raise click.BadParameter(
+            "no key has this name. It is a provider or a variable that `interlingua keys list` "
+            "has, not the key itself; `interlingua keys set NAME` stores one",
+            param_hint="--key",
+        )
+    return found
+
+
+def at_server(client: Client, model: str | None, access: Mapping[str, str]) -> Client:
+    """The client with the access to a server at hand, if there is one."""
+    return client.with_access(model or "", **access) if access else client
+
+
 def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
     """The settings of the local model that the user has not set, if no model was named."""
     if question.model is not None or model != LOCAL_MODEL:

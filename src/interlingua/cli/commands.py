@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 
 import click
@@ -21,6 +22,10 @@ COMMANDS: Mapping[str, str] = {
     "default": "Set or print the model that answers when none is named.",
     "alias": "Set, list and remove short names for models.",
     "config": "Show, edit and accept the configuration file.",
+    "templates": "List, show, edit and remove templates of questions.",
+    "fragments": "List, name, show and remove texts that `-f` puts before a prompt.",
+    "plugins": "List what other packages add: commands, tools, templates, providers, dialects.",
+    "chats": "List, name, export and remove conversations.",
     "log": "Read the calls that were made: list, search, show, costs.",
     "check": "Check a dialect, an adapter or a running server; print a score.",
     "translate": "Translate a request, response or stream to another dialect.",
@@ -45,6 +50,7 @@ COMMANDS: Mapping[str, str] = {
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 
 _ASK = "ask"
+_PLUGINS = "interlingua.commands"  # the group of entry points
 _ALIKE = 0.7  # how much of a word must be that of a command: `modles`, `image-gen`, not `hello`
 
 
@@ -52,13 +58,13 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- of click
-        """The names, in the order of the table."""
-        return list(COMMANDS)
+        """The names, in the order of the table, then those of plugins."""
+        return list(dict.fromkeys((*COMMANDS, *_plugin_names())))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the command's module."""
         if cmd_name not in COMMANDS:
-            return None
+            return _plugin_command(cmd_name)
         command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
         for each in (command, *getattr(command, "commands", {}).values()):
             # Raw docstrings mark their examples with the two characters, click wants the one.
@@ -78,7 +84,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; a word that is spelled like one is not sent to a model."""
         name = args[0]
-        if name not in COMMANDS and not ctx.resilient_parsing:
+        if name not in COMMANDS and not ctx.resilient_parsing and name not in _plugin_names():
             near = _nearest(name)
             ctx.fail(
                 f"There is no command '{name}'. Did you mean '{near}'? "
@@ -90,6 +96,10 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        names = [name for name in _plugin_names() if name not in COMMANDS]
+        if names:
+            with formatter.section("Commands of plugins"):
+                formatter.write_text(", ".join(names))
 
 
 def _split_options(args: list[str]) -> tuple[list[str], list[str]]:
@@ -107,7 +117,31 @@ def _is_question(ctx: click.Context, args: list[str]) -> bool:
     if first.startswith("-"):
         own = (*ctx.help_option_names, "--version")
         return first not in own
-    return first not in COMMANDS and _nearest(first) is None
+    if first in COMMANDS or " " in first or first in _plugin_names():
+        return " " in first
+    return _nearest(first) is None
+
+
+@cache
+def _plugin_names() -> tuple[str, ...]:
+    """The commands of other packages; nothing of them is loaded."""
+    from interlingua.providers.installed import may_have
+
+    if not may_have(_PLUGINS):
+        return ()
+    from interlingua.cli.plugins import find_plugins
+
+    return tuple(plugin.name for plugin in find_plugins(_PLUGINS))
+
+
+def _plugin_command(name: str) -> click.Command | None:
+    """The command of another package with this name."""
+    if name not in _plugin_names():
+        return None
+    from interlingua.cli.plugins import find_plugin, load_command
+
+    plugin = find_plugin(_PLUGINS, name)
+    return None if plugin is None else load_command(plugin)
 
 
 def _nearest(word: str) -> str | None:

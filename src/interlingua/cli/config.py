@@ -19,6 +19,7 @@ from interlingua.cli.configuration import (
     read_settings,
     trust,
 )
+from interlingua.cli.files import edit_file
 from interlingua.cli.output import Column, Output, is_terminal, printable, with_output
 from interlingua.client.config_files import FILE
 
@@ -120,25 +121,10 @@ def edit(out: Output) -> None:
     \b
     interlingua config edit
     """
-    from interlingua.errors import ConfigurationError
-
-    if not is_terminal(sys.stdin):
-        raise click.UsageError("This needs a terminal. `interlingua config path` names the file.")
     target = edited_file()
-    before = target.read_text(encoding="utf-8") if target.is_file() else ""
-    text: str | None = before or _FIRST
-    while True:
-        text = click.edit(text, extension=".yaml")
-        if text is None or text == before:
-            out.note("Nothing was saved.")
-            return
-        try:
-            check_file(target, text)
-            break
-        except ConfigurationError as error:
-            out.error(error)
-            if not click.confirm("Edit it again? If not, the changes are dropped.", err=True):
-                return
+    text = edit_file(out, target, _FIRST, lambda text: check_file(target, text))
+    if text is None:
+        return
     write_config(target, text)
     out.note(f"Saved {target}.")
 

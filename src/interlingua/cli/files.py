@@ -7,9 +7,14 @@ It is checked before anything is sent, and not lost if writing fails.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
+
+from interlingua.cli.output import Output, is_terminal
+from interlingua.spec.errors import ConfigurationError
 
 output_option = click.option(
     "-o",
@@ -55,3 +60,28 @@ def write_result(path: Path, data: bytes) -> None:
             raise error from None
         text = f"{path}: {error.strerror}; it was written to {other} instead"
         raise click.ClickException(text) from None
+
+
+def edit_file(out: Output, path: Path, first: str, check: Callable[[str], None]) -> str | None:
+    """
+    What the user writes in an editor, beginning with the file, or with a first text for it.
+
+    It is checked; after an error the user may go on editing. None if nothing is to be saved.
+    """
+    if not is_terminal(sys.stdin):
+        raise click.UsageError(f"This needs a terminal. The file is {path}.")
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text: str | None = before or first
+    while True:
+        text = click.edit(text, extension=path.suffix)
+        if text is None or text == before:
+            out.note("Nothing was saved.")
+            return None
+        try:
+            check(text)
+        except (click.ClickException, ConfigurationError) as error:
+            out.error(error)
+            if not click.confirm("Edit it again? If not, the changes are dropped.", err=True):
+                return None
+        else:
+            return text
