@@ -10,6 +10,8 @@ from importlib import import_module
 import click
 
 from interlingua.cli.output import config_option, is_terminal
+from interlingua.runtime.installed import COMMANDS as PLUGINS
+from interlingua.runtime.installed import entry_points_of
 from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
@@ -50,7 +52,6 @@ COMMANDS: Mapping[str, str] = {
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 
 _ASK = "ask"
-_PLUGINS = "interlingua.commands"  # the group of entry points
 _ALIKE = 0.7  # how much of a word must be that of a command: `modles`, `image-gen`, not `hello`
 
 
@@ -125,13 +126,7 @@ def _is_question(ctx: click.Context, args: list[str]) -> bool:
 @cache
 def _plugin_names() -> tuple[str, ...]:
     """The commands of other packages; nothing of them is loaded."""
-    from interlingua.providers.installed import may_have
-
-    if not may_have(_PLUGINS):
-        return ()
-    from interlingua.cli.plugins import find_plugins
-
-    return tuple(plugin.name for plugin in find_plugins(_PLUGINS))
+    return tuple(point.name for point in entry_points_of(PLUGINS))
 
 
 def _plugin_command(name: str) -> click.Command | None:
@@ -140,7 +135,7 @@ def _plugin_command(name: str) -> click.Command | None:
         return None
     from interlingua.cli.plugins import find_plugin, load_command
 
-    plugin = find_plugin(_PLUGINS, name)
+    plugin = find_plugin(PLUGINS, name)
     return None if plugin is None else load_command(plugin)
 
 

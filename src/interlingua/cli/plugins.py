@@ -9,18 +9,18 @@ import click
 
 from interlingua.cli.output import FAILED, Column, Output, with_output
 from interlingua.cli.tables import GREEN, RED
-from interlingua.providers.installed import DIALECTS, entry_points_of
-from interlingua.providers.rows import ENTRY_POINTS as PROVIDERS
+from interlingua.runtime.installed import (
+    COMMANDS,
+    DIALECTS,
+    PROVIDERS,
+    TEMPLATES,
+    TOOLS,
+    entry_points_of,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-COMMANDS = "interlingua.commands"
-"""The group of commands: each entry point is a `click.Command`."""
-TOOLS = "interlingua.tools"
-"""The group of tools for `-T`: functions, `Tool` objects, lists of them, or modules."""
-TEMPLATES = "interlingua.templates"
-"""The group of templates for `-t`: texts, or mappings as in a template's file."""
 _KINDS: Mapping[str, str] = {
     COMMANDS: "command",
     TOOLS: "tool",

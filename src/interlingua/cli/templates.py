@@ -113,7 +113,8 @@ def _find_own(name: str) -> Template | None:
     path = templates_folder() / f"{name}.yaml"
     if path.is_file():
         return Template(name, _read_file(path), str(path))
-    from interlingua.cli.plugins import TEMPLATES, find_plugin
+    from interlingua.cli.plugins import find_plugin
+    from interlingua.runtime.installed import TEMPLATES
 
     plugin = find_plugin(TEMPLATES, name)
     if plugin is None:
@@ -237,7 +238,8 @@ def list_templates(out: Output) -> None:
     \b
     interlingua templates list
     """
-    from interlingua.cli.plugins import TEMPLATES, find_plugins
+    from interlingua.cli.plugins import find_plugins
+    from interlingua.runtime.installed import TEMPLATES
 
     names = [*read_settings().templates]
     names += sorted(path.stem for path in templates_folder().glob("*.yaml"))

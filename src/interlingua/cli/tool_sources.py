@@ -40,7 +40,8 @@ def _tools_of(name: str) -> list[Tool]:
     """The tools of a file, or of the plugin with this name."""
     if name.endswith(".py") or "/" in name or Path(name).exists():
         return tools_in(_load(Path(name)), name)
-    from interlingua.cli.plugins import TOOLS, find_plugin
+    from interlingua.cli.plugins import find_plugin
+    from interlingua.runtime.installed import TOOLS
 
     plugin = find_plugin(TOOLS, name)
     if plugin is None:
