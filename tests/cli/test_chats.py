@@ -43,7 +43,7 @@ def test_export(tmp_path):
         assert program.run("chat", *options, stdin="Add\n").returncode == 0
     page = program.run("chats", "export", "sums").stdout
     assert page.startswith("# sums\n\n## User\n\nAdd\n\n## Assistant\n")
-    assert '"name":"add"' in page
+    assert '"name": "add"' in page
     assert "````json\n" in page  # the result has a fence of its own
     assert page.rstrip().endswith("Done.")
     assert program.run("chats", "export", "sums", "-o", "a.md").stdout == "a.md\n"

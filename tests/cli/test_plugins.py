@@ -159,13 +159,14 @@ def test_tools_of_a_plugin_need_approval(site, tmp_path):
     install(site, "bells", "1.0", "bells", code, {"interlingua.tools": {"bells": "bells"}})
     code = (
         "import sys; from interlingua.cli.tool_sources import read_tools\n"
-        "print([(t.name, t.needs_approval) for a in (0, 1) for t in read_tools(['bells'], approve=a)])"
+        "for a in (0, 1):\n"
+        "    print([(t.name, t.needs_approval) for t in read_tools(['bells'], approve=a)])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env={**Program(tmp_path).env, "PYTHONPATH": str(site)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout == "[('ring', True), ('ring', False)]\n"
+    assert done.stdout == "[('ring', True)]\n[('ring', False)]\n"
 
 
 # MCP servers.

@@ -138,7 +138,8 @@ def test_a_template_is_written_in_the_editor(program, tmp_path):
     """A mistake may be corrected."""
     editor = tmp_path / "editor"
     editor.write_text(
-        "#!/bin/sh\nif grep -q promt $1; then echo 'prompt: b' > $1; else echo 'promt: a' > $1; fi\n"
+        "#!/bin/sh\nif grep -q promt $1; then echo 'prompt: b' > $1\n"
+        "else echo 'promt: a' > $1; fi\n"
     )
     editor.chmod(0o755)
     terminal = Terminal(program, "templates", "edit", "new", EDITOR=str(editor), VISUAL="")

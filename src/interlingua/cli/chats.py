@@ -16,6 +16,7 @@ from interlingua.cli.output import (
     Column,
     Output,
     is_terminal,
+    json_text,
     printable,
     shown,
     shown_json,
@@ -173,13 +174,13 @@ def _markdown(title: str, messages: tuple[Message, ...]) -> Iterator[str]:
 
 def _part(part: Any) -> str:
     """A part of a message as Markdown; what is not text is named."""
-    from interlingua import Text, ToolCall, ToolResult, to_json
+    from interlingua import Text, ToolCall, ToolResult
 
     if isinstance(part, Text):
         return part.text
     if isinstance(part, ToolCall | ToolResult):
         fence = "`" * 3
-        text = to_json(part).decode()
+        text = json_text(part)
         while fence in text:
             fence += "`"
         return f"{fence}json\n{text}\n{fence}"

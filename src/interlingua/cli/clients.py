@@ -149,7 +149,7 @@ def _find_key(name: str) -> str:
     return found
 
 
-def at_server(client: Client, model: str | None, access: Mapping[str, str]) -> Client:
+def at_server(client: Client, model: str | None, access: Mapping[str, Any]) -> Client:
     """The client with the access to a server at hand, if there is one."""
     return client.with_access(model or "", **access) if access else client
 

@@ -62,7 +62,7 @@ def write_result(path: Path, data: bytes) -> None:
         raise click.ClickException(text) from None
 
 
-def edit_file(out: Output, path: Path, first: str, check: Callable[[str], None]) -> str | None:
+def edit_file(out: Output, path: Path, first: str, check: Callable[[str], object]) -> str | None:
     """
     What the user writes in an editor, beginning with the file, or with a first text for it.
 

@@ -51,7 +51,7 @@ def list_fragments(out: Output, number: int) -> None:
         {
             "name": path.stem,
             "hash": "",
-            "characters": len(read_text(path, "fragments")),
+            "characters": len(read_text(path, "fragments").rstrip("\n")),
             "calls": None,
             "source": str(path),
         }
