@@ -64,9 +64,10 @@ def find_files() -> list[ConfigFile]:
     """
     if option := _option():
         return [_read(Path(option).expanduser(), OPTION)]
-    own = user_config()
-    if os.environ.get(CONFIG) and own is not None:
-        return [_read(own, CONFIG)]
+    found = user_config()
+    own = None if found is None else Path(found).expanduser()
+    if os.environ.get(CONFIG):
+        return [] if own is None else [_read(own, CONFIG)]
     files = [] if own is None else [_read(own, "your configuration folder")]
     here = Path(FILE).absolute()
     if here.is_file() and not (own is not None and here.samefile(own)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlingua.runtime.files import config_folder
+from interlingua.runtime.folders import config_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from interlingua.client.registry import Registry
     from interlingua.providers.adapter import HttpAdapter
 
@@ -19,26 +20,26 @@ FILE = "interlingua.yaml"
 """Its usual name."""
 
 
-def user_config(environ: Mapping[str, str] | None = None) -> Path | None:
+def user_config(environ: Mapping[str, str] | None = None) -> str | None:
     """
     The file that the variable names, or that of the user's configuration folder, if it is there.
 
     The working folder is not searched: what a program does must not depend on where it runs.
+    `/dev/null` as the variable means that there is none.
     """
     environ = os.environ if environ is None else environ
     if named := environ.get(CONFIG):
-        return Path(named).expanduser()
-    try:
-        path = config_folder(environ) / FILE
-        return path if path.is_file() else None
-    except (OSError, RuntimeError):  # the second where nobody has a home
-        return None
+        return None if named == os.devnull else named
+    path = os.path.join(config_path(environ), FILE)  # noqa: PTH118 -- `pathlib` loads slowly
+    return path if os.path.isfile(path) else None  # noqa: PTH113
 
 
 def read_config(
     config: str | Path | Mapping[Path, str], environ: Mapping[str, str]
 ) -> tuple[dict[str, HttpAdapter], Registry, str | None]:
     """The adapters, models and default provider of a file, or of several with their contents."""
+    from pathlib import Path
+
     from interlingua.client.config import build_registry, read_file
 
     if isinstance(config, Mapping):

@@ -15,7 +15,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.runtime.installed import DIALECTS, entry_points_of, use_entry_points
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Dialect, WireCall
@@ -257,6 +256,8 @@ def find_dialect(name: str) -> Dialect:
 @cache
 def _register_dialects() -> None:
     """Register the dialects of other packages."""
+    from interlingua.runtime.installed import DIALECTS, entry_points_of, use_entry_points
+
     use_entry_points(entry_points_of(DIALECTS), lambda point: dialects.register(point.load()))
 
 

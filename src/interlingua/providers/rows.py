@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables import clouds, hosts, makers, servers
-from interlingua.runtime.installed import PROVIDERS, entry_points_of, use_entry_points
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -132,11 +131,15 @@ def _makers() -> dict[str, str]:
 @cache
 def providers() -> dict[str, Provider]:
     """All providers by name: the built-in ones, then those of other packages."""
+    from interlingua.runtime.installed import PROVIDERS, entry_points_of
+
     return with_installed(entry_points_of(PROVIDERS))
 
 
 def with_installed(points: Iterable[EntryPoint]) -> dict[str, Provider]:
     """The built-in providers, which cannot be replaced, then those of these entry points."""
+    from interlingua.runtime.installed import use_entry_points
+
     rows = dict(_BUILTIN)
 
     def add(point: EntryPoint) -> None:
@@ -154,7 +157,7 @@ def rows_of(loaded: object, name: str) -> tuple[Provider, ...]:
     for row in rows:
         if not isinstance(row, Provider):
             raise ConfigurationError(
-                f"Entry point {name!r} of {PROVIDERS} gave a {type(row).__name__}. "
+                f"Entry point {name!r} of interlingua.providers gave a {type(row).__name__}. "
                 "It must give Provider rows."
             )
     return tuple(rows)

@@ -8,32 +8,21 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from interlingua.runtime.folders import config_path, data_path
 from interlingua.transport.downloads import copy_mode
 
-HOME = "INTERLINGUA_HOME"
-"""The variable that names one folder for everything."""
 
-
-def config_folder(environ: Mapping[str, str] | None = None) -> Path:
+def config_folder() -> Path:
     """The configuration, keys, templates and fragments: `~/.config/interlingua`."""
-    return _folder("XDG_CONFIG_HOME", Path(".config"), environ)
+    return Path(config_path(os.environ))
 
 
-def data_folder(environ: Mapping[str, str] | None = None) -> Path:
+def data_folder() -> Path:
     """The log, sessions and the history of prompts: `~/.local/share/interlingua`."""
-    return _folder("XDG_DATA_HOME", Path(".local") / "share", environ)
-
-
-def _folder(variable: str, default: Path, environ: Mapping[str, str] | None) -> Path:
-    environ = os.environ if environ is None else environ
-    if home := environ.get(HOME):
-        return Path(home)
-    base = environ.get(variable)
-    return (Path(base) if base else Path.home() / default) / "interlingua"
+    return Path(data_path(os.environ))
 
 
 def private_file(path: Path) -> Path:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.client.client import Client
-from interlingua.client.config_files import user_config
 from interlingua.client.configured import find_adapter
 from interlingua.client.routing import Routing
 from interlingua.providers.rows import row_name
@@ -44,6 +43,8 @@ def get_default_client() -> Client:
     global _default_client  # noqa: PLW0603 -- one for the program is the point
     with _default_lock:
         if _default_client is None:
+            from interlingua.client.config_files import user_config
+
             _default_client = Client.from_env(config=user_config())
         return _default_client
 
