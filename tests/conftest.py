@@ -1,6 +1,7 @@
 """Settings for every test."""
 
 import gc
+import os
 import signal
 
 import pytest
@@ -12,6 +13,9 @@ from interlingua.spec.errors import ConfigurationError, NetworkError
 from support.run_profile import FULL, PROFILE
 
 pytest_plugins = ["interlingua.conformance.plugin"]  # the pages of the docs use its mark
+
+# No test may depend on what the user of this machine has configured.
+os.environ["INTERLINGUA_CONFIG"] = os.devnull
 
 # A background job of a shell ignores Ctrl-C, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

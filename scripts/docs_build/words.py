@@ -192,6 +192,7 @@ MEANINGS = {
     "mcp_tools.connect_timeout": "Seconds to connect.",
     "Registry.models": "The models.",
     "Registry.default_model": "The model of requests without one.",
+    "Registry.aliases": "Other names for models, which need no entry.",
     "mixed_price.model": "A model of the catalog.",
     "Balance.adapters": "The adapters of one provider.",
     "Balance.failures": "How many failures in a row leave an adapter out.",

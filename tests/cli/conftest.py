@@ -33,6 +33,7 @@ def run_here(tmp_path, monkeypatch, capsys):
     for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("INTERLINGUA_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, stdin="", url=None):

@@ -1,6 +1,7 @@
 """`-f`: texts before the prompt, from files, web pages, names and stdin."""
 
 import http.server
+import json
 import threading
 
 import pytest
@@ -107,3 +108,61 @@ def test_a_fragment_that_is_not_there(program, tmp_path, command):
         assert done.returncode in (1, 2)
         assert len(done.stderr.splitlines()) == 1
         assert name in done.stderr
+
+
+# Names and the log.
+
+
+def test_a_fragment_is_kept_once(program, tmp_path):
+    """By the hash of its content, whatever its name; the prompt of the log is without it."""
+    (tmp_path / "a.txt").write_text("Fjords are deep.\n")
+    program.run("fragments", "set", "fjords", "a.txt")
+    for name in ("a.txt", "fjords"):
+        assert program.run("ask", "-m", "openai:gpt-5.2", "-f", name, "Why?").returncode == 0
+    rows = json.loads(program.run("fragments", "list", "--json").stdout)
+    stored = [row for row in rows if not row["name"]]
+    call = json.loads(program.run("log", "show", "1", "--json").stdout)
+
+    assert [row["name"] for row in rows] == ["fjords", ""]
+    assert [row["calls"] for row in stored] == [2]
+    assert call["prompt"] == "Why?"
+    assert [part["source"] for part in call["fragments"]] == ["a.txt"]
+    assert "You said: Fjords are deep.\n\nWhy?" in call["answer"]
+    assert len(json.loads(program.run("log", "search", "DEEP", "--json").stdout)) == 2
+    key = stored[0]["hash"]
+    for name in ("fjords", key, key[:12]):
+        assert program.run("fragments", "show", name).stdout == "Fjords are deep.\n"
+    (tmp_path / "a.txt").unlink()
+    program.run("fragments", "remove", "fjords")
+    again = program.run("ask", "-n", "-m", "openai:gpt-5.2", "-f", key[:12], "Why?")
+    assert "Fjords are deep." in again.stdout
+
+
+def test_a_fragment_of_a_chat_is_kept_with_its_first_prompt(program, tmp_path):
+    """Later prompts are not kept with it again."""
+    (tmp_path / "a.txt").write_text("Fjords.\n")
+    program.run("chat", "-m", "openai:gpt-5.2", "-f", "a.txt", stdin="One?\nTwo?\n")
+    calls = [json.loads(program.run("log", "show", n, "--json").stdout) for n in ("1", "2")]
+
+    assert [call["prompt"] for call in calls] == ["One?", "Two?"]
+    assert [len(call["fragments"]) for call in calls] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("set", "a/b", "x.txt"), "only letters"),
+        (("set", "a", "none.txt"), "none.txt: No such file"),
+        (("show", "none"), "no fragment 'none'"),
+        (("show", "deadbeefdead"), "no fragment 'deadbeefdead'"),
+        (("remove", "none"), "no fragment 'none'"),
+        (("remove", "../keys"), "no fragment '../keys'"),
+    ],
+)
+def test_wrong_uses(bare, arguments, complaint):
+    """One line that says what to do."""
+    done = bare.run("fragments", *arguments)
+
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 import yaml
 
-from interlingua.gateway.line_edits import add_yaml_item, set_env, set_toml, set_yaml
+from interlingua.gateway.line_edits import add_yaml_item, edit_yaml, set_env, set_toml, set_yaml
 from interlingua.spec.errors import ConfigurationError
 
 ROOT = {"model": "m:1", "model_provider": "own"}
@@ -56,7 +56,18 @@ def test_toml_that_is_not_touched(text):
         edit_toml(text)
 
 
-@pytest.mark.parametrize("text", ["", "# mine\ndark: true\n", "model: old\ndark: true", "---\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# mine\ndark: true\n",
+        "model: old\ndark: true",
+        "---\n",
+        "model: >\n  old\n  one\n",
+        "{model: old}\n",
+        "model:  # mine\ndark: true\n",
+    ],
+)
 def test_yaml(text):
     """The keys of a mapping."""
     values = {"model": "m:1", "api-base": "http://x"}
@@ -67,11 +78,65 @@ def test_yaml(text):
     assert set_yaml(written, values) == written
 
 
-@pytest.mark.parametrize("text", ["model: >\n  old\n  one\n", "{model: old}\n", "a: b: c"])
+@pytest.mark.parametrize("text", ["a: b: c", "- model\n"])
 def test_yaml_that_is_not_touched(text):
     """As with TOML."""
     with pytest.raises(ConfigurationError):
         set_yaml(text, {"model": "m:1"})
+
+
+ALIASES = """\
+# mine
+aliases:  # short
+  # favourites
+  sonnet: anthropic:claude-sonnet-4-5  # best
+
+  big: "openai:gpt-5.2"
+# the end
+log: false
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("sonnet", "  sonnet: x:y  # best"),
+        ("big", "  big: x:y"),
+        ("new", "  new: x:y"),
+        ("two words", '  "two words": x:y'),
+        ("yes", '  "yes": x:y'),
+    ],
+)
+def test_a_key_of_a_mapping_in_yaml(name, line):
+    """Only its line changes; comments and order stay, also when it is removed again."""
+    written = edit_yaml(ALIASES, ("aliases", name), "x:y")
+    removed = edit_yaml(written, ("aliases", name), None)
+    before = yaml.safe_load(ALIASES)["aliases"]
+
+    assert yaml.safe_load(written)["aliases"] == {**before, name: "x:y"}
+    assert [each for each in written.splitlines() if each not in ALIASES.splitlines()] == [line]
+    kept = [line for line in ALIASES.splitlines() if not line.startswith(f"  {name}:")]
+    assert removed.splitlines() == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "aliases:\n", "aliases:\nlog: true", "aliases: {}", "aliases: {a: 'b:c', d: e}  # mine"],
+)
+def test_a_first_key_of_a_mapping_in_yaml(text):
+    """The mapping is made if it is missing."""
+    written = edit_yaml(text, ("aliases", "new"), "x:y")
+
+    assert yaml.safe_load(written)["aliases"]["new"] == "x:y"
+    assert ("# mine" in text) == ("# mine" in written)
+    assert "new" not in edit_yaml(written, ("aliases", "new"), None)
+
+
+@pytest.mark.parametrize("text", ["a: &x {b: c}\naliases: *x\n", "aliases: text", "aliases: [a]"])
+def test_a_mapping_in_yaml_that_is_not_touched(text):
+    """Nothing but the key may change."""
+    with pytest.raises(ConfigurationError, match="yourself"):
+        edit_yaml(text, ("aliases", "new"), "x:y")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider, check_base_url, find_dialect
 from interlingua.providers.rows import (
-    ENTRY_POINTS,
     OTHERS,
     ROWS,
     find_provider,
@@ -18,6 +17,7 @@ from interlingua.providers.rows import (
     rows_of,
     with_installed,
 )
+from interlingua.runtime.installed import PROVIDERS
 from interlingua.spec.errors import ConfigurationError, UnsupportedError
 from interlingua.spec.modalities.embeddings import EmbedInput
 from interlingua.transport.canned import CannedTransport
@@ -204,7 +204,7 @@ def points(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def point(value):
-        return EntryPoint(name="theirs", value=value, group=ENTRY_POINTS)
+        return EntryPoint(name="theirs", value=value, group=PROVIDERS)
 
     return point
 

@@ -17,9 +17,9 @@ from typing import IO, Any, Self
 
 import msgspec
 
-from interlingua.api.session.document import sync_folder
 from interlingua.bulk.answers import RESULT_COLUMNS
 from interlingua.bulk.reading import load_parquet, load_pyarrow, readable
+from interlingua.runtime.files import sync_folder
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dump_text
 

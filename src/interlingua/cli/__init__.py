@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _collect_rarely()
         sys.unraisablehook = _interrupt_again
+        warnings.showwarning = _warn_in_one_line
     try:
         from interlingua.cli.commands import program
         from interlingua.cli.output import run
@@ -46,6 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return 130
     return run(program, arguments)
+
+
+def _warn_in_one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write a warning of Python, such as one about a broken plugin, as all warnings are written."""
+    from interlingua.cli.output import Output
+
+    Output().warn(str(message))
 
 
 def _interrupt_again(lost: Any) -> None:

@@ -19,8 +19,9 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 
 @click.command("ask")
 @prompt_options
+@click.option("--save", metavar="NAME", help="Keep all this as a template; send nothing.")
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
-@click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
+@click.option("--cid", metavar="ID", help="Continue the conversation with this id or name.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
 @click.option("--plain", is_flag=True, help="Print the answer as it is, not rendered as Markdown.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
@@ -44,6 +45,11 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
     interlingua ask --schema 'name, age int' "Invent a dog"
     interlingua ask -c "And now in French"
     """
+    if options["save"] is not None:
+        from interlingua.cli.templates import save_template
+
+        save_template(out, options["save"], options)
+        return
     question = read_question(**options)
     if options["shows_reasoning"]:
         question.options["include_thinking"] = True
@@ -57,15 +63,17 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
 
 def _ask(out: Output, question: Question, **options: Any) -> None:
     from interlingua.cli.calls_log import start_log
-    from interlingua.cli.clients import chosen_settings, open_client
+    from interlingua.cli.clients import at_server, chosen_settings, open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
 
     is_logged = start_log(out, wanted=not options["no_log"])
-    with open_client() as client:
+    with open_client() as opened:
+        client = at_server(opened, question.model, question.access)
         session = _open_session(out, question, client, is_logged=is_logged, **options)
         is_quiet = out.json or options["extract"]
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
+        turn.fragments = question.fragments
         turn.hides_reasoning = options["shows_reasoning"] is False
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]

@@ -149,17 +149,16 @@ def _run(
 ) -> int:
     import asyncio
 
-    from interlingua import Client
     from interlingua.bulk.loop import BulkRun
     from interlingua.bulk.page import report_page, report_text
     from interlingua.bulk.place import Place
-    from interlingua.cli.clients import environment
+    from interlingua.cli.clients import open_async_client
 
     output, prompt = options.pop("output"), options.pop("prompt")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")  # of Daft, over that of the command
 
     async def work(display: _Display) -> Report:
-        async with Client.from_env(environment()) as client:
+        async with open_async_client() as client:
             job = BulkRun(rows, output, model=model, prompt=prompt, client=client, **options)
             _handle_signals(out, job)
             confirm = _confirmation(out, asks_above, options, estimates=estimates)

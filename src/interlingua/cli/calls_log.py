@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import time
@@ -10,8 +11,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from interlingua.cli.files import data_folder, private_file
+from interlingua.cli.configuration import read_settings
 from interlingua.cli.output import Output
+from interlingua.runtime.files import data_folder, private_file
 
 OFF = "INTERLINGUA_NO_LOG"
 """The variable that switches the log off."""
@@ -21,6 +23,14 @@ CREATE TABLE IF NOT EXISTS calls (
   system TEXT, prompt TEXT, answer TEXT, reasoning TEXT, input_tokens INTEGER,
   output_tokens INTEGER, cost REAL, seconds REAL, error TEXT)
 """
+_FRAGMENTS = (
+    "CREATE TABLE IF NOT EXISTS fragments (hash TEXT PRIMARY KEY, at REAL NOT NULL, content TEXT)",
+    """
+    CREATE TABLE IF NOT EXISTS call_fragments (call INTEGER NOT NULL, position INTEGER NOT NULL,
+      hash TEXT NOT NULL, source TEXT, PRIMARY KEY (call, position))
+    """,
+)
+"""The texts before prompts: each content is here once, whatever number of calls had it."""
 _FIRST = (
     "Calls are kept in {path}, which only you can read: `interlingua log` shows them. "
     "--no-log or {off}=1 switches this off."
@@ -38,7 +48,7 @@ def start_log(out: Output, *, wanted: bool) -> bool:
 
     A folder that cannot be written is no reason to fail: there is a warning, and no log.
     """
-    if not wanted or os.environ.get(OFF):
+    if not wanted or os.environ.get(OFF) or not read_settings().log:
         return False
     path = log_path()
     try:
@@ -52,14 +62,28 @@ def start_log(out: Output, *, wanted: bool) -> bool:
     return os.access(path, os.W_OK)
 
 
-def add_call(out: Output, values: Mapping[str, object]) -> None:
-    """Keep a call. A failure is noted, because the answer is more important than the log."""
+def add_call(
+    out: Output, values: Mapping[str, object], fragments: Sequence[tuple[str, str]] = ()
+) -> None:
+    """
+    Keep a call, with the sources and contents of its fragments.
+
+    A failure is noted, because the answer is more important than the log.
+    """
     row = {name: _storable(value) for name, value in {"at": time.time(), **values}.items()}
     names = ", ".join(row)
     places = ", ".join(f":{name}" for name in row)
     try:
         with _open() as database, database:
-            database.execute(f"INSERT INTO calls ({names}) VALUES ({places})", row)  # noqa: S608
+            call = database.execute(f"INSERT INTO calls ({names}) VALUES ({places})", row)  # noqa: S608
+            for position, (source, text) in enumerate(fragments):
+                content = _storable(text)
+                key = hashlib.sha256(str(content).encode()).hexdigest()
+                database.execute(
+                    "INSERT OR IGNORE INTO fragments VALUES (?, ?, ?)", (key, row["at"], content)
+                )
+                part = (call.lastrowid, position, key, _storable(source))
+                database.execute("INSERT INTO call_fragments VALUES (?, ?, ?, ?)", part)
     except (sqlite3.Error, OSError) as error:
         out.note(f"The call was not logged: {error}")
 
@@ -69,6 +93,18 @@ def find_calls(
 ) -> list[dict[str, Any]]:
     """The calls that fulfil a condition, the newest first."""
     query = f"SELECT * FROM calls WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608 -- ours
+    return read(query, (*values, limit))
+
+
+def find_fragments(
+    where: str = "1", values: Sequence[object] = (), limit: int = -1
+) -> list[dict[str, Any]]:
+    """The fragments that fulfil a condition, with their last source and the calls that had them."""
+    query = (
+        "SELECT hash, at, content, max(call) AS last, source, count(DISTINCT call) AS calls "  # noqa: S608 -- ours
+        f"FROM fragments JOIN call_fragments USING (hash) WHERE {where} "
+        "GROUP BY hash ORDER BY last DESC LIMIT ?"
+    )
     return read(query, (*values, limit))
 
 
@@ -92,5 +128,6 @@ def _storable(value: object) -> object:
 def _open() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(private_file(log_path()), timeout=5)) as database:
         database.row_factory = sqlite3.Row
-        database.execute(_TABLE)
+        for table in (_TABLE, *_FRAGMENTS):
+            database.execute(table)
         yield database

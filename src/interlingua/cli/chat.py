@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import data_folder
 from interlingua.cli.line_editor import LineEditor
 from interlingua.cli.output import (
     BadInput,
@@ -21,13 +20,18 @@ from interlingua.cli.output import (
     with_output,
 )
 from interlingua.cli.prompts import (
+    Fragment,
+    add_tools,
+    complete,
+    context_options,
+    fill_form,
+    read_attachment,
     read_fragment,
-    read_option,
-    read_tools,
     reasoning_option,
-    setting_option,
+    with_fragments,
 )
 from interlingua.cli.tables import one_line, shorten
+from interlingua.runtime.files import data_folder
 
 if TYPE_CHECKING:
     from interlingua import Explanation
@@ -39,6 +43,7 @@ _HELP = (
     ("/multi", "write a prompt of several lines; /end sends it"),
     ("/edit [TEXT]", "write a prompt in your editor ($VISUAL or $EDITOR)"),
     ("/cost", "tokens and cost of this conversation"),
+    ("/name NAME", "name the conversation, for `chat --resume NAME`"),
     ("/save FILE", "write the conversation to a JSON file"),
     ("/undo", "remove the last turn"),
     ("/retry", "ask the last question again"),
@@ -53,25 +58,12 @@ _NOTHING = "nothing had arrived, and /retry asks again"
 
 
 @click.command("chat")
-@click.option("-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`.")
-@click.option("-s", "--system", help="The system prompt.")
+@context_options
 @click.option(
-    "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME",
-    help="A text before the first prompt: a file, a web page, or a name in `fragments`.",
+    "--resume", is_flag=False, flag_value=_LAST, metavar="[NAME|ID]",
+    help="Go on with the last conversation, or with the one that has this name or id.",
 )  # fmt: skip
-@click.option(
-    "-T",
-    "--tools",
-    multiple=True,
-    metavar="FILE.py",
-    help="The model may call the functions of this file. Repeatable.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Approve all tool calls.")
-@click.option(
-    "--resume", is_flag=False, flag_value=_LAST, metavar="[ID]",
-    help="Go on with the last conversation, or with the one that has this id.",
-)  # fmt: skip
-@setting_option
+@click.option("--name", help="The name of the conversation, for --resume and `chats`.")
 @reasoning_option
 @click.option("-u", "--usage", is_flag=True, help="Print tokens, cost and time of each turn.")
 @click.option("--plain", is_flag=True, help="Print answers as they are, not rendered as Markdown.")
@@ -91,14 +83,20 @@ def command(out: Output, **options: Any) -> int:
     interlingua chat --resume
     """
     from interlingua.cli.calls_log import start_log
-    from interlingua.cli.clients import open_client
+    from interlingua.cli.clients import at_server, open_client
 
-    if "-" in options["fragment"]:
-        raise click.BadParameter("stdin has the prompts", param_hint="-f")
-    options["fragment"] = list(map(read_fragment, options["fragment"]))
+    options = complete(options)
+    for name in ("fragment", "attachment"):
+        if "-" in options[name]:
+            raise click.BadParameter("stdin has the prompts", param_hint=f"-{name[0]}")
+    options["fragment"] = [Fragment(each, read_fragment(each)) for each in options["fragment"]]
+    options["attachment"] = [read_attachment(each) for each in options["attachment"]]
     is_logged = start_log(out, wanted=not options["no_log"])
-    with open_client() as client:
+    with open_client() as opened:
+        client = at_server(opened, options["model"], options["access"])
         session = _open_session(out, client, is_logged=is_logged, **options)
+        if options["name"]:
+            session.asynchronous.title = options["name"]
         if session.model is not None:
             _dry_run(client, session, session.model)  # an unknown model is refused at once
         return Chat(out, client, session, is_logged=is_logged, **options).run()
@@ -118,13 +116,11 @@ def _open_session(out: Output, client: Client, *, is_logged: bool, **options: An
     from interlingua.cli.conversation import last_session, open_store, resume
     from interlingua.sync import Session
 
-    given: dict[str, Any] = dict(map(read_option, options["option"]))
+    given: dict[str, Any] = add_tools(options["settings"], options)
     if options["shows_reasoning"]:
         given["include_thinking"] = True
     if options["system"] is not None:
         given["system"] = options["system"]
-    if options["tools"]:
-        given["tools"] = read_tools(options["tools"], approve=options["yes"])
     model = options["model"]
     if options["resume"] is None:
         if model is None:
@@ -245,8 +241,13 @@ class Chat:
     def _ask(self, text: str) -> None:
         """Send a prompt, unless it is empty."""
         if text.strip():
-            prompt = "\n\n".join((*self._options["fragment"], text))
-            self._turn(prompt, prompt)
+            text = fill_form(text, self._options)
+            prompt: Any = with_fragments(self._options["fragment"], text)
+            if self._options["attachment"]:
+                from interlingua import Text
+
+                prompt = [*self._options["attachment"], Text(text=prompt)]
+            self._turn(prompt, text)
 
     def _turn(self, prompt: Any, text: str) -> None:
         from interlingua.cli.ask import describe_result
@@ -258,13 +259,14 @@ class Chat:
             out, session, "chat", is_logged=self._is_logged, is_quiet=out.json, is_plain=is_plain
         )
         turn.hides_reasoning = self._options["shows_reasoning"] is False
+        turn.fragments = self._options["fragment"]
         before = len(session.messages)
         try:
             result = turn.run(prompt, text)
         finally:
             if len(session.messages) > before:
                 self._unanswered = None
-                self._options["fragment"] = []  # they are in the conversation now
+                self._options |= {"fragment": [], "attachment": []}  # the conversation has them now
             else:
                 self._unanswered = prompt, text
         if out.json:
@@ -324,6 +326,8 @@ class Chat:
     def _tools(self, path: str) -> None:
         session = self._session.asynchronous
         if path:
+            from interlingua.cli.tool_sources import read_tools
+
             tools = read_tools([str(Path(path).expanduser())], approve=self._options["yes"])
             session.tools = (*session.tools, *tools)
         for tool in session.tools:
@@ -337,6 +341,16 @@ class Chat:
         price = "cost unknown" if cost is None else dollars(cost.total)
         tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
         self._out.note(f"{tokens} · {price}")
+
+    def _name(self, name: str) -> None:
+        session = self._session.asynchronous
+        if name:
+            session.title = name
+            if self._is_logged and session.messages:
+                from interlingua.cli.conversation import open_store, rename_session
+
+                rename_session(open_store(), session.session_id, name)
+        self._out.note(f"This is “{printable(session.title or session.session_id)}”.")
 
     def _save(self, path: str) -> None:
         if not path:

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.cli.files import config_folder, private_file
+from interlingua.cli.configuration import read_settings, used_files
 from interlingua.cli.output import Output
+from interlingua.runtime.files import config_folder, private_file, write_private
 
 if TYPE_CHECKING:
+    from interlingua import Client as AsyncClient
+    from interlingua import HttpAdapter
     from interlingua.cli.prompts import Question
     from interlingua.sync import Client
 
@@ -52,10 +55,27 @@ def open_client() -> Client:
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
     messages: list[str] = []
     with collected_logs(messages):  # these are about the environment, and part of no result
-        client = Client.from_env(environment())
+        client = Client.from_env(environment(), config=used_files())
     for message in messages:
         Output().warn(message)
     return client
+
+
+def open_async_client() -> AsyncClient:
+    """The same for commands that make several calls at once."""
+    from interlingua import Client
+
+    return Client.from_env(environment(), config=used_files())
+
+
+def usable_adapters() -> dict[str, HttpAdapter]:
+    """The adapters of the configuration, and those of the providers with a key."""
+    from interlingua.client.config_files import read_config
+    from interlingua.client.environment_adapters import adapters_from_env
+
+    environ = environment()
+    adapters, _, _ = read_config(used_files(), environ)
+    return {**adapters_from_env(environ, known=adapters), **adapters}
 
 
 @contextmanager
@@ -79,18 +99,59 @@ def collected_logs(messages: list[str]) -> Iterator[None]:
 def choose_model() -> tuple[str, str]:
     """The model for a question that names none, and why it was chosen."""
     from interlingua.catalog import get_latest_model
-    from interlingua.client.environment_adapters import adapters_from_env
 
-    environ = environment()
-    if named := environ.get(MODEL):
+    if named := os.environ.get(MODEL):
         return named, f"{MODEL} is set"
-    for name, adapter in adapters_from_env(environ).items():
+    settings = read_settings()
+    if settings.default_model:
+        return settings.default_model, f"default_model of {settings.places['default_model']}"
+    for name, adapter in usable_adapters().items():
         if adapter.provider.is_local or adapter.provider.is_embedded:
             continue
         model = get_latest_model(name, tier="small") or get_latest_model(name)
         if model is not None:
             return f"{name}:{model.id}", f"there is a key for {name}"
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
+
+
+def find_access(model: str | None, base_url: str | None, key: str | None) -> dict[str, Any]:
+    """The model and the access to a server at hand, from `--base-url` and `--key`."""
+    from interlingua.providers.rows import row_name
+
+    if not model:
+        raise click.UsageError("--base-url and --key need -m, the model to ask.")
+    access: dict[str, str] = {}
+    if base_url:
+        access["base_url"] = base_url
+        prefix, colon, _ = model.partition(":")
+        is_named = colon and row_name(prefix) is not None
+        if not is_named and model not in read_settings().aliases:
+            model = f"openai_compatible:{model}"
+    if key:
+        access["api_key"] = _find_key(key)
+    return {"model": model, "access": access}
+
+
+def _find_key(name: str) -> str:
+    """The key that a provider or a variable names; the error does not repeat what was given."""
+    from interlingua.providers.rows import providers, row_name
+
+    row = providers().get(row_name(name) or "")
+    names = (name,) if row is None else row.key_env
+    environ = environment()
+    found = next((environ[each] for each in names if environ.get(each)), None)
+    if found is None:
+        raise click.BadParameter(
+            "no key has this name. It is a provider or a variable that `interlingua keys list` "
+            "has, not the key itself; `interlingua keys set NAME` stores one",
+            param_hint="--key",
+        )
+    return found
+
+
+def at_server(client: Client, model: str | None, access: Mapping[str, Any]) -> Client:
+    """The client with the access to a server at hand, if there is one."""
+    return client.with_access(model or "", **access) if access else client
 
 
 def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
@@ -188,11 +249,7 @@ def _warn_if_readable(path: Path) -> None:
 
 
 def _write_keys(keys: dict[str, str | None]) -> None:
-    """Replace the file; it is private from its first byte on."""
-    path = _keys_path()
-    scratch = private_file(path.with_name(f".keys-{os.getpid()}.json"))
-    scratch.write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    write_private(_keys_path(), json.dumps(keys, indent=2, sort_keys=True) + "\n")
 
 
 def _keyring() -> Any:

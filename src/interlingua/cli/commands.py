@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 
 import click
 
-from interlingua.cli.output import is_terminal
+from interlingua.cli.output import config_option, is_terminal
+from interlingua.runtime.installed import COMMANDS as PLUGINS
+from interlingua.runtime.installed import entry_points_of
 from interlingua.version import __version__
 
 COMMANDS: Mapping[str, str] = {
@@ -18,6 +21,13 @@ COMMANDS: Mapping[str, str] = {
     "models": "List models with prices, context windows and capabilities.",
     "providers": "List providers, and what is missing to use them.",
     "keys": "Set, list and remove API keys for this command line.",
+    "default": "Set or print the model that answers when none is named.",
+    "alias": "Set, list and remove short names for models.",
+    "config": "Show, edit and accept the configuration file.",
+    "templates": "List, show, edit and remove templates of questions.",
+    "fragments": "List, name, show and remove texts that `-f` puts before a prompt.",
+    "plugins": "List what other packages add: commands, tools, templates, providers, dialects.",
+    "chats": "List, name, export and remove conversations.",
     "log": "Read the calls that were made: list, search, show, costs.",
     "check": "Check a dialect, an adapter or a running server; print a score.",
     "translate": "Translate a request, response or stream to another dialect.",
@@ -49,13 +59,13 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- of click
-        """The names, in the order of the table."""
-        return list(COMMANDS)
+        """The names, in the order of the table, then those of plugins."""
+        return list(dict.fromkeys((*COMMANDS, *_plugin_names())))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the command's module."""
         if cmd_name not in COMMANDS:
-            return None
+            return _plugin_command(cmd_name)
         command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
         for each in (command, *getattr(command, "commands", {}).values()):
             # Raw docstrings mark their examples with the two characters, click wants the one.
@@ -65,16 +75,17 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what is no command is a question: `il "Why?"`, `cat file | il`."""
         # A shell that asks for completions has not typed its question yet.
-        if ctx.resilient_parsing or not _is_question(ctx, args):
+        own, rest = _split_options(args)
+        if ctx.resilient_parsing or not _is_question(ctx, rest):
             return super().parse_args(ctx, args)
-        return super().parse_args(ctx, [_ASK, *args])
+        return super().parse_args(ctx, [*own, _ASK, *rest])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; a word that is spelled like one is not sent to a model."""
         name = args[0]
-        if name not in COMMANDS and not ctx.resilient_parsing:
+        if name not in COMMANDS and not ctx.resilient_parsing and name not in _plugin_names():
             near = _nearest(name)
             ctx.fail(
                 f"There is no command '{name}'. Did you mean '{near}'? "
@@ -86,6 +97,17 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        names = [name for name in _plugin_names() if name not in COMMANDS]
+        if names:
+            with formatter.section("Commands of plugins"):
+                formatter.write_text(", ".join(names))
+
+
+def _split_options(args: list[str]) -> tuple[list[str], list[str]]:
+    """The option --config before the command, and the rest."""
+    first = args[0] if args else ""
+    count = 2 if first == "--config" else int(first.startswith("--config="))
+    return args[:count], args[count:]
 
 
 def _is_question(ctx: click.Context, args: list[str]) -> bool:
@@ -96,7 +118,25 @@ def _is_question(ctx: click.Context, args: list[str]) -> bool:
     if first.startswith("-"):
         own = (*ctx.help_option_names, "--version")
         return first not in own
-    return first not in COMMANDS and _nearest(first) is None
+    if first in COMMANDS or " " in first or first in _plugin_names():
+        return " " in first
+    return _nearest(first) is None
+
+
+@cache
+def _plugin_names() -> tuple[str, ...]:
+    """The commands of other packages; nothing of them is loaded."""
+    return tuple(point.name for point in entry_points_of(PLUGINS))
+
+
+def _plugin_command(name: str) -> click.Command | None:
+    """The command of another package with this name."""
+    if name not in _plugin_names():
+        return None
+    from interlingua.cli.plugins import find_plugin, load_command
+
+    plugin = find_plugin(PLUGINS, name)
+    return None if plugin is None else load_command(plugin)
 
 
 def _nearest(word: str) -> str | None:
@@ -112,6 +152,7 @@ def _nearest(word: str) -> str | None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Without a key, `interlingua ask` uses a small model on this machine.",
 )
+@config_option
 @click.version_option(__version__, prog_name="interlingua", message="%(prog)s %(version)s")
 def program() -> None:
     r"""

@@ -98,10 +98,9 @@ def _empty_row(model: str) -> dict[str, Any]:
 async def _ask_all(
     rows: list[dict[str, Any]], prompt: str, options: Any, progress: Progress
 ) -> None:
-    from interlingua import Client
-    from interlingua.cli.clients import environment
+    from interlingua.cli.clients import open_async_client
 
-    async with Client.from_env(environment()) as client:
+    async with open_async_client() as client:
 
         async def ask(row: dict[str, Any]) -> None:
             await _ask(client, row, prompt, options)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from interlingua.cli.files import data_folder
 from interlingua.cli.output import Output, is_terminal, printable, with_output
+from interlingua.runtime.files import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

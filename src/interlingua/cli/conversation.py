@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -12,17 +13,20 @@ import click
 
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.files import data_folder, private_folder
 from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
 from interlingua.cli.tables import one_line
+from interlingua.runtime.files import data_folder, private_folder
 
 if TYPE_CHECKING:
     from interlingua import Cost, GenerateResult, SessionStore, ToolCall, Usage, Warning
+    from interlingua.cli.prompts import Fragment
     from interlingua.events import StreamEvent
     from interlingua.sync import Client, Session
 
 _NOT_LOGGED = ("StoreError", "ConfigurationError", "NotFoundError")
 """A full disk, which the session tells already; settings and names of models that are wrong."""
+_MOST = 1_000_000  # conversations that are looked through for a name
+_find_advice = re.compile(r" (?:Pass|Set) `\w+=`[^.]*\.").sub
 _RESULT_LENGTH = 200  # characters of a tool's result that are shown
 
 
@@ -45,18 +49,34 @@ def last_session(store: SessionStore) -> str | None:
     return found[0].session_id if found else None
 
 
+def find_session(store: SessionStore, name: str) -> str:
+    """The id of the conversation with this id or name; of several with one name, the last."""
+    from interlingua.sync.loop_thread import background
+
+    infos = background.run(store.list(_MOST))
+    if all(info.session_id != name for info in infos):
+        named = [info.session_id for info in infos if info.title == name]
+        if not named:
+            text = f"there is no conversation {name!r}; `interlingua chats list` lists them"
+            raise BadInput(text)
+        return named[0]
+    return name
+
+
+def rename_session(store: SessionStore, session_id: str, name: str) -> None:
+    """Give a stored conversation another name."""
+    from interlingua.sync.loop_thread import background
+
+    header, _ = background.run(store.load(session_id))
+    background.run(store.update(session_id, {**header, "title": name}))
+
+
 def resume(session_id: str, store: SessionStore, client: Client, **options: Any) -> Session:
-    """The stored conversation with this id."""
-    from interlingua.errors import ConfigurationError
+    """The stored conversation with this id or name."""
     from interlingua.sync import Session
 
-    try:
-        return Session.resume(session_id, store=store, client=client, **options)
-    except ConfigurationError as error:
-        if error.setting != "session_id":
-            raise
-        text = f"there is no conversation {session_id!r}; `interlingua log show` prints ids"
-        raise BadInput(text) from error
+    found = find_session(store, session_id)
+    return Session.resume(found, store=store, client=client, **options)
 
 
 class Turn:
@@ -88,6 +108,8 @@ class Turn:
         self._waiting = WaitingLine(is_wanted=not out.json)
         self._began = time.monotonic()
         self.hides_reasoning = False
+        self.fragments: Sequence[Fragment] = ()
+        """The texts before the prompt, which the log has once."""
 
     @property
     def seconds(self) -> float:
@@ -209,6 +231,7 @@ class Turn:
                 "seconds": round(self.seconds, 3),
                 "error": None if problem is None else str(problem) or type(problem).__name__,
             },
+            self.fragments,
         )
 
 
@@ -237,9 +260,9 @@ def model_name(result: GenerateResult[Any] | None) -> str | None:
 
 
 def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
-    """Say what was changed or dropped, each thing once."""
+    """Say what was changed or dropped, each thing once; advice for programs is left out."""
     for message in dict.fromkeys(warning.message for warning in warnings):
-        out.warn(message)
+        out.warn(_find_advice("", message))
 
 
 def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float) -> str:

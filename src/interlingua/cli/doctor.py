@@ -27,7 +27,7 @@ from interlingua.cli.tables import BOLD, DIM, GREEN, RED
 from interlingua.version import __version__
 
 if TYPE_CHECKING:
-    from interlingua import Request
+    from interlingua import Client, Request
     from interlingua.dialects import Dialect
     from interlingua.spec.contracts import Profile
 
@@ -82,7 +82,9 @@ def command(
     interlingua doctor request.json --from DIALECT --to DIALECT
     """
     if history is None:
-        rows = [*_versions(), *_places(), *_keys()]
+        rows = [*_versions(), *_places(), *_configuration()]
+        if not any(row["state"] == "failed" for row in rows):  # the keys depend on all of it
+            rows += _keys()
         rows += _reach(out, rows, timeout) if online else []
         out.table(_COLUMNS, rows)
         return 1 if any(row["state"] == "failed" for row in rows) else 0
@@ -114,8 +116,8 @@ def _versions() -> list[dict[str, str]]:
 def _places() -> list[dict[str, str]]:
     import os
 
-    from interlingua.cli.files import config_folder, data_folder
     from interlingua.local.model import SMOLLM2, cache_folder, installed, is_whole
+    from interlingua.runtime.files import config_folder, data_folder
 
     rows = []
     for name, folder in (("configuration", config_folder()), ("data", data_folder())):
@@ -128,14 +130,40 @@ def _places() -> list[dict[str, str]]:
     return [*rows, _row("local model", state, str(path) if path else "`interlingua local pull`")]
 
 
+def _configuration() -> list[dict[str, str]]:
+    """The configuration files in the order in which they win, and what holds."""
+    from interlingua.cli.clients import choose_model
+    from interlingua.cli.config import check_file, describe_log
+    from interlingua.cli.configuration import edited_file, find_files
+    from interlingua.errors import ConfigurationError
+
+    rows = []
+    for file in find_files():
+        try:
+            check_file(file.path, file.text)
+        except ConfigurationError as error:
+            rows.append(_row("configuration file", "failed", str(error)))
+            continue
+        state = "ok" if file.is_trusted else "not trusted"
+        rows.append(_row("configuration file", state, f"{file.path} ({file.origin})"))
+    if any(row["state"] == "failed" for row in rows):
+        return rows
+    if not rows:
+        hint = f"`interlingua default` makes {edited_file()}"
+        rows.append(_row("configuration file", "none", hint))
+    model, why = choose_model()
+    is_logged, reason = describe_log()
+    rows.append(_row("default model", "ok", f"{model} ({why})"))
+    return [*rows, _row("log", "on" if is_logged else "off", reason)]
+
+
 def _keys() -> list[dict[str, str]]:
     """The providers with a key: the names of the variables, never the keys."""
-    from interlingua.cli.clients import environment
-    from interlingua.client.environment_adapters import adapters_from_env
+    from interlingua.cli.clients import environment, usable_adapters
 
     environ = environment()
     rows = []
-    for name, adapter in adapters_from_env(environ).items():
+    for name, adapter in usable_adapters().items():
         variable = next((each for each in adapter.provider.key_env if environ.get(each)), "")
         if variable:
             rows.append(_row(f"provider: {name}", "key is set", f"{variable}, {adapter.base_url}"))
@@ -150,8 +178,7 @@ def _reach(out: Output, rows: list[dict[str, str]], timeout: float) -> list[dict
 
 
 async def _reach_all(names: list[str], timeout: float) -> list[dict[str, str]]:  # noqa: ASYNC109
-    from interlingua import Client
-    from interlingua.cli.clients import environment
+    from interlingua.cli.clients import open_async_client
     from interlingua.errors import SDKError, UnsupportedError
 
     async def ask(client: Client, name: str) -> dict[str, str]:
@@ -165,7 +192,7 @@ async def _reach_all(names: list[str], timeout: float) -> list[dict[str, str]]: 
         seconds = time.perf_counter() - began
         return _row(f"reach: {name}", "ok", f"{len(models)} models in {seconds:.2f} s")
 
-    async with Client.from_env(environment()) as client:
+    async with open_async_client() as client:
         return await asyncio.gather(*(ask(client, name) for name in names))
 
 

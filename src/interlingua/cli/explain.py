@@ -54,7 +54,7 @@ def explain(out: Output, question: Question) -> None:
 
 
 def _dry_run(out: Output, question: Question) -> Explanation:
-    from interlingua.cli.clients import choose_model, chosen_settings, open_client
+    from interlingua.cli.clients import at_server, choose_model, chosen_settings, open_client
     from interlingua.errors import ConfigurationError
 
     model = question.model
@@ -62,7 +62,7 @@ def _dry_run(out: Output, question: Question) -> Explanation:
         model, why = choose_model()
         out.note(f"Model: {model} ({why})")
     request = _request(question, model, **chosen_settings(question, model))
-    client = open_client()
+    client = at_server(open_client(), model, question.access)
     try:
         return client.explain(request, stream=True)
     except ConfigurationError as error:

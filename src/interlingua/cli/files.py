@@ -1,51 +1,20 @@
 """
-The folders and files of the command line.
+What a command writes for the user.
 
-What it keeps, only its owner may read. What a command writes for the user is checked before
-anything is sent, and not lost if writing fails.
+It is checked before anything is sent, and not lost if writing fails.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-HOME = "INTERLINGUA_HOME"
-"""The variable that names one folder for everything."""
-
-
-def config_folder() -> Path:
-    """Keys, templates and fragments: `~/.config/interlingua`."""
-    return _folder("XDG_CONFIG_HOME", Path(".config"))
-
-
-def data_folder() -> Path:
-    """The log, sessions and the history of prompts: `~/.local/share/interlingua`."""
-    return _folder("XDG_DATA_HOME", Path(".local") / "share")
-
-
-def _folder(variable: str, default: Path) -> Path:
-    if home := os.environ.get(HOME):
-        return Path(home)
-    base = os.environ.get(variable)
-    return (Path(base) if base else Path.home() / default) / "interlingua"
-
-
-def private_file(path: Path) -> Path:
-    """Make the file, if there is none, so that only its owner can read and write it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    return path
-
-
-def private_folder(path: Path) -> Path:
-    """Make the folder, if there is none, so that only its owner can look into it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.mkdir(exist_ok=True, mode=0o700)
-    return path
-
+from interlingua.cli.output import Output, is_terminal
+from interlingua.spec.errors import ConfigurationError
 
 output_option = click.option(
     "-o",
@@ -91,3 +60,28 @@ def write_result(path: Path, data: bytes) -> None:
             raise error from None
         text = f"{path}: {error.strerror}; it was written to {other} instead"
         raise click.ClickException(text) from None
+
+
+def edit_file(out: Output, path: Path, first: str, check: Callable[[str], object]) -> str | None:
+    """
+    What the user writes in an editor, beginning with the file, or with a first text for it.
+
+    It is checked; after an error the user may go on editing. None if nothing is to be saved.
+    """
+    if not is_terminal(sys.stdin):
+        raise click.UsageError(f"This needs a terminal. The file is {path}.")
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text: str | None = before or first
+    while True:
+        text = click.edit(text, extension=path.suffix)
+        if text is None or text == before:
+            out.note("Nothing was saved.")
+            return None
+        try:
+            check(text)
+        except (click.ClickException, ConfigurationError) as error:
+            out.error(error)
+            if not click.confirm("Edit it again? If not, the changes are dropped.", err=True):
+                return None
+        else:
+            return text

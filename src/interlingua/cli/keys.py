@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import click
@@ -24,7 +25,8 @@ def command() -> None:
 
     A key is stored in the keyring of the system if the package `keyring` is installed, else in a
     file that only you can read. It is never printed. A variable of the environment comes first,
-    and programs that use the library do not see the stored keys.
+    and programs that use the library do not see the stored keys. A key of a server of yours may
+    have any name in capitals: `--key NAME` of `ask` and `chat` uses it.
 
     \b
     interlingua keys set anthropic
@@ -110,6 +112,8 @@ def _variable(provider: str) -> str:
     for row in providers().values():
         if provider in row.key_env:
             return provider
+    if re.fullmatch("[A-Z][A-Z0-9_]+", provider):  # for --key, or `api_key_env` of a file
+        return provider
     row = find_provider(provider)
     if not row.key_env:
         raise click.UsageError(f"{row.name} has no key.")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.cli.files import private_file
 from interlingua.cli.output import BadInput, has_colors, is_terminal
+from interlingua.runtime.files import private_file
 
 _HISTORY_LENGTH = 1000  # prompts that are remembered
 PROMPT = "> "

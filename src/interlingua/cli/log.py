@@ -44,6 +44,10 @@ SELECT date(at, 'unixepoch', 'localtime') AS day, model, count(*) AS calls,
   total(cost) AS cost, sum(cost IS NULL) AS unknown
 FROM calls WHERE at >= strftime('%s', 'now', ?) GROUP BY day, model ORDER BY day, model
 """
+_PARTS = (
+    "SELECT hash, source, content FROM call_fragments JOIN fragments USING (hash) "
+    "WHERE call = ? ORDER BY position"
+)
 _WIDTH = 40  # of the longest bar
 _NARROWEST = 8
 _SHORT = 20  # columns that a prompt has at least
@@ -87,13 +91,17 @@ def list_calls(out: Output, limit: int) -> None:
 @with_output
 def search(out: Output, text: str, limit: int) -> int:
     r"""
-    List calls with TEXT in the prompt or the answer; the exit code is 1 if there is none.
+    List calls with TEXT in a prompt, fragment or answer; the exit code is 1 if there is none.
 
     \b
     interlingua log search pelican
     """
-    where = "instr(lower(coalesce(prompt, '') || char(0) || coalesce(answer, '')), lower(?))"
-    found = find_calls(where, (text,), limit)
+    where = (
+        "instr(lower(coalesce(prompt, '') || char(0) || coalesce(answer, '')), lower(?)) OR id IN "
+        "(SELECT call FROM call_fragments JOIN fragments USING (hash) "
+        "WHERE instr(lower(content), lower(?)))"
+    )
+    found = find_calls(where, (text, text), limit)
     _print(out, found, empty=f"No call in the log has {text!r} in its prompt or answer.")
     return 0 if found else FAILED
 
@@ -113,11 +121,18 @@ def show(out: Output, number: int | None) -> None:
         text = f"the log has no call {number}; `interlingua log` lists the last ones"
         raise click.UsageError("the log is empty" if number is None else text)
     (call,) = found
+    call["fragments"] = [
+        {"hash": each["hash"], "source": each["source"], "characters": len(each["content"])}
+        for each in read(_PARTS, (call["id"],))
+    ]
     if out.json:
         out.data(call)
         return
     is_drawn = is_terminal(sys.stdout)
     lines = [_facts(call), f"conversation {call['session']}"] if call["session"] else [_facts(call)]
+    for part in call["fragments"]:
+        source = printable(one_line(part["source"]))
+        lines.append(f"fragment {part['hash'][:12]} · {source} · {part['characters']:,} characters")
     for name in ("system", "prompt", "reasoning", "answer", "error"):
         if call[name]:
             lines += ["", paint(sys.stdout, f"{name}:", BOLD)]

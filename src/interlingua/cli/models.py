@@ -106,11 +106,9 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
 
 def _configured() -> set[str]:
     """The providers that have a key."""
-    from interlingua.cli.clients import environment
-    from interlingua.client.environment_adapters import adapters_from_env
+    from interlingua.cli.clients import usable_adapters
 
-    adapters = adapters_from_env(environment()).items()
-    return {name for name, each in adapters if not each.provider.is_local}
+    return {name for name, each in usable_adapters().items() if not each.provider.is_local}
 
 
 def _listed(

@@ -99,11 +99,12 @@ class BadInput(click.ClickException):
 
 
 class Output:
-    """Where a command prints. The options `--json` and `--debug` set its two fields."""
+    """Where a command prints. The options that all commands have set its three fields."""
 
     def __init__(self) -> None:
         self.json = False
         self.debug = False
+        self.config: str | None = None
 
     def write(self, text: str) -> None:
         """Write a piece of the answer at once."""
@@ -194,17 +195,27 @@ class Output:
         return show_progress(title, total, unit)
 
 
+def _set_field(
+    context: click.Context, parameter: click.Parameter, value: str | bool | None
+) -> None:
+    if value:
+        setattr(context.ensure_object(Output), parameter.name or "", value)
+
+
+config_option = click.option(
+    "--config", metavar="FILE", expose_value=False, is_eager=True, callback=_set_field,
+    help="The configuration file, in place of all others.",
+)  # fmt: skip
+"""The option that names the configuration file; the program and all commands have it."""
+
+
 def with_output(function: Callable[..., R]) -> Callable[..., R]:
-    """Give a command the options `--json` and `--debug`, and an `Output` as its first argument."""
-
-    def set_field(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-        if value:
-            setattr(context.ensure_object(Output), parameter.name or "", True)
-
+    """Give a command the options that all have, and an `Output` as its first argument."""
     function_with_output = click.make_pass_decorator(Output, ensure=True)(function)
+    function_with_output = config_option(function_with_output)
     for name, text in (("debug", "Show the traceback of an error."), ("json", "Print JSON.")):
         option = click.option(
-            f"--{name}", is_flag=True, expose_value=False, is_eager=True, callback=set_field,
+            f"--{name}", is_flag=True, expose_value=False, is_eager=True, callback=_set_field,
             help=text,
         )  # fmt: skip
         function_with_output = option(function_with_output)

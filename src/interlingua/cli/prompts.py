@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import json
 import mimetypes
 import re
-import string
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from interlingua.cli import collect_as_usual
-from interlingua.cli.files import config_folder
 from interlingua.cli.output import is_terminal, read_text
 
 if TYPE_CHECKING:
     from interlingua import Part
-if TYPE_CHECKING:
-    from interlingua import Tool
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,7 +27,13 @@ _OPTIONS = (
     *("verbosity", "max_retries", "timeout", "on_loss", "provider_options"),
 )
 """The options that are used most."""
-_TEMPLATE_KEYS = ("prompt", "system", "model", "schema", "options")
+
+
+class Fragment(NamedTuple):
+    """A text before a prompt."""
+
+    source: str
+    text: str
 
 
 @dataclass(kw_only=True)
@@ -43,12 +42,16 @@ class Question:
 
     content: list[Part]
     text: str
-    """The text of it, for the log."""
+    """The text of it without the fragments, for the log."""
+    fragments: list[Fragment]
+    """The texts before it."""
     model: str | None
     system: str | None
     schema: dict[str, Any] | None
     options: dict[str, Any] = field(default_factory=dict)
     """Options of `generate`."""
+    access: Mapping[str, str] = field(default_factory=dict)
+    """The address and the key of a server at hand."""
 
 
 setting_option = click.option(
@@ -58,11 +61,12 @@ setting_option = click.option(
 """The option that sets options of `generate`."""
 
 
-def prompt_options(function: F) -> F:
-    """The options that say what is asked."""
+def context_options(function: F) -> F:
+    """The options of `ask`, `chat` and `explain` that say who is asked, and with what."""
     options = (
-        click.argument("prompt", nargs=-1),
-        click.option("-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`."),
+        click.option(
+            "-m", "--model", help="The model, such as `anthropic:claude-haiku-4-5`, or an alias.",
+        ),
         click.option("-s", "--system", help="The system prompt."),
         click.option(
             "-a", "--attachment", multiple=True, metavar="FILE|URL",
@@ -70,33 +74,53 @@ def prompt_options(function: F) -> F:
         ),
         click.option(
             "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME|-",
-            help="A text before the prompt: a file, a web page, a file of the folder `fragments`, "
-            "or stdin. Repeatable.",
+            help="A text before the prompt: a file, a web page, a name of `fragments`, or stdin. "
+            "Repeatable.",
         ),
-        click.option(
-            "-t", "--template", help="A template: a file of the folder `templates`, or any file.",
-        ),
+        click.option("-t", "--template", help="A template: a name of `templates`, or a file."),
         click.option(
             "-p", "--param", nargs=2, multiple=True, metavar="NAME VALUE",
             help="A value for $NAME in the template.",
         ),
+        click.option(
+            "-T", "--tools", multiple=True, metavar="FILE.py|NAME",
+            help="The model may call the functions of this file, or the tools of a plugin. You are "
+            "asked before each call. Repeatable.",
+        ),
+        click.option(
+            "--mcp", multiple=True, metavar="SERVER",
+            help="The model may call the tools of an MCP server: a name in `mcp_servers` of the "
+            "configuration, or a URL. Repeatable.",
+        ),
+        click.option("-y", "--yes", is_flag=True, help="Approve all tool calls."),
+        setting_option,
+        click.option(
+            "--base-url", metavar="URL",
+            help="The address of a server; without a provider in -m, one like OpenAI's.",
+        ),
+        click.option(
+            "--key", metavar="NAME",
+            help="The name of a stored key: what `interlingua keys` lists, never the key itself.",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def prompt_options(function: F) -> F:
+    """The options that say what is asked."""
+    options = (
         click.option(
             "--schema", help="JSON Schema as text or file, or fields: 'name, age int'.",
         ),
         click.option(
             "--schema-multi", help="As --schema, for a list of such objects.",
         ),
-        click.option(
-            "-T", "--tools", multiple=True, metavar="FILE.py",
-            help="The model may call the functions of this file. You are asked before each call. "
-            "Repeatable.",
-        ),
-        click.option("-y", "--yes", is_flag=True, help="Approve all tool calls."),
-        setting_option,
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
-    return function
+    return click.argument("prompt", nargs=-1)(context_options(function))
 
 
 reasoning_option = click.option(
@@ -107,44 +131,79 @@ reasoning_option = click.option(
 """The option that says whether reasoning is asked for and printed; None if it is not given."""
 
 
-def read_question(
-    *,
-    prompt: Sequence[str],
-    model: str | None,
-    system: str | None,
-    attachment: Sequence[str],
-    fragment: Sequence[str],
-    schema: str | None,
-    option: Sequence[tuple[str, str]],
-    **more: Any,
-) -> Question:
+def complete(options: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    The options of a command with its template, and the settings of `-o` as `settings`.
+
+    `form` is the prompt of the template, `parameters` has its values, and `access` the address and
+    the key of a server at hand.
+    """
+    if options["model"] is not None and not options["model"].strip():
+        raise click.UsageError("-m is empty. Name a model, or leave -m out.")
+    given = {**options, "settings": dict(map(read_option, options["option"]))}
+    if options["template"]:
+        from interlingua.cli.templates import use_template
+
+        given = use_template(given)
+    elif options["param"]:
+        raise click.UsageError("-p is a value for a template: add -t NAME.")
+    given = {"form": None, "parameters": {}, "access": {}, **given}
+    if options["base_url"] or options["key"]:
+        from interlingua.cli.clients import find_access
+
+        given |= find_access(given["model"], options["base_url"], options["key"])
+    return given
+
+
+def fill_form(text: str, given: Mapping[str, Any]) -> str:
+    """A prompt in the form of the template, if there is one."""
+    if not given["form"]:
+        return text
+    from interlingua.cli.templates import fill
+
+    return fill(given["form"], text, given["parameters"])
+
+
+def add_tools(settings: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the tools of `-T` and `--mcp`."""
+    if not given["tools"] and not given["mcp"]:
+        return settings
+    from interlingua.cli.tool_sources import read_tools
+
+    tools = read_tools(given["tools"], given["mcp"], approve=given["yes"])
+    return {**settings, "tools": tools}
+
+
+def read_question(**options: Any) -> Question:
     """What the options, stdin and the template ask."""
     from interlingua import Text
 
-    if model is not None and not model.strip():
-        raise click.UsageError("-m is empty. Name a model, or leave -m out.")
-    template = _read_template(more["template"]) if more["template"] else {}
-    takes_stdin = "-" in fragment or "-" in attachment
-    words = [" ".join(prompt)] if prompt else []
+    given = complete(options)
+    takes_stdin = "-" in given["fragment"] or "-" in given["attachment"]
+    words = [" ".join(given["prompt"])] if given["prompt"] else []
     text = "\n\n".join([*words] if takes_stdin else [*_stdin(), *words])
-    text = _fill(template.get("prompt"), text, more["param"])
-    text = "\n\n".join([*map(read_fragment, fragment), *([text] if text else [])])
-    parts = [_read_attachment(each) for each in attachment]
-    if not text and not parts:
+    text = fill_form(text, given)
+    fragments = [Fragment(name, read_fragment(name)) for name in given["fragment"]]
+    whole = with_fragments(fragments, text)
+    parts = [read_attachment(each) for each in given["attachment"]]
+    if not whole and not parts:
         raise click.UsageError("There is no prompt. Write one, or pipe it in.")
-    schema = schema or template.get("schema")
-    multi = more["schema_multi"]
-    shape = several(read_schema(multi)) if multi else _shape(schema)
-    options = {**template.get("options", {}), **dict(map(read_option, option))}
-    tools = read_tools(more["tools"], approve=more["yes"])
+    multi = given["schema_multi"]
     return Question(
-        content=[*parts, *([Text(text=text)] if text else [])],
+        content=[*parts, *([Text(text=whole)] if whole else [])],
         text=text,
-        model=model or template.get("model"),
-        system=system or _fill(template.get("system"), "", more["param"]) or None,
-        schema=shape,
-        options={**options, **({"tools": tools} if tools else {})},
+        fragments=fragments,
+        model=given["model"],
+        system=given["system"] or None,
+        schema=several(read_schema(multi)) if multi else _shape(given["schema"]),
+        options=add_tools(given["settings"], given),
+        access=given["access"],
     )
+
+
+def with_fragments(fragments: Iterable[Fragment], text: str) -> str:
+    """A prompt after its fragments."""
+    return "\n\n".join([*(each.text for each in fragments), *([text] if text else [])])
 
 
 def _shape(schema: str | dict[str, Any] | None) -> dict[str, Any] | None:
@@ -171,15 +230,18 @@ def read_stdin() -> str:
 
 
 def read_fragment(name: str) -> str:
-    """The text of a file, of a URL, of a file of the folder `fragments`, or of stdin (`-`)."""
+    """The text of a file, of a URL, of a name or hash of `fragments`, or of stdin (`-`)."""
     if name == "-":
         return read_stdin().rstrip("\n")
     if is_web_address(name):
         return fetch_text(name)
-    saved = config_folder() / "fragments" / f"{name}.txt"
-    is_saved = "/" not in name and not Path(name).exists() and saved.is_file()
-    path = saved if is_saved else Path(name)
-    return read_text(path, "-f").rstrip("\n")
+    if "/" not in name and not Path(name).exists():
+        from interlingua.cli.fragments import find_fragment
+
+        text = find_fragment(name)
+        if text is not None:
+            return text
+    return read_text(Path(name), "-f").rstrip("\n")
 
 
 def is_web_address(name: str) -> bool:
@@ -205,7 +267,7 @@ def fetch_text(url: str, **options: Any) -> str:
         raise click.BadParameter(text, param_hint="-f") from None
 
 
-def _read_attachment(name: str) -> Part:
+def read_attachment(name: str) -> Part:
     """The part for a file of this machine, which the user has named, or for a URL."""
     from interlingua import Audio, Document, Image
     from interlingua.wire.media import sniff
@@ -244,45 +306,6 @@ def check_option(name: str, flag: str = "-o") -> None:
         shown = advice(name, known)
         text = shown if shown.count(",") == 0 else f"Some are {', '.join(_OPTIONS)}."
         raise click.UsageError(f"{flag}: there is no option {name!r}. {text}")
-
-
-# Templates.
-
-
-def _read_template(name: str) -> dict[str, Any]:
-    import yaml
-
-    named = config_folder() / "templates" / f"{name}.yaml"
-    path = named if named.is_file() and "/" not in name else Path(name)
-    if not path.is_file():
-        raise click.BadParameter(
-            f"there is no template {named} and no file {name}", param_hint="-t"
-        )
-    try:
-        value = yaml.safe_load(read_text(path, "-t"))
-    except yaml.YAMLError as error:
-        raise click.BadParameter(f"{path} is not YAML: {error}", param_hint="-t") from None
-    value = {"prompt": value} if isinstance(value, str) else value
-    if not isinstance(value, dict) or set(value) - set(_TEMPLATE_KEYS):
-        keys = ", ".join(_TEMPLATE_KEYS)
-        raise click.BadParameter(f"{path} must be a text, or have only {keys}", param_hint="-t")
-    return value
-
-
-def _fill(template: str | None, text: str, params: Sequence[tuple[str, str]]) -> str:
-    """The template with its values; `$input` is the prompt, which is else added at the end."""
-    if not template:
-        return text
-    form = string.Template(template)
-    try:
-        filled = form.substitute({"input": text, **dict(params)})
-    except KeyError as error:
-        name = error.args[0]
-        raise click.UsageError(f"The template needs -p {name} VALUE.") from None
-    except ValueError as error:
-        raise click.UsageError(f"The template is wrong: {error}. Write $$ for $.") from None
-    has_input = "input" in form.get_identifiers() or not text
-    return filled if has_input else f"{filled}\n\n{text}"
 
 
 _TYPES = {
@@ -355,50 +378,3 @@ def _parse(text: str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise click.BadParameter(f"{place} is not a JSON object", param_hint="--schema")
     return value
-
-
-def read_tools(paths: Sequence[str], *, approve: bool) -> list[Tool]:
-    """
-    The tools of Python files: their `Tool` objects and public functions.
-
-    Every tool needs approval, unless the user has approved all of them.
-    """
-    return [each for path in paths for each in _tools_of(Path(path), approve=approve)]
-
-
-def _tools_of(path: Path, *, approve: bool) -> list[Tool]:
-    from msgspec.structs import replace
-
-    from interlingua import Tool, tool
-
-    found = []
-    for name, value in vars(_load(path)).items():
-        if name.startswith("_"):
-            continue
-        if isinstance(value, Tool):
-            found.append(replace(value, needs_approval=not approve))
-        elif inspect.isfunction(value) and value.__module__ == _module_name(path):
-            found.append(tool(needs_approval=not approve)(value))
-    if not found:
-        raise click.BadParameter(f"{path} has no public function and no Tool", param_hint="-T")
-    return found
-
-
-def _module_name(path: Path) -> str:
-    return f"interlingua_tools_{path.stem}"
-
-
-def _load(path: Path) -> Any:
-    if not path.is_file():
-        raise click.BadParameter(f"there is no file {path}", param_hint="-T")
-    spec = importlib.util.spec_from_file_location(_module_name(path), path)
-    if spec is None or spec.loader is None:
-        raise click.BadParameter(f"{path} is not a Python file (.py)", param_hint="-T")
-    module = importlib.util.module_from_spec(spec)
-    collect_as_usual()
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        text = f"{path} cannot be loaded: {type(error).__name__}: {error}"
-        raise click.BadParameter(text, param_hint="-T") from error
-    return module

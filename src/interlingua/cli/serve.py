@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from interlingua.cli import collect_as_usual
 from interlingua.cli.clients import environment
-from interlingua.cli.files import data_folder, private_file
 from interlingua.cli.output import Output, with_output
+from interlingua.runtime.files import data_folder, write_private
 
 if TYPE_CHECKING:
     from interlingua.gateway.config import Gateway
@@ -28,7 +28,6 @@ _VARIABLES = (
 
 
 @click.command("serve")
-@click.option("--config", type=click.Path(dir_okay=False), help="A registry file; see the docs.")
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="The port; 0 for a free one.  [default: 4000]")
 @click.option("--workers", type=click.IntRange(1), help="How many processes serve.  [default: 1]")
@@ -40,7 +39,6 @@ _VARIABLES = (
 def command(
     out: Output,
     *,
-    config: str | None,
     host: str | None,
     port: int | None,
     workers: int | None,
@@ -50,8 +48,9 @@ def command(
     r"""
     Answer the APIs of OpenAI, Anthropic and Gemini with any model, until Ctrl-C.
 
-    Without a file, every provider with a key and the local model are served, under names such as
-    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again.
+    Without --config, every provider with a key and the local model are served, under names such as
+    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again. Other configuration files are not
+    read.
 
     \b
     interlingua serve
@@ -59,7 +58,7 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=config, folder=str(data_folder()))
+    source = Source(secret=b"", environ=environment(), path=out.config, folder=str(data_folder()))
     source = source.renew(environment())
     gateway = source.read()
     if check:
@@ -194,4 +193,4 @@ class _State:
         return hash_key(key)
 
     def _write(self) -> None:
-        private_file(self._path).write_text(json.dumps(self._values), "utf-8")
+        write_private(self._path, json.dumps(self._values))

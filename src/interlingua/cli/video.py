@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from interlingua.cli.files import (
-    check_writable,
-    data_folder,
-    numbered,
-    private_file,
-    private_folder,
-)
+from interlingua.cli.files import check_writable, numbered
 from interlingua.cli.output import Column, Output, with_output
 from interlingua.cli.progress import poll_option, resumable, timeout_option
+from interlingua.runtime.files import data_folder, private_file, private_folder
 
 if TYPE_CHECKING:
     from interlingua.sync import Client

@@ -127,21 +127,35 @@ class Client:
         read_path_urls: bool = False,
         prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
+        config: str | Path | Mapping[Path, str] | None = None,
     ) -> Self:
         """
         Return a client for every provider with an API key in the environment.
 
         A model of a provider that is not configured is looked up in the environment again, so a
         key may be set later. Servers on this machine that need no key (`ollama`, `vllm`,
-        `llamacpp`, `lmstudio`) and the local model are used only when they are named.
+        `llamacpp`, `lmstudio`) and the local model are used only when they are named. `config` is
+        a registry file, or several with their contents, of which the first wins: its adapters come
+        before those of the environment, and its models, aliases and defaults hold.
         """
         from interlingua.client.environment_adapters import adapters_from_env
 
         environ = os.environ if environ is None else environ
+        adapters: dict[str, Adapter] = {}
+        registry: Registry | None = None
+        if config is not None:
+            from interlingua.client.config_files import read_config
+
+            found, registry, default = read_config(config, environ)
+            adapters |= found
+            default_provider = default if default_provider is None else default_provider
+        named = row_name(default_provider or "")
+        adapters = {**adapters_from_env(environ, named=named, known=adapters), **adapters}
         client = cls(
-            adapters_from_env(environ, named=row_name(default_provider or "")),
+            adapters,
             default_provider=default_provider,
             middleware=middleware,
+            registry=registry,
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -17,7 +17,7 @@ from interlingua.providers.adapter_options import setting_row
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.environment import add_environment
 from interlingua.providers.provider import Provider
-from interlingua.providers.rows import find_provider
+from interlingua.providers.rows import find_provider, row_name
 from interlingua.runtime.log import logger
 from interlingua.spec.check import Row, Seconds, fits, rows_of_options
 from interlingua.spec.errors import ConfigurationError
@@ -31,7 +31,11 @@ class _File(TypedDict, total=False):
     models: Mapping[str, Any]
     default_provider: str
     default_model: str
+    aliases: Mapping[str, Any]
     gateway: Mapping[str, Any]  # `gateway/config.py` reads it
+    log: bool  # these three are for the command line: `cli/configuration.py` reads them
+    templates: Mapping[str, Any]
+    mcp_servers: Mapping[str, Any]
 
 
 class _Model(TypedDict, total=False):
@@ -84,26 +88,83 @@ def read_registry(
     not: it is reported when the adapter is used. Keys, addresses and headers that the file does
     not set come from the environment, as in `adapters_from_env`.
     """
+    file = read_file(Path(path).expanduser(), text)
+    built, registry, default = build_registry([file], environ)
+    if default is not None and default not in built:
+        raise file.error("default_provider", f"default_provider: there is no adapter {default!r}.")
+    return built, registry, default
+
+
+def read_file(path: Path, text: str | None = None) -> Section:
+    """A registry file whose outermost keys are checked; `text` is its content, if it is known."""
+    return read_document(path, text).check(rows_of_options(_File))
+
+
+def build_registry(
+    files: Sequence[Section],
+    environ: Mapping[str, str] | None = None,
+    *,
+    takes_providers: bool = False,
+) -> tuple[dict[str, HttpAdapter], Registry, str | None]:
+    """
+    The adapters, models and default provider of several files; what an earlier one has wins.
+
+    With `takes_providers`, a model may name a provider that no file has an adapter for: its
+    adapter is made from the environment.
+    """
     environ = os.environ if environ is None else environ
-    file = read_document(Path(path).expanduser(), text).check(rows_of_options(_File))
-    adapters = file.sections("adapters", _adapter_rows())
-    _warn_about_keys(Path(path).expanduser(), adapters)
-    models = file.sections("models", rows_of_options(_Model))
+    adapters = _merge_sections(files, "adapters", _adapter_rows())
+    models = _merge_sections(files, "models", rows_of_options(_Model))
+    if takes_providers:
+        names = {_adapter_of(name, section) for name, section in models.items()} - {*adapters, None}
+        known = filter(row_name, filter(None, names))
+        adapters |= {name: Section(files[0].path, None, name) for name in known}
+    for file in files:
+        _warn_about_keys(file)
     entries = [_entry(name, section, adapters) for name, section in models.items()]
     _check_profiles(entries, models)
     built = {name: _build(name, section, entries, environ) for name, section in adapters.items()}
-    default = file.get("default_provider")
-    if default is not None and default not in built:
-        raise file.error("default_provider", f"default_provider: there is no adapter {default!r}.")
+    aliases, owners = read_aliases(files)
     try:
-        return built, Registry(entries, file.get("default_model", "")), default
+        registry = Registry(entries, _first(files, "default_model") or "", aliases)
     except ConfigurationError as error:
         if error.setting is None or error.model is None:
             raise
-        raise models[error.model].error(error.setting, error.message) from None
+        owner = models[error.model] if error.setting == "aliases" else owners[error.model]
+        raise owner.error(error.setting, error.message) from None
+    return built, registry, _first(files, "default_provider")
 
 
-def _warn_about_keys(path: Path, adapters: Mapping[str, Section]) -> None:
+def read_aliases(files: Sequence[Section]) -> tuple[dict[str, str], dict[str, Section]]:
+    """The model of each name in the sections `aliases`, and the section that has it."""
+    aliases: dict[str, str] = {}
+    owners: dict[str, Section] = {}
+    for file in reversed(files):
+        section = file.section("aliases", "aliases")
+        for name in section:
+            model = section.get(name)
+            if not isinstance(model, str) or not model.strip():
+                raise section.error(name, f"aliases.{name} must be the name of a model.")
+            aliases[name], owners[name] = model, section
+    return aliases, owners
+
+
+def _merge_sections(
+    files: Sequence[Section], key: str, known: Mapping[str, Row | None]
+) -> dict[str, Section]:
+    merged: dict[str, Section] = {}
+    for file in reversed(files):
+        merged |= file.sections(key, known)
+    return merged
+
+
+def _first(files: Sequence[Section], key: str) -> Any:
+    """The value in the first file that has one."""
+    return next((value for file in files if (value := file.get(key)) is not None), None)
+
+
+def _warn_about_keys(file: Section) -> None:
+    path, adapters = file.path, file.sections("adapters", _adapter_rows())
     holders = [name for name, section in adapters.items() if "api_key" in section]
     holders += [name for name, section in adapters.items() if "apiKey" in section]
     if holders and others_can_read(path):
@@ -115,9 +176,15 @@ def _warn_about_keys(path: Path, adapters: Mapping[str, Section]) -> None:
         )
 
 
+def _adapter_of(name: str, section: Section) -> str | None:
+    prefix, colon, _ = name.partition(":")
+    adapter: str | None = section.get("adapter", prefix if colon else None)
+    return adapter
+
+
 def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> ModelEntry:
-    prefix, colon, rest = name.partition(":")
-    adapter = section.get("adapter", prefix if colon else None)
+    _, colon, rest = name.partition(":")
+    adapter = _adapter_of(name, section)
     if adapter is None:
         raise section.error(
             "adapter", f"Model {name!r}: set `adapter`, or write the name as adapter:model."
@@ -216,7 +283,8 @@ class Section:
     def __init__(
         self, path: Path, node: MappingNode | None, name: str, line: int | None = None
     ) -> None:
-        self._path = path
+        self.path = path
+        """The file."""
         self._name = name
         self._line = line
         self._nodes: dict[str, Node] = {}
@@ -258,7 +326,11 @@ class Section:
 
     def error(self, key: str, message: str) -> ConfigurationError:
         """An error with the line of the key, or of the section if the key is missing."""
-        return _error(self._path, self._lines.get(key, self._line), message)
+        return _error(self.path, self._lines.get(key, self._line), message)
+
+    def place(self, key: str) -> str:
+        """The file and the line of a key."""
+        return f"{self.path}:{self._lines.get(key, self._line)}"
 
     def section(self, key: str, name: str) -> Section:
         """The mapping at this key as a section; an empty one if it is missing."""
@@ -269,7 +341,7 @@ class Section:
             if self.get(key) is not None:
                 raise self.error(key, f"{name!r} must be a mapping.")
             node = None
-        return Section(self._path, node, name, self._lines.get(key))
+        return Section(self.path, node, name, self._lines.get(key))
 
 
 def read_text(path: Path) -> str:

@@ -56,7 +56,12 @@ class Registry:
         registry.find("opus").can_delegate
     """
 
-    def __init__(self, models: Collection[ModelEntry] = (), default_model: str = "") -> None:
+    def __init__(
+        self,
+        models: Collection[ModelEntry] = (),
+        default_model: str = "",
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
         self.default_model = default_model
         """The model of requests without one: an id, an alias, or any name."""
         self.models: dict[str, ModelEntry] = {entry.id: entry for entry in models}
@@ -66,6 +71,8 @@ class Registry:
             (entry.adapter, entry.wire_name): entry.id for entry in models
         }
         """The ids by adapter and wire name."""
+        self.aliases: Mapping[str, str] = dict(aliases or {})
+        """Names for models that need no entry: `{"sonnet": "anthropic:claude-sonnet-5-5"}`."""
         for entry in models:
             for name in (entry.id, *entry.aliases):
                 known = self._names.setdefault(name, entry)
@@ -77,6 +84,19 @@ class Registry:
                     )
             if entry.tier is not None:
                 self._tiers.setdefault(entry.tier, []).append(entry)
+        for name, model in self.aliases.items():
+            self._check_alias(name, model)
+
+    def _check_alias(self, name: str, model: str) -> None:
+        problem = None
+        if name in self._names:
+            problem = f"The alias {name!r} is also a name of the model {self._names[name].id!r}."
+        elif model in self.aliases:
+            problem = f"The alias {name!r} stands for another alias, {model!r}. Name its model."
+        elif not name.strip() or ":" in name:
+            problem = f"The alias {name!r} must be a word without a colon."
+        if problem is not None:
+            raise ConfigurationError(problem, model=name, setting=name)
 
     def named(self, name: str) -> ModelEntry | None:
         """Return the entry with this id or alias."""

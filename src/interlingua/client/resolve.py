@@ -32,6 +32,10 @@ def resolve(provider: str | None, model: str, configured: Configured) -> Route:
     entry = registry.named(model)
     if entry is not None:
         return Route(check_configured(entry.adapter, configured), entry.wire_name)
+    if model in registry.aliases:
+        route = resolve(None, registry.aliases[model], configured)
+        reason = f"{model!r} is an alias of {registry.aliases[model]!r}"
+        return route._replace(reason="; ".join(filter(None, (reason, route.reason))))
     choices, conditions = registry.tier(model)
     if choices:
         return _among(choices, conditions, model, configured)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.gateway.connect import Edit
+from interlingua.runtime.files import write_private
 from interlingua.spec.errors import ConfigurationError
 
 _SUFFIX = ".before-interlingua"
@@ -123,19 +123,3 @@ def _back_up(change: Change) -> dict[str, Any]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, at once: never a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        other.replace(path)
-    except BaseException:
-        other.unlink(missing_ok=True)
-        raise

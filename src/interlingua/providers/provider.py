@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -253,12 +253,18 @@ def find_dialect(name: str) -> Dialect:
     return dialects.get(name)
 
 
+@cache
+def _register_dialects() -> None:
+    """Register the dialects of other packages."""
+    from interlingua.runtime.installed import DIALECTS, entry_points_of, use_entry_points
+
+    use_entry_points(entry_points_of(DIALECTS), lambda point: dialects.register(point.load()))
+
+
 def check_dialect(name: str) -> None:
     """Raise `ConfigurationError` if there is no such dialect; does not import a built-in one."""
     if name not in dialects.names():
-        from interlingua.providers.installed import register_dialects
-
-        register_dialects()
+        _register_dialects()
     if name not in dialects.names():
         known = ", ".join(dialects.names())
         raise ConfigurationError(f"There is no dialect {name!r}. Use one of {known}.")

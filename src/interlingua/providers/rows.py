@@ -18,9 +18,6 @@ from interlingua.spec.errors import ConfigurationError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-ENTRY_POINTS = "interlingua.providers"
-"""The group of entry points through which other packages add providers."""
-
 ROWS: tuple[Provider, ...] = (
     *makers.ROWS,
     *hosts.ROWS,
@@ -134,14 +131,14 @@ def _makers() -> dict[str, str]:
 @cache
 def providers() -> dict[str, Provider]:
     """All providers by name: the built-in ones, then those of other packages."""
-    from interlingua.providers.installed import entry_points_of
+    from interlingua.runtime.installed import PROVIDERS, entry_points_of
 
-    return with_installed(entry_points_of(ENTRY_POINTS))
+    return with_installed(entry_points_of(PROVIDERS))
 
 
 def with_installed(points: Iterable[EntryPoint]) -> dict[str, Provider]:
     """The built-in providers, which cannot be replaced, then those of these entry points."""
-    from interlingua.providers.installed import use_entry_points
+    from interlingua.runtime.installed import use_entry_points
 
     rows = dict(_BUILTIN)
 
@@ -160,7 +157,7 @@ def rows_of(loaded: object, name: str) -> tuple[Provider, ...]:
     for row in rows:
         if not isinstance(row, Provider):
             raise ConfigurationError(
-                f"Entry point {name!r} of {ENTRY_POINTS} gave a {type(row).__name__}. "
+                f"Entry point {name!r} of interlingua.providers gave a {type(row).__name__}. "
                 "It must give Provider rows."
             )
     return tuple(rows)

@@ -88,6 +88,7 @@ class Client(ClosedByWith, BlockingClient):
         read_path_urls: bool = False,
         prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
+        config: str | Path | Mapping[Path, str] | None = None,
     ) -> Self:
         return cls.wrap(
             AsyncClient.from_env(
@@ -99,6 +100,7 @@ class Client(ClosedByWith, BlockingClient):
                 read_path_urls=read_path_urls,
                 prices=prices,
                 behaviours=behaviours,
+                config=config,
             )
         )
 

@@ -34,11 +34,18 @@ _default_client: Client | None = None
 
 
 def get_default_client() -> Client:
-    """Return the client that was set, or else one made from the environment on first use."""
+    """
+    Return the client that was set, or else one made on first use.
+
+    That is made from the environment and the user's configuration file: the one that
+    INTERLINGUA_CONFIG names, or `interlingua.yaml` in the user's configuration folder.
+    """
     global _default_client  # noqa: PLW0603 -- one for the program is the point
     with _default_lock:
         if _default_client is None:
-            _default_client = Client.from_env()
+            from interlingua.client.config_files import user_config
+
+            _default_client = Client.from_env(config=user_config())
         return _default_client
 
 

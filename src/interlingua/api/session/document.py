@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,14 @@ from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.session.saved import SAVED, SavedSession
 from interlingua.api.session.turns import Turn
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.runtime.files import replace_file
 from interlingua.spec.check import plain_fields
 from interlingua.spec.content import parse_json
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.json_form import from_document, to_document
 from interlingua.spec.messages import Message
 from interlingua.spec.request import ResponseFormat, ToolChoice
-from interlingua.transport.downloads import as_path, copy_mode
+from interlingua.transport.downloads import as_path
 from interlingua.wire.json_text import dumps
 
 SESSION_VERSION = 2
@@ -127,7 +126,7 @@ def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
         _check_replaceable(target)
     data = dump_session(session)
     try:
-        _replace_file(target.resolve(), data)  # not the link to it
+        replace_file(target.resolve(), data)  # not the link to it
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: {error}") from error
 
@@ -160,30 +159,3 @@ def _read_json(path: Path) -> Any:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise DecodeError(f"The file is damaged or not JSON ({error}).") from error
-
-
-def _replace_file(target: Path, data: bytes) -> None:
-    """Write to a file next to the target, then rename it, so that no reader sees half of it."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        copy_mode(target, Path(name))
-        os.replace(name, target)  # noqa: PTH105 -- a name, not a Path
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)  # noqa: PTH108
-        raise
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the renaming durable, where a folder can be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

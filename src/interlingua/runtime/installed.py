@@ -1,5 +1,5 @@
 """
-What other packages add through entry points: providers and dialects.
+What other packages add through entry points.
 
 Hardly any package has entry points of ours, and `importlib.metadata` needs 30 ms to find that out.
 So it is asked only if a file that lists entry points mentions our group.
@@ -11,27 +11,26 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
-
-from interlingua import dialects
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+COMMANDS = "interlingua.commands"
+"""The group of commands of the command line: each entry point is a `click.Command`."""
 DIALECTS = "interlingua.dialects"
-"""The group of entry points through which other packages add dialects: each names a module."""
+"""The group of dialects: each entry point names a module."""
+PROVIDERS = "interlingua.providers"
+"""The group of providers: rows, or functions that return them."""
+TEMPLATES = "interlingua.templates"
+"""The group of templates for `-t`: texts, or mappings as in a template's file."""
+TOOLS = "interlingua.tools"
+"""The group of tools for `-T`: functions, `Tool` objects, lists of them, or modules."""
 
 _FOLDERS = (".dist-info", ".egg-info")
 """How the names of folders end that describe an installed package."""
 _LIST = "entry_points.txt"
-
-
-@cache
-def register_dialects() -> None:
-    """Register the dialects of other packages."""
-    use_entry_points(entry_points_of(DIALECTS), lambda point: dialects.register(point.load()))
 
 
 def entry_points_of(group: str) -> Iterable[EntryPoint]:

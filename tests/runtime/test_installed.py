@@ -7,7 +7,7 @@ from importlib.machinery import PathFinder
 
 import pytest
 
-from interlingua.providers.installed import entry_points_of, may_have
+from interlingua.runtime.installed import entry_points_of, may_have
 
 GROUP = "interlingua.providers"
 LIST = f"[console_scripts]\nx = x:main\n\n[{GROUP}]\ntheirs = a_package:ROW\n"
@@ -72,7 +72,7 @@ def test_all_providers_without_what_reads_packages():
     """A client from the environment does not load `importlib.metadata`, which takes 20 ms."""
     code = (
         "import sys; from interlingua import Client; Client.from_env({'OPENAI_API_KEY': 'k'})\n"
-        "from interlingua.providers.installed import may_have\n"
+        "from interlingua.runtime.installed import may_have\n"
         f"print('importlib.metadata' in sys.modules, may_have({GROUP!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

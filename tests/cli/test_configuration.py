@@ -1,0 +1,251 @@
+"""The configuration file: which one wins, what is trusted, and how commands change it."""
+
+import json
+
+import pytest
+
+from interlingua.api.run.clients import get_default_client, set_default_client
+from interlingua.simulator import Simulator, serve_in_thread
+from support.cli import KEY, MODEL, Terminal
+
+
+@pytest.fixture
+def folders(program, tmp_path):
+    """The program in a folder that is not its home; returns that folder."""
+    program.home = tmp_path / "cloned"
+    program.home.mkdir()
+    program.env["INTERLINGUA_HOME"] = str(tmp_path / "own")
+    (tmp_path / "own").mkdir()
+    return program.home
+
+
+def model_of(program, *arguments, **variables):
+    done = program.run(*arguments, "default", "--json", **variables)
+    return json.loads(done.stdout)["model"]
+
+
+def test_what_wins_over_what(program, folders, tmp_path):
+    """--config, then the variable, then the working folder, then the user's folder."""
+    names = ("flag", "variable", "here", "own")
+    paths = dict(zip(names, (tmp_path / "a.yaml", tmp_path / "b.yaml"), strict=False))
+    paths |= {"here": folders / "interlingua.yaml", "own": tmp_path / "own" / "interlingua.yaml"}
+    for name, path in paths.items():
+        path.write_text(f"default_model: openai:{name}\n")
+    flag, variable = (
+        ("--config", str(paths["flag"])),
+        {"INTERLINGUA_CONFIG": str(paths["variable"])},
+    )
+    assert program.run("config", "trust", "--yes").returncode == 0
+
+    assert model_of(program, INTERLINGUA_MODEL="openai:first") == "openai:first"
+    assert model_of(program, *flag, **variable) == "openai:flag"
+    assert model_of(program, **variable) == "openai:variable"
+    assert model_of(program) == "openai:here"
+    paths["here"].unlink()
+    assert model_of(program) == "openai:own"
+    assert model_of(program, INTERLINGUA_CONFIG="/dev/null") != "openai:own"
+
+
+def test_a_file_of_the_working_folder_adds_to_the_users_own(program, folders, tmp_path):
+    """What it does not set holds as the user has set it; of two with one name it wins."""
+    own = "log: false\naliases: {a: openai:own, b: openai:own}\n"
+    (tmp_path / "own" / "interlingua.yaml").write_text(own)
+    (folders / "interlingua.yaml").write_text("aliases: {b: openai:here, c: openai:here}\n")
+    program.run("config", "trust", "--yes")
+    rows = json.loads(program.run("alias", "list", "--json").stdout)
+
+    assert {row["alias"]: row["model"] for row in rows} == {
+        "a": "openai:own", "b": "openai:here", "c": "openai:here",
+    }  # fmt: skip
+    assert program.run("ask", "-m", MODEL, "Hi").returncode == 0
+    assert json.loads(program.run("log", "--json").stdout) == []
+
+
+def test_a_prompt_never_goes_where_an_untrusted_file_says(program, folders):
+    """No address, alias, default, template or server of it counts; a warning names the file."""
+    simulator = Simulator(key=KEY)
+    with serve_in_thread(simulator) as elsewhere:
+        (folders / "interlingua.yaml").write_text(
+            f"default_provider: openai\n"
+            f"default_model: openai:evil\n"
+            f"log: true\n"
+            f"aliases: {{gpt-5.2: anthropic:evil}}\n"
+            f"templates: {{t: Evil.}}\n"
+            f"mcp_servers: {{notes: {{command: touch, args: [evil]}}}}\n"
+            f"adapters:\n  openai: {{base_url: '{elsewhere.url}/v1'}}\n"
+            f"models: {{gpt-5-nano: {{adapter: openai, wire_name: evil}}}}\n"
+        )
+        for arguments in (
+            ("-m", "openai:gpt-5.2"), ("-m", "gpt-5.2"), ("-m", "gpt-5-nano"), (),
+        ):  # fmt: skip
+            done = program.run("ask", "--json", *arguments, "Hi")
+            assert done.returncode == 0, done.stderr
+            assert "evil" not in done.stdout.lower()
+            assert done.stderr.count("interlingua.yaml is not used") == 1
+            assert len([*filter(None, done.stderr.splitlines())]) <= 3
+        assert program.run("ask", "-t", "t", "Hi").returncode == 2
+        assert not simulator.script.requests
+        program.run("config", "trust", "--yes")
+        trusted = json.loads(program.run("ask", "--json", "Hi").stdout)
+
+        assert trusted["model"] == "openai:evil"
+        assert len(simulator.script.requests) == 1
+
+
+def test_a_file_is_accepted_by_its_content(program, folders):
+    """One changed byte, or another folder, and it has to be accepted again."""
+    path = folders / "interlingua.yaml"
+    path.write_text("default_model: openai:one\n")
+    assert program.run("config", "trust").returncode == 2  # nobody can be asked
+    assert model_of(program) != "openai:one"
+    program.run("config", "trust", "--yes")
+    assert model_of(program) == "openai:one"
+    path.write_text("default_model: openai:two\n")
+    assert model_of(program) not in ("openai:one", "openai:two")
+    path.write_text("default_model: openai:one\n")
+    assert model_of(program) == "openai:one"
+    other = folders / "other"
+    other.mkdir()
+    (other / "interlingua.yaml").write_text("default_model: openai:one\n")
+    program.home = other
+    assert model_of(program) != "openai:one"
+
+
+def test_trust_shows_the_file_and_asks(program, folders):
+    """On a terminal: what it sets, without keys, and a question."""
+    (folders / "interlingua.yaml").write_text(
+        "adapters:\n  openai: {base_url: 'http://there.example/v1', api_key: planted-key}\n"
+    )
+    terminal = Terminal(program, "config", "trust")
+    terminal.expect("Use this file?")
+    shown = terminal.printed
+    terminal.type("n\n")
+    assert terminal.close() == 0
+
+    assert "there.example" in shown
+    assert "the address of openai" in shown
+    assert "planted-key" not in shown
+    assert "is not used" in program.run("default").stderr
+
+
+def test_commands_change_single_lines(program, tmp_path):
+    """Comments and order stay; the file is the user's alone."""
+    path = tmp_path / "interlingua.yaml"
+    path.write_text(
+        "# mine\ndefault_model: openai:old  # why\naliases:\n  # short\n  a: openai:x\n"
+    )
+    program.run("default", "openai:gpt-5.2")
+    program.run("alias", "set", "b", "openai:gpt-5.2")
+    program.run("alias", "set", "c", "b")
+    program.run("alias", "remove", "a")
+
+    assert path.read_text() == (
+        "# mine\ndefault_model: openai:gpt-5.2  # why\naliases:\n  # short\n"
+        "  b: openai:gpt-5.2\n  c: openai:gpt-5.2\n"
+    )
+    program.run("default", "--remove")
+    assert "default_model" not in path.read_text()
+
+
+def test_a_new_file_is_private(program, tmp_path):
+    """Others may not read what may have a key one day."""
+    assert program.run("default", "openai:gpt-5.2").returncode == 0
+    assert (tmp_path / "interlingua.yaml").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("default", "antropic:x"), "Did you mean anthropic:x?"),
+        (("default", ""), "is empty"),
+        (("default", "openai:x", "--remove"), "either MODEL or --remove"),
+        (("alias", "set", "a:b", "openai:x"), "without a colon"),
+        (("alias", "set", "a", "nosuch"), "nosuch"),
+        (("alias", "remove", "a"), "no alias 'a'"),
+        (("config", "trust"), "no interlingua.yaml in this folder that needs it"),
+        (("config", "edit"), "needs a terminal"),
+        (("--config", "nothing.yaml", "default"), "--config: nothing.yaml: No such file"),
+    ],
+)
+def test_wrong_uses(bare, arguments, complaint):
+    """Each is one line that says what to do; nothing is written."""
+    done = bare.run(*arguments)
+
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (bare.home / "interlingua.yaml").exists()
+
+
+def test_a_wrong_file_is_an_error_with_its_line(bare):
+    """Of every command that needs it; `doctor` tells it among the rest."""
+    (bare.home / "interlingua.yaml").write_text("default_model: a\naliasses: {}\n")
+    done = bare.run("ask", "Hi")
+
+    assert done.returncode == 2
+    assert "interlingua.yaml:2: Unknown key 'aliasses'" in done.stderr
+    row = bare.run("doctor")
+    assert (row.returncode, row.stdout.count("interlingua.yaml:2: Unknown key")) == (1, 1)
+
+
+def test_edit_saves_only_what_is_valid(program, tmp_path):
+    """The editor is opened again after a mistake, with what was written."""
+    editor = tmp_path / "editor"
+    editor.write_text(
+        "#!/bin/sh\nif grep -q default_modle $1; then echo 'default_model: openai:b' > $1\n"
+        "else echo 'default_modle: openai:a' > $1; fi\n"
+    )
+    editor.chmod(0o755)
+    terminal = Terminal(program, "config", "edit", EDITOR=str(editor), VISUAL="")
+    terminal.expect("Unknown key 'default_modle'")
+    terminal.type("y\n")
+    terminal.expect("Saved")
+    assert terminal.close() == 0
+    assert (tmp_path / "interlingua.yaml").read_text() == "default_model: openai:b\n"
+
+
+def test_doctor_says_what_holds(program, folders):
+    """The files with their order, the default model and the log, with reasons."""
+    (folders / "interlingua.yaml").write_text("log: false\n")
+    rows = {}
+    for row in json.loads(program.run("doctor", "--json").stdout):
+        rows.setdefault(row["check"], row)
+
+    assert rows["configuration file"]["state"] == "not trusted"
+    assert "there is a key for openai" in rows["default model"]["detail"]
+    assert rows["log"]["state"] == "on"
+    program.run("config", "trust", "--yes")
+    done = json.loads(program.run("doctor", "--json").stdout)
+    assert [row["state"] for row in done if row["check"] == "log"] == ["off"]
+
+
+# The library.
+
+
+@pytest.fixture
+def fresh_client(monkeypatch, tmp_path):
+    """The module-level client, made anew, in an empty working folder."""
+    monkeypatch.delenv("INTERLINGUA_CONFIG", raising=False)
+    monkeypatch.setenv("INTERLINGUA_HOME", str(tmp_path / "own"))
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "cloned").mkdir()
+    monkeypatch.chdir(tmp_path / "cloned")
+    set_default_client(None)
+    yield get_default_client
+    set_default_client(None)
+
+
+@pytest.mark.parametrize("place", ["own", "cloned", "variable"])
+def test_the_library_reads_the_users_file_and_never_that_of_the_working_folder(
+    fresh_client, tmp_path, monkeypatch, place
+):
+    """The functions without `client=` have its default model."""
+    path = tmp_path / place / "interlingua.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("default_model: openai:gpt-5.2\n")
+    if place == "variable":
+        monkeypatch.setenv("INTERLINGUA_CONFIG", str(path))
+
+    expected = "" if place == "cloned" else "openai:gpt-5.2"
+    assert fresh_client().registry.default_model == expected
