@@ -54,7 +54,7 @@ def test_every_command_may_be_the_first():
         "import sys\n"
         "from importlib import import_module\n"
         "for name in sys.argv[1:]:\n"
-        "    import_module(f'interlingua.cli.{name}')\n"
+        "    import_module('interlingua.cli.' + name.replace('-', '_'))\n"
         "    for each in [each for each in sys.modules if each.startswith('interlingua')]:\n"
         "        del sys.modules[each]\n"
     )

@@ -30,6 +30,9 @@ COMMANDS: Mapping[str, str] = {
     "reprice": "Compute the costs of stored calls again, with today's or your prices.",
     "compare": "Ask several models the same question, and print their answers side by side.",
     "embed": "Print the vectors of texts (embeddings).",
+    "embed-many": "Embed many texts and store their vectors in a collection.",
+    "similar": "List what is most similar in a collection to a text.",
+    "collections": "List and delete collections of vectors.",
     "image": "Make an image and write it to a file.",
     "speak": "Speak a text, and write the audio to a file.",
     "transcribe": "Print the text of an audio file.",
@@ -56,7 +59,9 @@ class LazyGroup(click.Group):
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
+        command: click.Command = import_module(
+            f"interlingua.cli.{cmd_name.replace('-', '_')}"
+        ).command
         for each in (command, *getattr(command, "commands", {}).values()):
             # Raw docstrings mark their examples with the two characters, click wants the one.
             each.help = (each.help or "").replace("\\b\n", "\b\n")
