@@ -13,7 +13,14 @@ import click
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
 from interlingua.cli.files import data_folder, private_folder
-from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
+from interlingua.cli.output import (
+    BadInput,
+    Output,
+    can_redraw,
+    dollars,
+    printable,
+    without_arguments,
+)
 from interlingua.cli.tables import one_line
 
 if TYPE_CHECKING:
@@ -238,7 +245,7 @@ def model_name(result: GenerateResult[Any] | None) -> str | None:
 
 def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
     """Say what was changed or dropped, each thing once."""
-    for message in dict.fromkeys(warning.message for warning in warnings):
+    for message in dict.fromkeys(without_arguments(warning.message) for warning in warnings):
         out.warn(message)
 
 
