@@ -78,15 +78,15 @@ _NOT_CONFIGURED = (
 _tells_variable = re.compile("[Ss]et [A-Z]").search
 _find_call = re.compile(r"\b(\w+)\(\.\.\.\)").sub
 _find_option = re.compile(r"""\b(\w+)=(['"])([^'"]*)\2""").sub
-_find_advice = re.compile(r",? or (?:pass|set)\b[^.;]*\b[a-z_]+=[^.;]*").sub
+_find_advice = re.compile(r",? or (?:pass|set)\b(?:(?!\bor\b)[^.;])*\b[a-z_]+=[^.;]*").sub
 _split_sentences = re.compile(r"(?<=[.!?]) (?=[A-Z`])").split
 _names_argument = re.compile(r"(?<![\w?&/.%-])[a-z_]+=").search
 _find_setting = re.compile(r"^(\w+)(?= must be |: )").sub
 _FUNCTIONS = {"generate": "ask", "generate_image": "image", "generate_video": "video"}
 """The commands that are not named as their functions are."""
 _PLAIN_WORDS = {
-    " or a TimeoutConfig": "", " or a function": "", "a mapping": "a JSON object", " a dict": " a JSON object",
-    "True or False": "true or false", "a str.": "text.",
+    " or a TimeoutConfig": "", " or a function": "", "a mapping": "a JSON object",
+    " a dict": " a JSON object", "True or False": "true or false", "a str.": "text.",
 }  # fmt: skip
 """Words of Python, and what a user of options reads instead."""
 _WIDTH = 80  # columns of a terminal that does not say how wide it is
