@@ -22,6 +22,10 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
 @click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
+@click.option(
+    "-e", "--execute", is_flag=True,
+    help="Ask for a shell command. It is shown, and runs only after you say yes.",
+)  # fmt: skip
 @click.option("--plain", is_flag=True, help="Print the answer as it is, not rendered as Markdown.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
 @reasoning_option
@@ -29,7 +33,7 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the call nor the conversation.")
 @click.option("--explain", "explains", is_flag=True, help="Print the request; send nothing.")
 @with_output
-def command(out: Output, *, explains: bool, **options: Any) -> None:
+def command(out: Output, *, explains: bool, execute: bool, **options: Any) -> int:
     r"""
     Ask a model one question. The answer goes to stdout, everything else to stderr.
 
@@ -43,7 +47,14 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
     interlingua ask -a photo.jpg "What is this?"
     interlingua ask --schema 'name, age int' "Invent a dog"
     interlingua ask -c "And now in French"
+    interlingua ask -e "Find the ten largest files here"
     """
+    if execute:
+        from interlingua.cli import shell_command
+
+        if not explains:
+            shell_command.check_terminal(out)
+        options["system"] = shell_command.system_prompt(options["system"])
     question = read_question(**options)
     if options["shows_reasoning"]:
         question.options["include_thinking"] = True
@@ -51,11 +62,14 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
         from interlingua.cli.explain import explain
 
         explain(out, question)
-        return
-    _ask(out, question, **options)
+        return 0
+    result = _ask(out, question, is_command=execute, **options)
+    return shell_command.offer(out, first_block(result.text)) if execute else 0
 
 
-def _ask(out: Output, question: Question, **options: Any) -> None:
+def _ask(
+    out: Output, question: Question, *, is_command: bool, **options: Any
+) -> GenerateResult[Any]:
     from interlingua.cli.calls_log import start_log
     from interlingua.cli.clients import chosen_settings, open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
@@ -63,7 +77,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
     is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as client:
         session = _open_session(out, question, client, is_logged=is_logged, **options)
-        is_quiet = out.json or options["extract"]
+        is_quiet = out.json or options["extract"] or is_command
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
         turn.hides_reasoning = options["shows_reasoning"] is False
@@ -75,7 +89,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         result = turn.run(question.content, question.text, streams=streams, **choices, **shape)
     if out.json:
         out.data(describe_result(result, session, turn.seconds))
-    elif options["extract"]:
+    elif options["extract"] and not is_command:
         out.line(shown(first_block(result.text)))
     show_warnings(out, result.warnings)
     if result.finish_reason.reason == "length":
@@ -84,6 +98,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         out.note(
             usage_line(model_name(result), result.total_usage, result.total_cost, turn.seconds)
         )
+    return result
 
 
 def _open_session(

@@ -93,6 +93,14 @@ def choose_model() -> tuple[str, str]:
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
 
 
+def configured_providers() -> set[str]:
+    """The providers that have a key."""
+    from interlingua.client.environment_adapters import adapters_from_env
+
+    adapters = adapters_from_env(environment()).items()
+    return {name for name, each in adapters if not each.provider.is_local}
+
+
 def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
     """The settings of the local model that the user has not set, if no model was named."""
     if question.model is not None or model != LOCAL_MODEL:

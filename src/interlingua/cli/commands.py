@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from interlingua.cli.output import is_terminal
 from interlingua.version import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
     "ask": "Ask a model one question; the answer is printed.",
@@ -55,7 +59,7 @@ class LazyGroup(click.Group):
         """The names, in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return None
@@ -65,12 +69,28 @@ class LazyGroup(click.Group):
         for each in (command, *getattr(command, "commands", {}).values()):
             # Raw docstrings mark their examples with the two characters, click wants the one.
             each.help = (each.help or "").replace("\\b\n", "\b\n")
+        if ctx.resilient_parsing:  # a shell asks for completions
+            from interlingua.cli.completion import add_completions
+
+            add_completions(command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, without importing them, and the options."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what is no command is a question: `il "Why?"`, `cat file | il`."""
-        # A shell that asks for completions has not typed its question yet.
-        if ctx.resilient_parsing or not _is_question(ctx, args):
+        # A shell that asks for completions may not have typed its question yet.
+        is_begun = ctx.resilient_parsing and not (args and (args[0][0:1] == "-" or " " in args[0]))
+        if is_begun or not _is_question(ctx, args):
             return super().parse_args(ctx, args)
         return super().parse_args(ctx, [_ASK, *args])
 
