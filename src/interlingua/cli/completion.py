@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from interlingua.cli.output import Output, with_output
+
+if TYPE_CHECKING:
+    from interlingua.spec.contracts import ModelKind
 
 _BASH = r"""
 _interlingua_completion() {
@@ -69,7 +73,7 @@ complete --command interlingua --no-files --arguments '(__interlingua_completion
 complete --command il --no-files --arguments '(__interlingua_completion)'
 """
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-_KINDS = {
+_KINDS: dict[str, ModelKind] = {
     "embed": "embedding", "embed-many": "embedding", "image": "image", "speak": "speech",
     "transcribe": "transcription", "create": "video",
 }  # fmt: skip
@@ -97,7 +101,7 @@ def command(out: Output, shell: str) -> None:
         out.line(script)
 
 
-class _Names(click.ParamType):
+class _Names(click.ParamType):  # type: ignore[type-arg]
     """A text that is completed."""
 
     name = "text"
@@ -142,7 +146,7 @@ def _items(names: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names]
 
 
-def model_names(start: str, kind: str = "chat") -> list[str]:
+def model_names(start: str, kind: ModelKind = "chat") -> list[str]:
     """
     The models of a kind whose names begin so.
 

@@ -101,7 +101,9 @@ class Turn:
         """How long it has taken so far."""
         return time.monotonic() - self._began
 
-    def run(self, prompt: Any, text: str, *, streams: bool = True, **options: Any) -> Any:
+    def run(
+        self, prompt: Any, text: str, *, streams: bool = True, **options: Any
+    ) -> GenerateResult[Any]:
         """
         Make the turn; returns its result.
 
