@@ -22,6 +22,7 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
 @click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
+@click.option("--xl", "--extract-last", is_flag=True, help="Print only the last code block.")
 @click.option(
     "-e", "--execute", is_flag=True,
     help="Ask for a shell command. It is shown, and runs only after you say yes.",
@@ -64,7 +65,7 @@ def command(out: Output, *, explains: bool, execute: bool, **options: Any) -> in
         explain(out, question)
         return 0
     result = _ask(out, question, is_command=execute, **options)
-    return shell_command.offer(out, first_block(result.text)) if execute else 0
+    return shell_command.offer(out, code_block(result.text)) if execute else 0
 
 
 def _ask(
@@ -77,7 +78,8 @@ def _ask(
     is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as client:
         session = _open_session(out, question, client, is_logged=is_logged, **options)
-        is_quiet = out.json or options["extract"] or is_command
+        extracts = options["extract"] or options["extract_last"]
+        is_quiet = out.json or extracts or is_command
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
         turn.hides_reasoning = options["shows_reasoning"] is False
@@ -89,8 +91,8 @@ def _ask(
         result = turn.run(question.content, question.text, streams=streams, **choices, **shape)
     if out.json:
         out.data(describe_result(result, session, turn.seconds))
-    elif options["extract"] and not is_command:
-        out.line(shown(first_block(result.text)))
+    elif extracts and not is_command:
+        out.line(shown(code_block(result.text, is_last=options["extract_last"])))
     show_warnings(out, result.warnings)
     if result.finish_reason.reason == "length":
         out.note("The answer was cut off at its limit; -o max_tokens N allows a longer one.")
@@ -149,8 +151,9 @@ def describe_result(
     }
 
 
-def first_block(text: str) -> str:
-    """The first fenced code block of a text; the whole text if it has none."""
+def code_block(text: str, *, is_last: bool = False) -> str:
+    """The first fenced code block of a text, or the last; the whole text if it has none."""
+    found: list[str] = []
     fence = ""
     block: list[str] = []
     for line in text.split("\n"):
@@ -158,7 +161,10 @@ def first_block(text: str) -> str:
         if not fence:
             fence = match[1] if match else ""
         elif match and match[1].startswith(fence) and not line.strip("`~ \t"):
-            return "\n".join(block).rstrip("\n")
+            found.append("\n".join(block).rstrip("\n"))
+            if not is_last:
+                break
+            fence, block = "", []
         else:
             block.append(line)
-    return text.rstrip("\n")  # a block without an end is none
+    return found[-1] if found else text.rstrip("\n")  # a block without an end is none

@@ -49,6 +49,8 @@ COMMANDS: Mapping[str, str] = {
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 
 _ASK = "ask"
+_OTHER_NAMES = {"prompt": _ASK, "embed-multi": "embed-many", "help": "--help"}
+"""Words that are commands of similar programs, and what they are here."""
 _ALIKE = 0.7  # how much of a word must be that of a command: `modles`, `image-gen`, not `hello`
 
 
@@ -128,6 +130,8 @@ def _nearest(word: str) -> str | None:
     """The command that is spelled like this word; None if none is, or if it is a sentence."""
     from difflib import get_close_matches
 
+    if word in _OTHER_NAMES:
+        return _OTHER_NAMES[word]
     near = [] if " " in word else get_close_matches(word.lower(), COMMANDS, n=1, cutoff=_ALIKE)
     return near[0] if near else None
 
