@@ -22,7 +22,9 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
 @click.option("--cid", metavar="ID", help="Continue the conversation with this id.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
-@click.option("--xl", "--extract-last", is_flag=True, help="Print only the last code block.")
+@click.option(
+    "--xl", "--extract-last", "extract_last", is_flag=True, help="Print only the last code block."
+)
 @click.option(
     "-e", "--execute", is_flag=True,
     help="Ask for a shell command. It is shown, and runs only after you say yes.",

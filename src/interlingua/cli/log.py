@@ -113,7 +113,9 @@ def search(out: Output, text: str, limit: int) -> int:
 @click.argument("number", type=int, required=False)
 @click.option("-r", "--response", is_flag=True, help="Print only the answer.")
 @click.option("-x", "--extract", is_flag=True, help="Print only its first code block.")
-@click.option("--xl", "--extract-last", is_flag=True, help="Print only its last code block.")
+@click.option(
+    "--xl", "--extract-last", "extract_last", is_flag=True, help="Print only its last code block."
+)
 @with_output
 def show(out: Output, number: int | None, **only: bool) -> None:
     r"""
