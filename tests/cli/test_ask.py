@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from interlingua import Client, Request
-from interlingua.cli.ask import first_block
+from interlingua.cli.ask import code_block
 from interlingua.simulator import (
     SIMULATED,
     Script,
@@ -130,11 +130,31 @@ def test_extract(tmp_path):
         done = Program(tmp_path, server.url).run("ask", "-n", "-x", "-m", MODEL, "code")
 
     assert done.stdout == "print(1)\n"
-    assert first_block("no code") == "no code"
-    assert first_block("````\n```\n````") == "```"
-    assert first_block("a\n```py\nx = 1\n\n```\nb\n```\ny\n```") == "x = 1"
-    assert first_block("~~~\n```\n~~~") == "```"
-    assert first_block("```\nno end\n") == "```\nno end"
+    assert code_block("no code") == "no code"
+    assert code_block("````\n```\n````") == "```"
+    assert code_block("a\n```py\nx = 1\n\n```\nb\n```\ny\n```") == "x = 1"
+    assert code_block("~~~\n```\n~~~") == "```"
+    assert code_block("```\nno end\n") == "```\nno end"
+    assert code_block("a\n```py\nx = 1\n```\nb\n```\ny\n```", is_last=True) == "y"
+    assert code_block("```\nx\n```\n```\nno end\n", is_last=True) == "x"
+    assert code_block("no code", is_last=True) == "no code"
+
+
+def test_parts_of_an_answer(tmp_path):
+    """The last code block of an answer, and later the answer of the log or its code blocks."""
+    answer = "One:\n```\na\n```\nTwo:\n```\nb\n```"
+    with simulated(text(answer)) as server:
+        program = Program(tmp_path, server.url)
+        last = program.run("ask", "--xl", "-m", MODEL, "code").stdout
+
+    assert last == "b\n"
+    assert program.run("log", "show", "-r").stdout == f"{answer}\n"
+    assert program.run("log", "show", "-x").stdout == "a\n"
+    assert program.run("log", "show", "1", "--xl").stdout == "b\n"
+    assert program.run("log", "list", "-m", "GPT").stdout.count("\n") == 2
+    none = program.run("log", "list", "--cid", "none")
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr == "No call in the log is such a one.\n"
 
 
 def test_schema(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import re
 import stat
+import unicodedata
 
 import pytest
 
@@ -393,3 +394,63 @@ def test_a_pasted_text_can_be_edited_before_it_is_sent(tmp_path):
         assert terminal.close() == 0
 
     assert [request.messages[-1].text for request in script.requests] == ["one\ntwo and three"]
+
+
+def test_a_prompt_of_several_lines_is_one_of_the_history(program):
+    """Also in the next run; Ctrl-R finds it by a word in it."""
+    first = Terminal(program, "chat", "-m", MODEL, "--plain")
+    first.expect("> ")
+    first.type(PASTE.format("def pelican():\r\treturn 1") + "\n")
+    first.expect("You said: def pelican():\r\n")
+    first.expect("> ")
+    first.type("\x04")
+    assert first.close() == 0
+    again = Terminal(program, "chat", "-m", MODEL, "--plain")
+    again.expect("> ")
+    again.type("Another\n")
+    again.expect("You said: Another")
+    again.expect("> ")
+    again.type("\x12pelican")
+    again.expect_match(r"pelican\(\):")
+    again.type("\r")
+    again.expect("You said: def pelican():\r\n")
+    again.expect("> ")
+    again.type("\x04")
+    assert again.close() == 0
+    history = (program.home / "chat-history").read_text(encoding="utf-8")
+    assert history.split("\n")[0] == "def pelican():\u2028\treturn 1"
+
+
+LEFT, RIGHT, HOME, END, ERASE, DELETE = "\x1b[D", "\x1b[C", "\x01", "\x05", "\x7f", "\x1b[3~"
+
+
+@pytest.mark.parametrize(
+    ("keys", "prompt"),
+    [
+        (f"日本語{LEFT}{LEFT}X{END}{ERASE}Y", "日X本Y"),
+        (f"日本語の質問は長くて二十桁の行には入りません{HOME}{DELETE}始{RIGHT}{ERASE}",
+         "始語の質問は長くて二十桁の行には入りません"),
+        (f"cafe\u0301s{LEFT}{ERASE}e", "cafes"),
+        (f"مرحبا{LEFT}{ERASE}x", "مرحxا"),  # noqa: RUF001 -- Arabic
+        (f"नमस्ते{HOME}x", "xनमस्ते"),
+        (f"x👨\u200d👩\u200d👧y{ERASE}z", "x👨\u200d👩\u200d👧z"),
+    ],
+)  # fmt: skip
+def test_the_keys_of_the_line_editor_in_any_script(tmp_path, keys, prompt):
+    """What is on the screen is what is sent, also where a line is wrapped."""
+    script = Script(lambda _: text("Done."))
+    with simulated(script) as server:
+        program = Program(tmp_path, server.url)
+        utf8 = {"LC_ALL": "C.UTF-8"}
+        terminal = Terminal(program, "chat", "-m", MODEL, "-n", "--plain", columns=20, **utf8)
+        terminal.expect("> ")
+        terminal.type(f"{keys}\n")
+        terminal.expect("Done.")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        assert terminal.close() == 0
+
+    assert [request.messages[-1].text for request in script.requests] == [prompt]
+    if not re.search("[\u200d\u0947]", prompt):  # which pyte does not draw as terminals do
+        shown = unicodedata.normalize("NFC", terminal.text.replace("\n", ""))
+        assert f"> {unicodedata.normalize('NFC', prompt)}" in shown

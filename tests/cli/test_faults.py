@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -96,9 +97,27 @@ BAD_INPUT = [
     ("completion tcsh", 2, "tcsh"),
     ("keys set openai", 2, "not a key"),
     (f"check --endpoint nonsense --dialect {CHAT} -m m", 2, "nonsense"),
+    *((f"ask -m {MODEL} -o {option} Hi", 2, found) for option, found in (
+        ("max_tokens -3", "-o max_tokens must be an integer"),
+        ("timeout x", "-o timeout must be a number of seconds from 0, not 'x'."),
+        ("headers x", "-o headers must be a JSON object of strings, not text."),
+        ("keep_raw 3", "-o keep_raw must be true or false"),
+        ("on_loss x", "-o on_loss must be 'content'"),
+        ("on_overflow x", "-o on_overflow must be 'raise', 'truncate', not"),
+        ("tools 3", "-T"), ("response_format 3", "--schema"), ("messages 3", "-c"),
+        ("api_key x", "`interlingua keys set`"), ("deps 3", "no option 'deps'"),
+    )),
+    ("ask -m openai_compatible:m Hi", 2, "'openai_compatible' is not configured."),
+    (f"embed -m {MODEL} Hi", 2, "use `interlingua ask`"),
+    ("batch status nothing", 2, "'nothing' does not name a provider."),
+    ("video get nothing", 2, "'nothing' does not name a job."),
     # Servers that are down.
     (f"check --endpoint {DOWN} --dialect {CHAT} -m m", 6, "127.0.0.1:1"),
 ]  # fmt: skip
+
+
+SPEAKS_PYTHON = re.compile(r"(?<![?&])\b[a-z_]+=|\w\(|Traceback|Adapter|None\b|\bdict\b")
+"""Arguments, calls and classes: a user of options can do nothing with them."""
 
 
 @pytest.fixture
@@ -121,6 +140,7 @@ def test_bad_input(run, line, code, found):
     assert found in shown
     assert len(err.splitlines()) == (0 if shown is out else 1), err
     assert KEY not in out + err
+    assert not SPEAKS_PYTHON.search(out + err), err
 
 
 def _split(line):

@@ -54,7 +54,7 @@ def test_every_command_may_be_the_first():
         "import sys\n"
         "from importlib import import_module\n"
         "for name in sys.argv[1:]:\n"
-        "    import_module(f'interlingua.cli.{name}')\n"
+        "    import_module('interlingua.cli.' + name.replace('-', '_'))\n"
         "    for each in [each for each in sys.modules if each.startswith('interlingua')]:\n"
         "        del sys.modules[each]\n"
     )
@@ -90,12 +90,18 @@ def test_every_command_has_an_example_and_json(words, command):
     assert isinstance(command, click.Group) or {"--json", "--debug"} <= options
 
 
-@pytest.mark.parametrize("words", [["modles"], ["modles", "-p", "openai"], ["Chats"]])
+NEAR = {
+    "modles": "models", "Chats": "chat", "logs": "log", "prompt": "ask", "help": "--help",
+    "embed-multi": "embed-many",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [*([name] for name in NEAR), ["modles", "-p", "openai"]])
 def test_a_misspelt_command_is_not_sent(bare, words):
     """One line names the command that is spelled alike; the exit code is that of wrong usage."""
     done = bare.run(*words)
 
-    near = {"modles": "models", "Chats": "chat"}[words[0]]
+    near = NEAR[words[0]]
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"error: There is no command '{words[0]}'. Did you mean '{near}'? "

@@ -23,6 +23,13 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-c", "--continue", "goes_on", is_flag=True, help="Continue the last conversation.")
 @click.option("--cid", metavar="ID", help="Continue the conversation with this id or name.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first code block.")
+@click.option(
+    "--xl", "--extract-last", "extract_last", is_flag=True, help="Print only the last code block."
+)
+@click.option(
+    "-e", "--execute", is_flag=True,
+    help="Ask for a shell command. It is shown, and runs only after you say yes.",
+)  # fmt: skip
 @click.option("--plain", is_flag=True, help="Print the answer as it is, not rendered as Markdown.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole.")
 @reasoning_option
@@ -30,7 +37,7 @@ _match_fence = re.compile(r"(`{3,}+|~{3,}+)").match
 @click.option("-n", "--no-log", is_flag=True, help="Keep neither the call nor the conversation.")
 @click.option("--explain", "explains", is_flag=True, help="Print the request; send nothing.")
 @with_output
-def command(out: Output, *, explains: bool, **options: Any) -> None:
+def command(out: Output, *, explains: bool, execute: bool, **options: Any) -> int:
     r"""
     Ask a model one question. The answer goes to stdout, everything else to stderr.
 
@@ -44,12 +51,19 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
     interlingua ask -a photo.jpg "What is this?"
     interlingua ask --schema 'name, age int' "Invent a dog"
     interlingua ask -c "And now in French"
+    interlingua ask -e "Find the ten largest files here"
     """
     if options["save"] is not None:
         from interlingua.cli.templates import save_template
 
         save_template(out, options["save"], options)
-        return
+        return 0
+    if execute:
+        from interlingua.cli import shell_command
+
+        if not explains:
+            shell_command.check_terminal(out)
+        options["system"] = shell_command.system_prompt(options["system"])
     question = read_question(**options)
     if options["shows_reasoning"]:
         question.options["include_thinking"] = True
@@ -57,11 +71,14 @@ def command(out: Output, *, explains: bool, **options: Any) -> None:
         from interlingua.cli.explain import explain
 
         explain(out, question)
-        return
-    _ask(out, question, **options)
+        return 0
+    result = _ask(out, question, is_command=execute, **options)
+    return shell_command.offer(out, code_block(result.text)) if execute else 0
 
 
-def _ask(out: Output, question: Question, **options: Any) -> None:
+def _ask(
+    out: Output, question: Question, *, is_command: bool, **options: Any
+) -> GenerateResult[Any]:
     from interlingua.cli.calls_log import start_log
     from interlingua.cli.clients import at_server, chosen_settings, open_client
     from interlingua.cli.conversation import Turn, model_name, show_warnings, usage_line
@@ -70,7 +87,8 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
     with open_client() as opened:
         client = at_server(opened, question.model, question.access)
         session = _open_session(out, question, client, is_logged=is_logged, **options)
-        is_quiet = out.json or options["extract"]
+        extracts = options["extract"] or options["extract_last"]
+        is_quiet = out.json or extracts or is_command
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
         turn.fragments = question.fragments
@@ -83,8 +101,8 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         result = turn.run(question.content, question.text, streams=streams, **choices, **shape)
     if out.json:
         out.data(describe_result(result, session, turn.seconds))
-    elif options["extract"]:
-        out.line(shown(first_block(result.text)))
+    elif extracts and not is_command:
+        out.line(shown(code_block(result.text, is_last=options["extract_last"])))
     show_warnings(out, result.warnings)
     if result.finish_reason.reason == "length":
         out.note("The answer was cut off at its limit; -o max_tokens N allows a longer one.")
@@ -92,6 +110,7 @@ def _ask(out: Output, question: Question, **options: Any) -> None:
         out.note(
             usage_line(model_name(result), result.total_usage, result.total_cost, turn.seconds)
         )
+    return result
 
 
 def _open_session(
@@ -142,8 +161,9 @@ def describe_result(
     }
 
 
-def first_block(text: str) -> str:
-    """The first fenced code block of a text; the whole text if it has none."""
+def code_block(text: str, *, is_last: bool = False) -> str:
+    """The first fenced code block of a text, or the last; the whole text if it has none."""
+    found: list[str] = []
     fence = ""
     block: list[str] = []
     for line in text.split("\n"):
@@ -151,7 +171,10 @@ def first_block(text: str) -> str:
         if not fence:
             fence = match[1] if match else ""
         elif match and match[1].startswith(fence) and not line.strip("`~ \t"):
-            return "\n".join(block).rstrip("\n")
+            found.append("\n".join(block).rstrip("\n"))
+            if not is_last:
+                break
+            fence, block = "", []
         else:
             block.append(line)
-    return text.rstrip("\n")  # a block without an end is none
+    return found[-1] if found else text.rstrip("\n")  # a block without an end is none

@@ -295,10 +295,9 @@ class Chat:
     def _complete(self, line: str) -> list[str]:
         name, space, argument = line.partition(" ")
         if name == "/model" and space:
-            from interlingua.catalog import list_models
+            from interlingua.cli.completion import model_names
 
-            names = (f"{model.provider}:{model.id}" for model in list_models(kind="chat"))
-            return [f"/model {name}" for name in names if name.startswith(argument)]
+            return [f"/model {each}" for each in model_names(argument)]
         if name in ("/save", "/tools") and space:
             return [f"{name} {path}" for path in _paths(argument)]
         if not line.startswith("/"):

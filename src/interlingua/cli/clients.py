@@ -154,6 +154,11 @@ def at_server(client: Client, model: str | None, access: Mapping[str, Any]) -> C
     return client.with_access(model or "", **access) if access else client
 
 
+def configured_providers() -> set[str]:
+    """The providers that have a key."""
+    return {name for name, each in usable_adapters().items() if not each.provider.is_local}
+
+
 def chosen_settings(question: Question, model: str | None) -> dict[str, Any]:
     """The settings of the local model that the user has not set, if no model was named."""
     if question.model is not None or model != LOCAL_MODEL:

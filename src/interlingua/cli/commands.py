@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from interlingua.cli.output import config_option, is_terminal
 from interlingua.runtime.installed import COMMANDS as PLUGINS
 from interlingua.runtime.installed import entry_points_of
 from interlingua.version import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
     "ask": "Ask a model one question; the answer is printed.",
@@ -40,6 +44,9 @@ COMMANDS: Mapping[str, str] = {
     "reprice": "Compute the costs of stored calls again, with today's or your prices.",
     "compare": "Ask several models the same question, and print their answers side by side.",
     "embed": "Print the vectors of texts (embeddings).",
+    "embed-many": "Embed many texts and store their vectors in a collection.",
+    "similar": "List what is most similar in a collection to a text.",
+    "collections": "List and delete collections of vectors.",
     "image": "Make an image and write it to a file.",
     "speak": "Speak a text, and write the audio to a file.",
     "transcribe": "Print the text of an audio file.",
@@ -52,6 +59,8 @@ COMMANDS: Mapping[str, str] = {
 """Each command with the line that `--help` prints; it is `command` of the module of its name."""
 
 _ASK = "ask"
+_OTHER_NAMES = {"prompt": _ASK, "embed-multi": "embed-many", "help": "--help"}
+"""Words that are commands of similar programs, and what they are here."""
 _ALIKE = 0.7  # how much of a word must be that of a command: `modles`, `image-gen`, not `hello`
 
 
@@ -62,21 +71,40 @@ class LazyGroup(click.Group):
         """The names, in the order of the table, then those of plugins."""
         return list(dict.fromkeys((*COMMANDS, *_plugin_names())))
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return _plugin_command(cmd_name)
-        command: click.Command = import_module(f"interlingua.cli.{cmd_name}").command
+        command: click.Command = import_module(
+            f"interlingua.cli.{cmd_name.replace('-', '_')}"
+        ).command
         for each in (command, *getattr(command, "commands", {}).values()):
             # Raw docstrings mark their examples with the two characters, click wants the one.
             each.help = (each.help or "").replace("\\b\n", "\b\n")
+        if ctx.resilient_parsing:  # a shell asks for completions
+            from interlingua.cli.completion import add_completions
+
+            add_completions(command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, without importing them, and the options."""
+        from click.shell_completion import CompletionItem
+
+        commands = {**dict.fromkeys(_plugin_names()), **COMMANDS}
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in commands.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what is no command is a question: `il "Why?"`, `cat file | il`."""
-        # A shell that asks for completions has not typed its question yet.
         own, rest = _split_options(args)
-        if ctx.resilient_parsing or not _is_question(ctx, rest):
+        # A shell that asks for completions may not have typed its question yet.
+        is_begun = ctx.resilient_parsing and not (rest and (rest[0][0:1] == "-" or " " in rest[0]))
+        if is_begun or not _is_question(ctx, rest):
             return super().parse_args(ctx, args)
         return super().parse_args(ctx, [*own, _ASK, *rest])
 
@@ -143,6 +171,8 @@ def _nearest(word: str) -> str | None:
     """The command that is spelled like this word; None if none is, or if it is a sentence."""
     from difflib import get_close_matches
 
+    if word in _OTHER_NAMES:
+        return _OTHER_NAMES[word]
     near = [] if " " in word else get_close_matches(word.lower(), COMMANDS, n=1, cutoff=_ALIKE)
     return near[0] if near else None
 

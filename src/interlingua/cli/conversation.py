@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,14 @@ import click
 
 from interlingua.cli.answer_screen import MarkdownAnswer, PlainAnswer, WaitingLine
 from interlingua.cli.calls_log import add_call
-from interlingua.cli.output import BadInput, Output, can_redraw, dollars, printable
+from interlingua.cli.output import (
+    BadInput,
+    Output,
+    can_redraw,
+    dollars,
+    printable,
+    without_arguments,
+)
 from interlingua.cli.tables import one_line
 from interlingua.runtime.files import data_folder, private_folder
 
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
 _NOT_LOGGED = ("StoreError", "ConfigurationError", "NotFoundError")
 """A full disk, which the session tells already; settings and names of models that are wrong."""
 _MOST = 1_000_000  # conversations that are looked through for a name
-_find_advice = re.compile(r" (?:Pass|Set) `\w+=`[^.]*\.").sub
 _RESULT_LENGTH = 200  # characters of a tool's result that are shown
 
 
@@ -116,7 +121,9 @@ class Turn:
         """How long it has taken so far."""
         return time.monotonic() - self._began
 
-    def run(self, prompt: Any, text: str, *, streams: bool = True, **options: Any) -> Any:
+    def run(
+        self, prompt: Any, text: str, *, streams: bool = True, **options: Any
+    ) -> GenerateResult[Any]:
         """
         Make the turn; returns its result.
 
@@ -260,9 +267,9 @@ def model_name(result: GenerateResult[Any] | None) -> str | None:
 
 
 def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
-    """Say what was changed or dropped, each thing once; advice for programs is left out."""
-    for message in dict.fromkeys(warning.message for warning in warnings):
-        out.warn(_find_advice("", message))
+    """Say what was changed or dropped, each thing once."""
+    for message in dict.fromkeys(without_arguments(warning.message) for warning in warnings):
+        out.warn(message)
 
 
 def usage_line(name: str | None, usage: Usage, cost: Cost | None, seconds: float) -> str:

@@ -18,6 +18,7 @@ from interlingua.cli.output import (
     BadInput,
     Column,
     Output,
+    in_options,
     json_text,
     paint,
     printable,
@@ -210,7 +211,7 @@ def _examine(out: Output, file: BinaryIO, source: str | None, target: str) -> in
     try:
         request = _read_history(file.read(), source)
     except SDKError as error:
-        raise BadInput(f"{file.name} is not a history: {error}") from error
+        raise BadInput(f"{file.name} is not a history: {in_options(str(error), error)}") from error
     dialect, profile, model = _find_target(target)
     request = replace(request, model=model)
     prepared = prepare(request, profile, dialect.FACTS)

@@ -13,6 +13,8 @@ from interlingua.runtime.files import private_file
 _HISTORY_LENGTH = 1000  # prompts that are remembered
 PROMPT = "> "
 _CONTINUATION = "… "
+_LINE_END = "\u2028"
+"""Stands for the end of a line within a prompt in the file, where each line is a prompt."""
 
 
 def _bold(prompt: str) -> str:
@@ -72,8 +74,7 @@ class LineEditor:
             import readline
         except ImportError:  # on Windows
             return None
-        self._use_history(lambda path: readline.read_history_file(private_file(path)))
-        readline.set_history_length(_HISTORY_LENGTH)
+        self._use_history(lambda path: _load(readline, path))
         readline.set_completer(self._candidate)
         readline.set_completer_delims("")
         is_libedit = "libedit" in (readline.__doc__ or "")
@@ -89,7 +90,7 @@ class LineEditor:
 
     def _save(self) -> None:
         if self._readline is not None:
-            self._use_history(self._readline.write_history_file)
+            self._use_history(lambda path: _store(self._readline, path))
 
     def _use_history(self, use: Callable[[Path], None]) -> None:
         """Read or write the history, if it is kept; a failure is no reason to end."""
@@ -100,3 +101,20 @@ class LineEditor:
         except OSError as error:
             self._warn(f"prompts are not remembered: {self._history}: {error.strerror}")
             self._history = None
+
+
+def _load(readline: Any, path: Path) -> None:
+    """Remember the prompts of a file."""
+    text = private_file(path).read_text(encoding="utf-8", errors="replace")
+    for prompt in text.split("\n")[-_HISTORY_LENGTH - 1 :]:
+        if prompt:
+            readline.add_history(prompt.replace(_LINE_END, "\n"))
+
+
+def _store(readline: Any, path: Path) -> None:
+    """Write the last prompts to a file, each on one line."""
+    last = readline.get_current_history_length()
+    numbers = range(max(0, last - _HISTORY_LENGTH) + 1, last + 1)
+    prompts = [readline.get_history_item(number) or "" for number in numbers]
+    lines = [f"{prompt.replace(chr(10), _LINE_END)}\n" for prompt in prompts]
+    private_file(path).write_text("".join(lines), encoding="utf-8", errors="replace")

@@ -18,6 +18,7 @@ from interlingua.cli.output import (
     is_terminal,
     paint,
     printable,
+    shown,
     terminal_width,
     with_output,
 )
@@ -74,15 +75,25 @@ def command(out: Output) -> None:
 
 @command.command("list")
 @click.option("-n", "--limit", default=20, type=click.IntRange(min=1), help="How many (20).")
+@click.option("-m", "--model", help="Only calls of models with this in their names.")
+@click.option("--cid", metavar="ID", help="Only calls of this conversation.")
 @with_output
-def list_calls(out: Output, limit: int) -> None:
+def list_calls(out: Output, limit: int, model: str | None, cid: str | None) -> int:
     r"""
     List the last calls: on a terminal the newest last, elsewhere the newest first.
 
+    With -m or --cid, the exit code is 1 if there is none.
+
     \b
     interlingua log list -n 5
+    interlingua log list -m haiku
     """
-    _print(out, find_calls(limit=limit))
+    wanted = {"instr(lower(coalesce(model, '')), lower(?))": model, "session = ?": cid}
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    found = find_calls(" AND ".join(given) or "1", [*given.values()], limit)
+    empty = "No call in the log is such a one." if given else "No call is in the log."
+    _print(out, found, empty=empty)
+    return FAILED if given and not found else 0
 
 
 @command.command("search")
@@ -108,13 +119,19 @@ def search(out: Output, text: str, limit: int) -> int:
 
 @command.command("show")
 @click.argument("number", type=int, required=False)
+@click.option("-r", "--response", is_flag=True, help="Print only the answer.")
+@click.option("-x", "--extract", is_flag=True, help="Print only its first code block.")
+@click.option(
+    "--xl", "--extract-last", "extract_last", is_flag=True, help="Print only its last code block."
+)
 @with_output
-def show(out: Output, number: int | None) -> None:
+def show(out: Output, number: int | None, **only: bool) -> None:
     r"""
     Show the call with this NUMBER in full; without one, the last call.
 
     \b
     interlingua log show 3
+    interlingua log show -r > answer.md
     """
     found = find_calls("1" if number is None else "id = ?", () if number is None else (number,), 1)
     if not found:
@@ -127,6 +144,14 @@ def show(out: Output, number: int | None) -> None:
     ]
     if out.json:
         out.data(call)
+        return
+    if any(only.values()):
+        from interlingua.cli.ask import code_block
+
+        answer = call["answer"] or ""
+        is_whole = not (only["extract"] or only["extract_last"])
+        part = answer if is_whole else code_block(answer, is_last=only["extract_last"])
+        out.line(shown(part.rstrip("\n")))
         return
     is_drawn = is_terminal(sys.stdout)
     lines = [_facts(call), f"conversation {call['session']}"] if call["session"] else [_facts(call)]

@@ -87,10 +87,13 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     interlingua models -p gemini -c vision --max-price 1
     interlingua models -p openai --live
     """
+    from interlingua.cli.clients import configured_providers
+
     rows = _served(out, filters["provider"]) if live else _listed(**filters)
     wanted = [word.lower() for word in words]
     fitting = [row for row in rows if all(word in str(row["name"]).lower() for word in wanted)]
-    usable = set() if live or filters["provider"] or filters["everything"] else _configured()
+    is_limited = not (live or filters["provider"] or filters["everything"])
+    usable = configured_providers() if is_limited else set()
     found = [row for row in fitting if not usable or row["provider"] in usable]
     columns = _SERVED if live else _COLUMNS
     more = f"{len(fitting) - len(found)} of providers without a key"
@@ -102,13 +105,6 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     if found and len(found) < len(fitting):
         out.note(f"--all lists {more} too.")
     return 0 if found else FAILED
-
-
-def _configured() -> set[str]:
-    """The providers that have a key."""
-    from interlingua.cli.clients import usable_adapters
-
-    return {name for name, each in usable_adapters().items() if not each.provider.is_local}
 
 
 def _listed(

@@ -78,9 +78,17 @@ _NOT_CONFIGURED = (
 _tells_variable = re.compile("[Ss]et [A-Z]").search
 _find_call = re.compile(r"\b(\w+)\(\.\.\.\)").sub
 _find_option = re.compile(r"""\b(\w+)=(['"])([^'"]*)\2""").sub
-_find_argument = re.compile(r",? or pass \w+=[^.;]*").sub
-_FUNCTIONS = {"generate_image": "image", "generate_video": "video"}
+_find_advice = re.compile(r",? or (?:pass|set)\b(?:(?!\bor\b)[^.;])*\b[a-z_]+=[^.;]*").sub
+_split_sentences = re.compile(r"(?<=[.!?]) (?=[A-Z`])").split
+_names_argument = re.compile(r"(?<![\w?&/.%-])[a-z_]+=").search
+_find_setting = re.compile(r"^(\w+)(?= must be |: )").sub
+_FUNCTIONS = {"generate": "ask", "generate_image": "image", "generate_video": "video"}
 """The commands that are not named as their functions are."""
+_PLAIN_WORDS = {
+    " or a TimeoutConfig": "", " or a function": "", "a mapping": "a JSON object",
+    " a dict": " a JSON object", "True or False": "true or false", "a str.": "text.",
+}  # fmt: skip
+"""Words of Python, and what a user of options reads instead."""
 _WIDTH = 80  # columns of a terminal that does not say how wide it is
 _HEIGHT = 24
 _SHORTEST_COST = 0.01  # dollars; less is printed with more digits
@@ -463,9 +471,22 @@ def in_options(text: str, error: BaseException) -> str:
     text = one_line(text)
     if getattr(error, "status_code", 0) is not None:  # the words of a provider, or of others
         return text
-    text = _find_argument("", text)
-    text = _find_option(r"-o \1 \3", text)
-    return _find_call(lambda call: f"`{_NAME} {_FUNCTIONS.get(call[1], call[1])}`", text)
+    if getattr(error, "error_class", None) is not None:
+        from interlingua.api.run.options import GenerateOptions
+
+        known = GenerateOptions.__annotations__
+        text = _find_setting(lambda name: f"{'-o ' * (name[1] in known)}{name[1]}", text)
+        for word, plain in _PLAIN_WORDS.items():
+            text = text.replace(word, plain)
+    return without_arguments(text)
+
+
+def without_arguments(text: str) -> str:
+    """What the library advises programs, in options; advice about other arguments is left out."""
+    text = _find_option(r"-o \1 \3", _find_advice("", text))
+    text = _find_call(lambda call: f"`{_NAME} {_FUNCTIONS.get(call[1], call[1])}`", text)
+    first, *others = _split_sentences(text)
+    return " ".join([first, *(each for each in others if not _names_argument(each))])
 
 
 def _detach_stdout() -> None:

@@ -27,6 +27,17 @@ _OPTIONS = (
     *("verbosity", "max_retries", "timeout", "on_loss", "provider_options"),
 )
 """The options that are used most."""
+_OWN_OPTIONS = {
+    "system": "-s", "tools": "-T", "response_format": "--schema", "messages": "-c",
+    "session_id": "--cid", "api_key": "`interlingua keys set`", "approvals": "--yes",
+}  # fmt: skip
+"""Options of `generate` that are set otherwise; a key is never part of a command line."""
+_OBJECTS = frozenset((
+    *("output_validator", "stop_when", "repair_tool_call", "resume", "tool_observer", "tool_error"),
+    *("deps", "retry_policy", "abort_signal", "on_usage", "client", "limits", "chosen_because"),
+    "request_id",
+))  # fmt: skip
+"""Options of `generate` whose values only a program can make."""
 
 
 class Fragment(NamedTuple):
@@ -301,7 +312,9 @@ def check_option(name: str, flag: str = "-o") -> None:
     from interlingua.api.run.options import GenerateOptions
     from interlingua.spec.check import advice
 
-    known = GenerateOptions.__annotations__
+    known = [each for each in GenerateOptions.__annotations__ if each not in _OBJECTS]
+    if name in _OWN_OPTIONS:
+        raise click.UsageError(f"-o: {name} is not set by -o but by {_OWN_OPTIONS[name]}.")
     if name not in known:
         shown = advice(name, known)
         text = shown if shown.count(",") == 0 else f"Some are {', '.join(_OPTIONS)}."

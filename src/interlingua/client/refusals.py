@@ -295,7 +295,9 @@ def _setup(name: str, configured: Configured) -> str:
     missing = [names for names in needed if names and first_value(environ or {}, names) is None]
     if missing:
         return f"set {' and '.join(' or '.join(names) for names in missing)}"
-    return "add its adapter to the client" if environ is None else ""
+    if environ is None:
+        return "add its adapter to the client"
+    return "" if row.base_url or row.identity else "pass base_url= with its address"
 
 
 def _nearest(prefix: str, configured: Configured) -> str | None:

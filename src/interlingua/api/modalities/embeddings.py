@@ -281,8 +281,8 @@ def similarity(a: Sequence[float], b: Sequence[float]) -> float:
             f"The vectors have {len(a)} and {len(b)} dimensions. Compare only vectors of the same "
             "model and the same `dimensions`."
         )
-    lengths = math.sqrt(_product(a, a) * _product(b, b))
-    return max(-1.0, min(1.0, _product(a, b) / lengths)) if lengths else 0.0
+    lengths = math.sqrt(dot_product(a, a) * dot_product(b, b))
+    return max(-1.0, min(1.0, dot_product(a, b) / lengths)) if lengths else 0.0
 
 
 def rank(
@@ -302,5 +302,6 @@ def rank(
     return tuple(ranked[:top_n])
 
 
-def _product(a: Sequence[float], b: Sequence[float]) -> float:
+def dot_product(a: Sequence[float], b: Sequence[float]) -> float:
+    """The sum of the products of numbers in the same places."""
     return float(sum(map(mul, a, b)))

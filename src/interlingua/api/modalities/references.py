@@ -35,7 +35,7 @@ def find_stored(
         raise ConfigurationError(f"Name a {word} by its reference, not by {describe(stored)}.")
     if not provider or not stored_id:
         raise ConfigurationError(
-            f"{stored!r} does not name a provider. Use `{word}.reference` (such as "
-            f"{example!r}), or pass provider=."
+            f"{stored!r} does not name a provider. The reference of a {word} does, such as "
+            f"{example!r}, or pass provider=."
         )
     return MediaCall("", {**options, "provider": provider}), stored_id
