@@ -297,7 +297,8 @@ class BulkRun:
         if self._engine is not None:
             from interlingua.bulk.engines.executor import EngineExecutor
 
-            return EngineExecutor(self._engine, worker, finish, client=self._client)
+            client = None if self._client is None else find_client(self._client)
+            return EngineExecutor(self._engine, worker, finish, client=client)
         if self._settings.executor == "batch":
             from interlingua.bulk.batches import BatchExecutor
 

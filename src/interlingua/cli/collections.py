@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from interlingua.cli.files import data_folder, private_folder
 from interlingua.cli.output import BadInput, Column, Output, is_terminal, with_output
+from interlingua.runtime.files import data_folder, private_folder
 
 if TYPE_CHECKING:
     from interlingua.api.modalities.collections import Collections
