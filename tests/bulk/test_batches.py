@@ -361,7 +361,7 @@ def test_objects_in_batches(tmp_path):
 
 def test_a_budget_and_batches(tmp_path):
     """What the budget allows is submitted, its answers are waited for, and the rest is pending."""
-    app = Simulator(reply, keep=None)
+    app = Simulator(reply, batch_polls=1, keep=None)
     output = tmp_path / "out.jsonl"
     with serve_in_thread(app) as server:
 
@@ -401,3 +401,29 @@ def test_batches_of_an_earlier_run_count_in_the_budget(tmp_path):
 
     assert submitted == [7, 7]
     assert "budget" in runs.stopped.lower()
+
+
+def test_a_provider_without_batches(tmp_path):
+    """The run stops with the names of those that have them; no row has failed."""
+    runs = Runs(tmp_path, "http://127.0.0.1:9", "cohere", "command-a")
+    left = asyncio.run(runs.run(books(3)))
+
+    assert left == {}
+    assert runs.finished == {}
+    assert "anthropic" in runs.stopped
+
+
+@pytest.mark.parametrize(
+    ("failure", "notes"),
+    [(error(401, "wrong key"), 0), (error(500, "oops"), 1)],
+    ids=["refused", "unknown"],
+)
+def test_a_submission_that_fails(tmp_path, failure, notes):
+    """Rows stay pending; only if the provider may have the batch, the next run looks for it."""
+    with serve_in_thread(Simulator(failure, failure, failure, failure, keep=None)) as server:
+        runs = Runs(tmp_path, server.url, "anthropic", MODELS["anthropic"])
+        left = asyncio.run(runs.run(books(3)))
+
+    assert len(left) == notes
+    assert runs.finished == {}
+    assert runs.stopped is not None
