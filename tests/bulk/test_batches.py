@@ -243,7 +243,7 @@ def test_a_death_where_batches_have_no_names(tmp_path):
     assert len(runs.finished) == 12
 
 
-def test_2000_rows_with_failures_expiry_and_a_restart(make_runs):
+def test_many_rows_with_failures_expiry_and_a_restart(make_runs):
     """Each row has its answer or its own failure, and what was answered is never sent again."""
     runs, app = make_runs(batch_polls=20)
     rows = books(2000)
