@@ -56,19 +56,21 @@ BEFORE = {
         import openai
         from interlingua.integrations import sdk
         client = Client.from_env()""",
-    **dict.fromkeys(
-        ("interlingua.bulk.run", "interlingua.bulk.embed"),
-        """
-        from interlingua import bulk
-        Path("books.csv").write_text("title\\nEmma\\n")""",
-    ),
-    **dict.fromkeys(
-        ("interlingua.bulk.export", "interlingua.bulk.read_rows", "interlingua.bulk.status"),
-        """
-        from interlingua.bulk import read_rows
-        Path("books.jsonl").write_text('{"title": "Emma"}')
-        await run("books.jsonl", "genres.jsonl", model=MODEL, prompt="Genre of {title}?")""",
-    ),
+    **{
+        f"{module}.{name}": f"""
+        from {module} import embed, run
+        Path("books.csv").write_text("title\\nEmma\\n")"""
+        for module in ("interlingua.bulk", "interlingua.bulk.sync")
+        for name in ("embed", "run")
+    },
+    **{
+        f"{module}.{name}": f"""
+        from {module} import read_rows
+        Path("books.jsonl").write_text('{{"title": "Emma"}}')
+        {wait}run("books.jsonl", "genres.jsonl", model=MODEL, prompt="Genre of {{title}}?")"""
+        for module, wait in (("interlingua.bulk", "await "), ("interlingua.bulk.sync", ""))
+        for name in ("export", "read_rows", "status")
+    },
     "interlingua.bulk.Worker": """
         from interlingua import bulk
         job = Job(model="openai:gpt-5.2", prompt="Genre of {title}?")
@@ -124,7 +126,7 @@ class Player:
 
 def names_of_the_reader(module):
     """What a program has imported and defined that uses the names of a module."""
-    is_blocking = module.startswith("interlingua.sync")
+    is_blocking = ".sync" in module
     imported = [
         ("interlingua", interlingua.__all__),
         ("interlingua.errors", interlingua.errors.__all__),

@@ -72,7 +72,7 @@ def test_a_byte_order_mark(bench):
     assert set(bench.prompts) == {"Genre of Emma?"}
 
 
-def test_a_cell_of_megabytes(bench):
+def test_a_very_long_cell(bench):
     """It is sent, and written, whole."""
     path = bench.folder / "in.csv"
     path.write_text(f"title\n{'y' * 5_000_000}\nDune\n")

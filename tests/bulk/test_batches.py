@@ -243,7 +243,7 @@ def test_a_death_where_batches_have_no_names(tmp_path):
     assert len(runs.finished) == 12
 
 
-def test_a_long_batch_with_failures_expiry_and_a_restart(make_runs):
+def test_many_rows_with_failures_expiry_and_a_restart(make_runs):
     """Each row has its answer or its own failure, and what was answered is never sent again."""
     runs, app = make_runs(batch_polls=20)
     rows = books(2000)
@@ -361,7 +361,7 @@ def test_objects_in_batches(tmp_path):
 
 def test_a_budget_and_batches(tmp_path):
     """What the budget allows is submitted, its answers are waited for, and the rest is pending."""
-    app = Simulator(reply, keep=None)
+    app = Simulator(reply, batch_polls=1, keep=None)
     output = tmp_path / "out.jsonl"
     with serve_in_thread(app) as server:
 
@@ -401,3 +401,29 @@ def test_batches_of_an_earlier_run_count_in_the_budget(tmp_path):
 
     assert submitted == [7, 7]
     assert "budget" in runs.stopped.lower()
+
+
+def test_a_provider_without_batches(tmp_path):
+    """The run stops with the names of those that have them; no row has failed."""
+    runs = Runs(tmp_path, "http://127.0.0.1:9", "cohere", "command-a")
+    left = asyncio.run(runs.run(books(3)))
+
+    assert left == {}
+    assert runs.finished == {}
+    assert "anthropic" in runs.stopped
+
+
+@pytest.mark.parametrize(
+    ("failure", "notes"),
+    [(error(401, "wrong key"), 0), (error(500, "oops"), 1)],
+    ids=["refused", "unknown"],
+)
+def test_a_submission_that_fails(tmp_path, failure, notes):
+    """Rows stay pending; only if the provider may have the batch, the next run looks for it."""
+    with serve_in_thread(Simulator(failure, failure, failure, failure, keep=None)) as server:
+        runs = Runs(tmp_path, server.url, "anthropic", MODELS["anthropic"])
+        left = asyncio.run(runs.run(books(3)))
+
+    assert len(left) == notes
+    assert runs.finished == {}
+    assert runs.stopped is not None

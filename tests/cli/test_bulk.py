@@ -1,5 +1,6 @@
 """`interlingua bulk`: a table in, the same table with answers out."""
 
+import asyncio
 import csv
 import json
 import re
@@ -218,13 +219,21 @@ def test_the_bar(tmp_path):
     assert max(map(len, re.split(r"[\r\n]+", plain(terminal.printed)))) <= 80
 
 
-def test_a_line_each_minute(capsys):
+def test_a_line_each_minute(capsys, monkeypatch):
     """Without a terminal a job that takes long says again and again how far it is."""
     facts = {"rows": 4000, "done": 990, "failed": 10, "cost": 1.5, "expected": 6.0, "rate": 0.5}
     state = bulk.Progress(**facts, left=6000, active=8, places=4, errors={"server_error": 10})
-    display = _Display(Output(), {"concurrency": 8})
-    display.show(state)
-    display.show(replace(state, rows=0))
+    states = [replace(state, rows=0), state]  # nothing is said before the rows were read
+
+    class Job:
+        def progress(self):
+            if not states:
+                raise asyncio.CancelledError
+            return states.pop(0)
+
+    monkeypatch.setattr("interlingua.cli.bulk._LINE_SECONDS", 0)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(_Display(Output(), {"concurrency": 8}).watch(Job()))
 
     assert capsys.readouterr().err == (
         "1,000 of 4,000 rows; 30.0 rows/min, $1.50 spent of about $6.00, 1 h 40 min left, "

@@ -91,7 +91,7 @@ def test_every_command_has_an_example_and_json(words, command):
 
 
 NEAR = {
-    "modles": "models", "Chats": "chat", "logs": "log", "prompt": "ask", "help": "--help",
+    "modles": "models", "Chats": "chats", "logs": "log", "prompt": "ask", "help": "--help",
     "embed-multi": "embed-many",
 }  # fmt: skip
 

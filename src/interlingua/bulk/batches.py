@@ -31,12 +31,14 @@ from interlingua.bulk.worker import Ready, Worker, ends_job, recorded
 from interlingua.spec.errors import (
     AbortError,
     BudgetExceededError,
+    ConfigurationError,
     ProviderTimeoutError,
     SDKError,
     ServerError,
 )
 from interlingua.spec.modalities.batch import Batch, BatchResult
 from interlingua.spec.request import Request
+from interlingua.wire.classify import was_refused
 
 GROUP = 5_000
 """How many requests a batch has at most."""
@@ -49,6 +51,7 @@ _INTENT = "submitting "
 _AT_ONCE = 64
 """How many results are recorded together."""
 _OF_FAILURES = ("status", "error_type", "error_class", "error", "retryable")
+_NOT_SENT = (BudgetExceededError, ConfigurationError)
 _Group: TypeAlias = dict[bytes, Ask]
 """The requests of one batch."""
 _Sent: TypeAlias = Mapping[bytes, Ask | None]
@@ -195,11 +198,13 @@ class BatchExecutor:
         try:
             job = await batch.submit(requests, client=ready.client, name=name)
         except SDKError as error:
-            is_smaller_accepted = isinstance(error, BudgetExceededError) and len(group) > 1
-            is_of_a_row = not (ends_job(error) or error.status_code is not None or error.retryable)
-            if not is_smaller_accepted and not is_of_a_row:
-                raise  # the provider may have the batch: the next run looks for it
-            await ready.ledger.note_batch(intent, None)
+            is_of_a_row = error.request_id in requests  # it cannot be encoded
+            is_too_much = isinstance(error, BudgetExceededError) and len(group) > 1
+            if is_of_a_row or isinstance(error, _NOT_SENT) or was_refused(error):
+                await ready.ledger.note_batch(intent, None)
+            # Else the provider may have the batch: the next run looks for it.
+            if not is_of_a_row and not is_too_much:
+                raise
             await self._split(ready, group, error)
             return
         await ready.ledger.note_batch(job.reference, list(group))

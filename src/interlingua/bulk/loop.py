@@ -78,7 +78,7 @@ async def run(
     """
     Ask a model about each row of a table; each row is paid for once.
 
-        report = await bulk.run(
+        report = await run(
             "books.csv", "genres.jsonl", model="openai:gpt-5.2", prompt="Genre of {title}?"
         )
 

@@ -38,7 +38,7 @@ async def embed(
     """
     Find the vector of a column for each row of a table; each text is paid for once.
 
-        await bulk.embed(
+        await embed(
             "books.csv", "vectors.jsonl", model="openai:text-embedding-3-small", column="title"
         )
 
