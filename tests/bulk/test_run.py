@@ -5,9 +5,11 @@ import json
 
 import pytest
 
+from interlingua import bulk
 from interlingua.errors import ConfigurationError
 from interlingua.simulator import error, text
 from support.bulk_jobs import answer, books
+from support.ledgers import LEDGERS, new_ledger
 
 
 def test_each_row_has_its_columns_and_its_answer(bench):
@@ -310,3 +312,18 @@ def test_the_hash_depends_on_everything_that_affects_the_answer(bench):
     assert len(bench.prompts) == 5
     hashes = json.loads(bench.output.read_text(encoding="utf-8"))["request_hash"]
     assert len(hashes) == 32
+
+
+@pytest.mark.parametrize("kind", LEDGERS)
+def test_a_job_on_every_kind_of_ledger(bench, tmp_path, kind):
+    """It is run, looked at, changed and run again as on any other."""
+    with new_ledger(kind, tmp_path) as ledger:
+        options = {"ledger": ledger, "volatile": True}
+        first = bench.run(books(40), **options)
+        state = asyncio.run(bulk.status(bench.output))
+        again = bench.run(books(41), **options)
+        changed = bench.run(books(41), prompt="Author of {title}?", limit=3, **options)
+
+    assert (first.done, state.done, again.done) == (40, 40, 41)
+    assert (changed.done, changed.changed) == (3, 3)
+    assert len(bench.prompts) == 41 + 3

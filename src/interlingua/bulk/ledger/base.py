@@ -121,7 +121,7 @@ class Groups:
     async def _finish(self, group: list[tuple[Any, asyncio.Future[Any]]]) -> None:
         try:
             results = await self._do([write for write, _ in group])
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 -- each caller gets it
             for _, future in group:
                 if not future.done():
                     future.set_exception(error)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.ledger import sql
-from interlingua.bulk.ledger.base import Groups, OwnedLedger, split_hashes
+from interlingua.bulk.ledger.base import Groups, split_hashes
 from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
 from interlingua.bulk.ledger.owners import machine_folder
 from interlingua.client.stores.postgres import Tables, sessions
@@ -55,7 +55,7 @@ _CLAIM, _PUT, _RELEASE = (
 )
 
 
-class PostgresLedger(OwnedLedger):
+class PostgresLedger(sql.SqlLedger):
     """
     A ledger in the schema `interlingua_bulk` of a database, shared by the workers of any machines.
 
@@ -80,9 +80,6 @@ class PostgresLedger(OwnedLedger):
 
     async def _live(self) -> None:
         await self._execute(_LIVE, self._id, self._lease)
-
-    async def _forget(self, owner: str) -> None:
-        await self._execute(sql.FORGET_OWNER, owner)
 
     async def _disconnect(self) -> None:
         await self._sessions.close()
@@ -129,13 +126,6 @@ class PostgresLedger(OwnedLedger):
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
         return sql.read_totals(await self._run(lambda connection: connection.fetch(sql.TOTALS)))
-
-    async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
-        """Remember a batch with its requests; None: forget it."""
-        if requests is None:
-            await self._execute(sql.FORGET_BATCH, reference)
-        else:
-            await self._execute(sql.NOTE_BATCH, reference, b"".join(requests))
 
     async def batches(self) -> dict[str, list[bytes]]:
         """Return the batches that were not read yet."""

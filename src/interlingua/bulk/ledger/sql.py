@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from interlingua.bulk.answers import Answer, decode_answer, encode_answer
+from interlingua.bulk.ledger.base import OwnedLedger
 from interlingua.bulk.ledger.contract import Entry, State, Totals
 
 STATES: tuple[State, ...] = ("claimed", "done", "failed", "released")
@@ -42,6 +43,24 @@ INSERT INTO batches VALUES (?1, ?2) ON CONFLICT (reference) DO UPDATE SET hashes
 """
 FORGET_BATCH = "DELETE FROM batches WHERE reference = ?1"
 BATCHES = "SELECT reference, hashes FROM batches"
+
+
+class SqlLedger(OwnedLedger):
+    """What is the same in ledgers of SQL: statements without a result."""
+
+    async def _execute(self, statement: str, *values: object) -> None:
+        """Do a statement of this module, or one of the subclass."""
+        raise NotImplementedError
+
+    async def _forget(self, owner: str) -> None:
+        await self._execute(FORGET_OWNER, owner)
+
+    async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
+        """Remember a batch with its requests; None: forget it."""
+        if requests is None:
+            await self._execute(FORGET_BATCH, reference)
+        else:
+            await self._execute(NOTE_BATCH, reference, b"".join(requests))
 
 
 def values_of(request: bytes, answer: Answer) -> tuple[bytes, int, float, bytes]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.ledger import sql
-from interlingua.bulk.ledger.base import Groups, OwnedLedger, split_hashes
+from interlingua.bulk.ledger.base import Groups, split_hashes
 from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
 from interlingua.spec.errors import ConfigurationError, StoreError
@@ -52,7 +52,7 @@ _MANY = 64
 """Reads of more entries than this are done in a thread."""
 
 
-class SQLiteLedger(OwnedLedger):
+class SQLiteLedger(sql.SqlLedger):
     """
     A ledger in a file, with the files of its owners in a folder beside it.
 
@@ -102,9 +102,6 @@ class SQLiteLedger(OwnedLedger):
         await self._execute(
             "INSERT OR REPLACE INTO owners VALUES (?, ?)", self._id, self._clock() + self._lease
         )
-
-    async def _forget(self, owner: str) -> None:
-        await self._execute(sql.FORGET_OWNER, owner)
 
     async def _disconnect(self) -> None:
         await self._thread.close()
@@ -173,13 +170,6 @@ class SQLiteLedger(OwnedLedger):
             return sql.read_totals(connection.execute(sql.TOTALS))
 
         return await self._thread.read_much(work)
-
-    async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
-        """Remember a batch with its requests; None: forget it."""
-        if requests is None:
-            await self._execute(sql.FORGET_BATCH, reference)
-        else:
-            await self._execute(sql.NOTE_BATCH, reference, b"".join(requests))
 
     async def batches(self) -> dict[str, list[bytes]]:
         """Return the batches that were not read yet."""
