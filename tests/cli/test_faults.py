@@ -85,7 +85,7 @@ BAD_INPUT = [
     (f"ask -m {MODEL} --cid nothing Hi", 2, "no conversation 'nothing'"),
     ("ask -c Hi", 2, "no conversation to continue"),
     ("chat --resume nothing", 2, "no conversation 'nothing'"),
-    ("chat --resume \udcff", 2, "lone surrogate"),
+    ("chat --resume \udcff", 2, "there is no conversation"),
     ("chat --resume", 2, "no conversation to resume"),
     ("log show 99", 2, "no call 99"),
     ("log show x", 2, "not a valid integer"),

@@ -90,12 +90,12 @@ def test_every_command_has_an_example_and_json(words, command):
     assert isinstance(command, click.Group) or {"--json", "--debug"} <= options
 
 
-@pytest.mark.parametrize("words", [["modles"], ["modles", "-p", "openai"], ["Chats"]])
+@pytest.mark.parametrize("words", [["modles"], ["modles", "-p", "openai"], ["Explian"]])
 def test_a_misspelt_command_is_not_sent(bare, words):
     """One line names the command that is spelled alike; the exit code is that of wrong usage."""
     done = bare.run(*words)
 
-    near = {"modles": "models", "Chats": "chat"}[words[0]]
+    near = {"modles": "models", "Explian": "explain"}[words[0]]
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"error: There is no command '{words[0]}'. Did you mean '{near}'? "
