@@ -3,7 +3,7 @@ The CPU time of the command line: `--help`, and the first request of `ask`.
 
     python benchmarks/cli.py [--llm PATH_OF_THE_PROGRAM]
 
-`--help` may take half of what `llm --help` takes, and `ask` 1.2 times what a program takes that
+`--help` may take a tenth of what `llm --help` takes, and `ask` 1.2 times what a program takes that
 makes the same call through the library. Without `--llm`, that program is installed by pip into an
 environment of its own, which is deleted afterwards. Each figure is the median of several processes,
 which take turns. The exit code is 1 if a limit is exceeded.
@@ -30,7 +30,7 @@ for event in sync.stream({MODEL!r}, 'Hi'):
         print(event.delta, end='', flush=True)
 """
 PROGRAM = [sys.executable, "-m", "interlingua"]
-HELP_LIMIT, ASK_LIMIT = 0.5, 1.2
+HELP_LIMIT, ASK_LIMIT = 0.1, 1.2
 
 
 def cpu(command, env):

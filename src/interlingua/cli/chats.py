@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("time", "changed", rank=1),
     Column("model", "model", rank=2),
     Column("turns", "turns", right=True, rank=3),
-    Column("name", "name", wraps=True),
+    Column("name", "name"),
 )
 _SHORT = 20  # columns that a name has at least
 _ROLES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
