@@ -402,3 +402,65 @@ def test_a_file_with_a_key_that_others_can_read_is_reported(write, caplog, name)
     path.chmod(0o644)
     read_registry(path, {})
     assert caplog.text == ""
+
+
+# Files beside the environment.
+
+
+def test_a_file_comes_before_the_environment(write):
+    """Its adapters replace those of variables; what they leave out comes from variables."""
+    path = write(
+        "default_model: best\n"
+        "aliases: {best: 'anthropic:claude-haiku-4-5', house: 'gpu:llama'}\n"
+        "adapters:\n"
+        "  gpu: {type: openai_compatible, base_url: 'http://gpu.example/v1'}\n"
+        "  openai: {base_url: 'http://proxy.example/v1'}\n"
+        "models:\n"
+        "  gemini:small: {wire_name: gemini-2.5-flash, profile: {tools: false}}\n"
+    )
+    client = Client.from_env({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b"}, config=path)
+
+    def place(model):
+        shown = client.explain(Request(model=model, messages="Hi."))
+        return shown.provider, shown.model
+
+    assert place("") == place("best") == ("anthropic", "claude-haiku-4-5")
+    assert place("house") == ("gpu", "llama")
+    assert client.adapter("openai").base_url == "http://proxy.example/v1"
+    assert place("gemini:small") == ("gemini", "gemini-2.5-flash")
+    assert client.default_provider is None  # one file is no choice of a provider
+
+
+def test_of_several_files_the_first_wins(tmp_path):
+    """Name by name; a mistake is told with its own file and line."""
+    near, far = tmp_path / "near.yaml", tmp_path / "far.yaml"
+    contents = {near: "aliases: {a: openai:near}\n", far: "aliases: {a: openai:far, b: openai:far}"}
+    client = Client.from_env({"OPENAI_API_KEY": "b"}, config=contents)
+    assert dict(client.registry.aliases) == {"a": "openai:near", "b": "openai:far"}
+    with pytest.raises(ConfigurationError, match=r"far\.yaml:1: The alias 'b' stands for another"):
+        Client.from_env({}, config={**contents, far: "aliases: {b: a}"})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("aliases: {a: b, b: a}", "stands for another alias"),
+        ("aliases: {a: a}", "stands for another alias"),
+        ("aliases: {a: 1}", "must be the name of a model"),
+        ("aliases: {a: ' '}", "must be the name of a model"),
+        ("aliases: {'a:b': c}", "without a colon"),
+        ("aliases: [a]", "must be a mapping"),
+        (
+            "adapters: {openai: {}}\nmodels: {openai:x: {aliases: [a]}}\naliases: {a: b}",
+            "also a name",
+        ),
+        ("log: sometimes", "must be true or false"),
+        ("templates: text", "must be a mapping"),
+    ],
+)
+def test_wrong_aliases(write, text, complaint):
+    """With the line, as everything in a file."""
+    with pytest.raises(ConfigurationError, match=rf"models\.yaml:\d: .*{complaint}"):
+        Client.from_env({}, config=write(text))
+    with pytest.raises(ConfigurationError, match=complaint):
+        Client.from_file(write(text), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from interlingua.cli.config import change_config
-from interlingua.cli.configuration import read_settings
+from interlingua.cli.configuration import edited_file, read_settings
 from interlingua.cli.default import check_model
 from interlingua.cli.output import Column, Output, with_output
 
@@ -83,9 +83,9 @@ def remove(out: Output, name: str) -> None:
     if name not in settings.aliases:
         raise click.UsageError(f"There is no alias {name!r}; `interlingua alias list` lists them.")
     place = settings.places[f"aliases.{name}"]
-    path = change_config(out, ("aliases", name), None)
-    if not place.startswith(f"{path}:"):
+    if not place.startswith(f"{edited_file()}:"):
         raise click.UsageError(f"{name} is in {place}; remove it there.")
+    change_config(out, ("aliases", name), None)
     if out.json:
         out.data({"alias": name, "removed": True})
     else:

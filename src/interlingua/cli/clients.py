@@ -142,8 +142,7 @@ def _find_key(name: str) -> str:
     found = next((environ[each] for each in names if environ.get(each)), None)
     if found is None:
         raise click.BadParameter(
-            "no key has this name. It is a provider or a variable that `interlingua keys list` "
-            "has, not the key itself; `interlingua keys set NAME` stores one",
+            "no key has this name; `interlingua keys list` lists the names.",
             param_hint="--key",
         )
     return found

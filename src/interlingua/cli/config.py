@@ -15,6 +15,7 @@ from interlingua.cli.clients import choose_model
 from interlingua.cli.configuration import (
     ConfigFile,
     edited_file,
+    file_here,
     find_files,
     read_settings,
     trust,
@@ -142,9 +143,9 @@ def accept(out: Output, *, yes: bool) -> None:
     \b
     interlingua config trust
     """
-    here = Path(FILE).absolute()
+    here = file_here()
     file = next((each for each in find_files() if each.path == here), None)
-    if file is None:
+    if here is None or file is None:
         raise click.UsageError(f"There is no {FILE} in this folder that needs it.")
     check_file(file.path, file.text)
     if not out.json:

@@ -69,11 +69,20 @@ def find_files() -> list[ConfigFile]:
     if os.environ.get(CONFIG):
         return [] if own is None else [_read(own, CONFIG)]
     files = [] if own is None else [_read(own, "your configuration folder")]
-    here = Path(FILE).absolute()
-    if here.is_file() and not (own is not None and here.samefile(own)):
+    here = file_here()
+    if here is not None and not (own is not None and here.samefile(own)):
         file = _read(here, "the working folder")
         files.insert(0, file._replace(is_trusted=is_trusted(file)))
     return files
+
+
+def file_here() -> Path | None:
+    """The file of the working folder, if there is one."""
+    try:
+        here = Path(FILE).absolute()
+    except OSError:  # the working folder was removed
+        return None
+    return here if here.is_file() else None
 
 
 def used_files() -> dict[Path, str]:
@@ -88,11 +97,14 @@ def used_files() -> dict[Path, str]:
 def read_settings() -> Settings:
     """What the files that hold set for the command line."""
     contents = used_files()
-    if not contents:
-        return Settings()
+    return _parse(tuple(contents.items())) if contents else Settings()
+
+
+@cache
+def _parse(contents: tuple[tuple[Path, str], ...]) -> Settings:
     from interlingua.client.config import read_aliases, read_file
 
-    files = [read_file(path, text) for path, text in contents.items()]
+    files = [read_file(path, text) for path, text in contents]
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for file in reversed(files):

@@ -95,8 +95,8 @@ def find_template(name: str) -> Template:
     refused += [f"options.{key}" for key in values.get("options", {}) if key not in _HARMLESS]
     if refused:
         raise click.BadParameter(
-            f"{path} sets {', '.join(refused)}, which only a template of your own may: "
-            f"read it, then copy it to {templates_folder()}",
+            f"{path} sets {', '.join(refused)}, which only a template of your own may; "
+            f"copy it to {templates_folder()}.",
             param_hint="-t",
         )
     return Template(name, values, str(path), is_own=False)

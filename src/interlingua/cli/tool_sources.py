@@ -117,8 +117,7 @@ def _find_server(name: str) -> MCPStdioServer | MCPHttpServer | str:
     if value is None:
         known = ", ".join(settings.mcp_servers) or "none"
         raise click.BadParameter(
-            f"mcp_servers of the configuration has no {name!r} (it has: {known}); "
-            "name one of them, or give the URL of a server",
+            f"mcp_servers of the configuration has no {name!r} (it has: {known}).",
             param_hint=_MCP,
         )
     return _read_server(value, settings.places[f"mcp_servers.{name}"])
