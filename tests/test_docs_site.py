@@ -1,5 +1,6 @@
 """The documentation site builds strictly; `scripts/docs` does this for readers."""
 
+import json
 import re
 import sys
 import tomllib
@@ -11,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import docs_site  # noqa: E402
+
+from support.node import run_node  # noqa: E402
 
 PAGES = [*docs_site.pages_of(docs_site.read_config()["nav"])]
 
@@ -62,6 +65,41 @@ def test_the_pages_of_the_root_are_in_the_site(built):
 
     assert "](howto/command-line.md)" in text
     assert "](docs/" not in text
+
+
+# The search.
+
+WORDS = {
+    "streaming": "howto/streaming",
+    "temperature": "howto/settings",
+    "structured output": "howto/structured-output",
+    "json mode": "howto/structured-output",
+    "system prompt": "howto/system-prompts",
+    "reasoning": "howto/reasoning",
+    "proxy": "howto/proxies",
+    "certificates": "howto/proxies",
+    "langfuse": "howto/observability",
+    "opentelemetry": "howto/observability",
+    "retry": "howto/errors-and-retries",
+    "cost": "howto/costs",
+    "provider package": "howto/provider-package",
+}
+"""What people type, and the page that they want."""
+
+
+@pytest.fixture(scope="module")
+def found(built):
+    """The addresses that the site's own JavaScript shows for each of the words, best first."""
+    script = ROOT / "tests" / "support" / "search_site.mjs"
+    status, output, errors = run_node(script, built / "site", *WORDS)
+    assert status == 0, errors
+    return json.loads(output)
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_the_search_finds_the_page_first(found, words):
+    """The page that says how to, before the reference and before what only mentions it."""
+    assert found[words][0].partition(".html")[0] == WORDS[words], found[words]
 
 
 # What a build refuses.
