@@ -216,9 +216,10 @@ def test_examples_type_check(tmp_path):
 
     for name, module in {**pages, "wrong": wrong}.items():
         (tmp_path / f"{name}.py").write_text(module + STYLE, encoding="utf-8")
-    (found,) = type_check(tmp_path.iterdir())
+    found = type_check(tmp_path.iterdir())
 
-    assert 'wrong.py:4: error: Unexpected keyword argument "mesages"' in found
+    assert [line for line in found if "wrong.py:" not in line] == []
+    assert any('error: Unexpected keyword argument "mesages"' in line for line in found)
 
 
 def test_the_numbers_of_models_and_providers():
