@@ -2,11 +2,15 @@
 Check a wheel: what it contains, how large it is, and whether it works where it is installed.
 
     python scripts/check_wheel.py WHEEL [--sdist FILE] [--install [--uv PATH]]
+    python scripts/check_wheel.py --use PYTHON
+    python scripts/check_wheel.py --pythons
 
 `scripts/build` builds both files and calls this. With `--sdist` the contents of the source
 distribution are checked, too. With `--install` the wheel is installed into fresh environments
 (bare, with each extra, with all of them), which needs a package index and `uv`. In each, the
-library answers, and each extra's feature works or names the extra that is missing.
+library answers, and each extra's feature works or names the extra that is missing. Then it is
+installed and used with every Python from 3.11 on that this machine has. With `--use` the library
+that a Python has is used, and nothing else is done. `--pythons` lists the Pythons of this machine.
 
 Each problem is a line that starts with FAIL; the exit status is 1 if there is one.
 """
@@ -15,6 +19,7 @@ import argparse
 import configparser
 import importlib.metadata
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -43,8 +48,17 @@ DATA = {
 }
 """The files of the package that are no Python."""
 
-SOURCES = {"pyproject.toml", "PKG-INFO", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore"}
-"""The files of the source distribution beside the package; hatchling adds the last one."""
+SOURCES = {
+    ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "PKG-INFO", "README.md",
+    "SECURITY.md", "mkdocs.yml", "pyproject.toml",
+}  # fmt: skip
+"""The files of the source distribution beside its folders; hatchling adds the first one."""
+
+FOLDERS = {"benchmarks", "docs", "examples", "requirements", "scripts", "src", "tests"}
+"""The folders of the source distribution: the package, and the tests with all that they read."""
+
+SDIST_LIMIT = 6_000_000
+"""Bytes of the source distribution."""
 
 COMMANDS = {"interlingua", "il"}
 
@@ -184,11 +198,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("wheel", type=Path, help="the wheel, such as dist/*.whl")
+    parser.add_argument("wheel", type=Path, nargs="?", help="the wheel, such as dist/*.whl")
+    parser.add_argument("--use", metavar="PYTHON", help="make a first call with this Python")
+    parser.add_argument("--pythons", action="store_true", help="list the Pythons from 3.11 on")
     parser.add_argument("--sdist", type=Path, help="the source distribution, to check it as well")
     parser.add_argument("--install", action="store_true", help="install and use the wheel, too")
     parser.add_argument("--uv", default=shutil.which("uv"), help="the program uv, if not on PATH")
     options = parser.parse_args()
+    if options.use:
+        done = use(Path(options.use), FIRST_CALL)
+        sys.exit(f"FAIL the first call fails: {last_line(done.stderr)}" if done.returncode else 0)
+    if options.pythons:
+        for version, path in find_pythons().items():
+            print(version, path)
+        return
+    if options.wheel is None:
+        parser.error("Name the wheel to check, or a Python with --use.")
     problems = check_contents(options.wheel)
     if options.sdist:
         problems += check_sdist(options.sdist)
@@ -225,8 +250,11 @@ def check_contents(wheel: Path) -> list[str]:
     ]
     problems += _unneeded([name for name in names if not name.startswith(f"{info}/")])
     problems += [f"{name} is missing" for name in sorted(DATA - {*names})]
-    if not any(name.startswith(f"{info}/licenses/") for name in names):
-        problems.append("the licence is missing")
+    problems += [
+        f"{name} is missing"
+        for name in (f"{info}/licenses/LICENSE", f"{info}/licenses/NOTICE")
+        if name not in names
+    ]
     if commands.sections() != ["console_scripts"] or {*commands["console_scripts"]} != COMMANDS:
         problems.append(f"it adds other entry points than the commands {sorted(COMMANDS)}")
     if f'__version__ = "{metadata["Version"]}"' not in version:
@@ -241,17 +269,22 @@ def check_contents(wheel: Path) -> list[str]:
 
 
 def check_sdist(sdist: Path) -> list[str]:
-    """What a source distribution has that the wheel is not made of, one sentence each."""
+    """What a source distribution lacks, or has and should not have, one sentence each."""
     with tarfile.open(sdist) as archive:
         files = [member.name for member in archive.getmembers() if member.isfile()]
     names = [name.partition("/")[2] for name in files]
     package = [name.removeprefix("src/") for name in names if name.startswith("src/")]
-    others = {name for name in names if not name.startswith("src/")}
-    print(f"{sdist.name}: {len(names)} files, {sdist.stat().st_size:,} bytes")
+    others = {name for name in names if "/" not in name}
+    folders = {name.partition("/")[0] for name in names if "/" in name}
+    size = sdist.stat().st_size
+    print(f"{sdist.name}: {len(names)} files, {size:,} bytes (limit {SDIST_LIMIT:,})")
+    missing = sorted((SOURCES - others - {".gitignore"}) | (FOLDERS - folders))
+    unneeded = sorted((others - SOURCES) | (folders - FOLDERS))
     return [
         *_unneeded(package),
-        *(f"{name} is not needed in the source distribution" for name in sorted(others - SOURCES)),
-        *(f"{name} is missing" for name in sorted(SOURCES - others - {".gitignore"})),
+        *(f"{name} is not needed in the source distribution" for name in unneeded),
+        *(f"{name} is missing" for name in missing),
+        *([f"the source distribution has {size:,} bytes"] if size > SDIST_LIMIT else []),
     ]
 
 
@@ -281,14 +314,42 @@ def check_installed(wheel: Path, uv: str) -> list[str]:
             found = check_features(python, expected)
             problems += [f"{sentence} (installed: {extras or 'bare'})" for sentence in found]
             print("installed", ", ".join(extras) or "bare", "FAIL" if found else "ok", flush=True)
+    for version, program in find_pythons().items():
+        with tempfile.TemporaryDirectory() as folder:
+            python = install(wheel, (), Path(folder) / "env", uv, str(program))
+            done = use(python, FIRST_CALL)
+            if done.returncode:
+                problems.append(f"the first call fails on {version}: {last_line(done.stderr)}")
+            print("installed on", version, "FAIL" if done.returncode else "ok", flush=True)
     return problems
 
 
-def install(wheel: Path, extras: tuple[str, ...], environment: Path, uv: str) -> Path:
+def find_pythons() -> dict[str, Path]:
+    """The Pythons of this machine that the project promises, one of each version."""
+    names = [f"python3.{minor}" for minor in range(11, 15)]
+    folders = sorted(Path.home().glob(".pyenv/versions/*/bin"), reverse=True)
+    places = [Path(sys.executable).parent, *map(Path, os.get_exec_path()), *folders]
+    code = "import sys; print(f'python3.{sys.version_info[1]}', sys.implementation.name)"
+    found: dict[str, Path] = {}
+    for name in names:
+        for path in (place / name for place in places):
+            # The name may be that of a script which finds no such Python.
+            if path.is_file() and run([str(path), "-c", code], check=False).stdout.split() == [
+                name,
+                "cpython",
+            ]:
+                found[name.removeprefix("python")] = path
+                break
+    return found
+
+
+def install(
+    wheel: Path, extras: tuple[str, ...], environment: Path, uv: str, base: str = sys.executable
+) -> Path:
     """Make an environment with the wheel; returns its Python."""
     python = environment / "bin" / "python"
     target = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
-    run([uv, "venv", "--quiet", "--python", sys.executable, str(environment)])
+    run([uv, "venv", "--quiet", "--python", base, str(environment)])
     run([uv, "pip", "install", "--quiet", "--python", str(python), target])
     run([uv, "pip", "check", "--quiet", "--python", str(python)])
     return python

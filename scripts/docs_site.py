@@ -5,9 +5,9 @@ Build the documentation site. `scripts/docs` sets up its environment and calls t
     scripts/docs_site.py [--output FOLDER]             builds FOLDER/site; default: build/
     scripts/docs_site.py serve [--port 8000]           builds it and serves it on loopback
 
-The build is in steps: check the navigation, copy the pages (with CHANGELOG.md and CONTRIBUTING.md,
-which are in the root) into FOLDER/docs, let Zensical build them, check every link of the result,
-write `llms.txt` and `llms-full.txt`.
+The build is in steps: check the navigation, copy the pages (with CHANGELOG.md, CONTRIBUTING.md and
+SECURITY.md, which are in the root) into FOLDER/docs, let Zensical build them, check every link of
+the result, write `llms.txt` and `llms-full.txt`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-ROOT_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+ROOT_PAGES = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 """Pages of the root that the site has, and their names there."""
 
 FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)

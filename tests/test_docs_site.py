@@ -1,5 +1,7 @@
 """The documentation site builds strictly; `scripts/docs` does this for readers."""
 
+import json
+import math
 import re
 import sys
 import tomllib
@@ -11,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import docs_site  # noqa: E402
+
+from support.node import run_node  # noqa: E402
 
 PAGES = [*docs_site.pages_of(docs_site.read_config()["nav"])]
 
@@ -62,6 +66,86 @@ def test_the_pages_of_the_root_are_in_the_site(built):
 
     assert "](howto/command-line.md)" in text
     assert "](docs/" not in text
+
+
+# The search.
+
+WORDS = {
+    "streaming": "howto/streaming",
+    "temperature": "howto/settings",
+    "structured output": "howto/structured-output",
+    "json mode": "howto/structured-output",
+    "system prompt": "howto/system-prompts",
+    "reasoning": "howto/reasoning",
+    "proxy": "howto/proxies",
+    "certificates": "howto/proxies",
+    "langfuse": "howto/observability",
+    "opentelemetry": "howto/observability",
+    "retry": "howto/errors-and-retries",
+    "cost": "howto/costs",
+    "provider package": "howto/provider-package",
+}
+"""What people type, and the page that they want."""
+
+
+@pytest.fixture(scope="module")
+def found(built):
+    """The addresses that the site's own JavaScript shows for each of the words, best first."""
+    script = ROOT / "tests" / "support" / "search_site.mjs"
+    status, output, errors = run_node(script, built / "site", *WORDS)
+    assert status == 0, errors
+    return json.loads(output)
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_the_search_finds_the_page_first(found, words):
+    """The page that says how to, before the reference and before what only mentions it."""
+    assert found[words][0].partition(".html")[0] == WORDS[words], found[words]
+
+
+# The sizes of pages.
+
+SCREEN = 1080
+
+
+def height_of(text):
+    """
+    About how many pixels a page is high in a window that is 1300 wide.
+
+    Fitted to what Chromium shows of the pages of the reference: within 7 % of those that are long.
+    """
+    total, is_code = 120, False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            is_code = not is_code
+            total += 16
+        elif is_code or line.startswith("    "):
+            total += 21
+        elif line.startswith("#"):
+            total += 72
+        elif line.startswith("|") and line.strip("|-"):
+            cells = [len(re.sub(r"\]\([^)]*\)", "", cell)) for cell in line.strip("|").split(" | ")]
+            total += 18 + 22 * max(math.ceil(sum(cells) / 125), *(-(-cell // 75) for cell in cells))
+        elif line and not line.startswith(("<!--", "|")):
+            total += 8 + 27 * math.ceil(len(line) / 135)
+    return total
+
+
+def test_pages_of_the_reference_are_not_too_long():
+    """Each has at most twelve screens; a group with more names has two pages (docs/reference/)."""
+    folder = ROOT / "docs" / "reference"
+    heights = {page.name: height_of(page.read_text("utf-8")) for page in folder.glob("*.md")}
+
+    assert {name: height for name, height in heights.items() if height > 12 * SCREEN} == {}
+    assert max(heights.values()) > 8 * SCREEN
+
+
+@pytest.mark.parametrize("path", sorted({*WORDS.values()}))
+def test_a_page_begins_with_a_call_and_its_output(path):
+    """People see at once what to write and what they get, before anything is explained."""
+    text = (ROOT / "docs" / f"{path}.md").read_text("utf-8")
+
+    assert re.match(r"# .*\n\n(?:<!-- .* -->\n\n)?```python\n[^`]*```\n\n```text\n", text)
 
 
 # What a build refuses.

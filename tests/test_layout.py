@@ -211,8 +211,8 @@ def test_the_root_has_only_what_belongs_there():
     names = {path.partition("/")[0] for path in tracked()}
 
     assert names == {
-        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md",
-        "benchmarks", "docs", "examples", "mkdocs.yml", "pyproject.toml", "requirements", "scripts",
+        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE",
+        "README.md", "SECURITY.md", "benchmarks", "docs", "examples", "mkdocs.yml", "pyproject.toml", "requirements", "scripts",
         "src", "tests",
     }  # fmt: skip
 

@@ -49,26 +49,46 @@ def test_the_wheel(tmp_path, capsys):
 
 
 def test_the_source_distribution(tmp_path, capsys):
-    """It has what the wheel is made of, and nothing else."""
+    """It has what the wheel is made of, and the tests with all that they read."""
     sdist = build(tmp_path / "sdist", "sdist")
 
     assert check_wheel.check_sdist(sdist) == []
     assert "bytes" in capsys.readouterr().out
 
 
+def test_the_tests_of_the_source_distribution_run(tmp_path):
+    """Where it is unpacked, beside no repository; `scripts/build --test` runs all, offline."""
+    with tarfile.open(build(tmp_path / "sdist", "sdist")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/wire"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
 def test_the_check_of_a_source_distribution_can_fail(tmp_path, capsys):
     """A file that is not needed is found, beside the package and in it; so is one that lacks."""
     sdist = tmp_path / "interlingua-0.1.0.tar.gz"
     with tarfile.open(sdist, "w:gz") as archive:
-        for name in ("tests/test_a.py", "src/interlingua/notes.txt", "README.md"):
+        for name in ("notes/a.py", "src/interlingua/notes.txt", "todo.md", "README.md"):
             (tmp_path / "file").write_text("x")
             archive.add(tmp_path / "file", f"interlingua-0.1.0/{name}")
 
     problems = check_wheel.check_sdist(sdist)
 
-    assert "tests/test_a.py is not needed in the source distribution" in problems
+    assert "notes is not needed in the source distribution" in problems
+    assert "todo.md is not needed in the source distribution" in problems
     assert "interlingua/notes.txt is not needed" in problems
-    assert "LICENSE is missing" in problems
+    assert {"LICENSE is missing", "tests is missing"} <= {*problems}
     capsys.readouterr()
 
 
@@ -148,10 +168,32 @@ def test_workflows(workflow):
 
 
 def test_every_promised_python_is_tested():
-    """The versions of the metadata are those of the workflow."""
-    suite = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"][
-        "suite"
-    ]
+    """The versions of the metadata are those of the workflows: the suite, and an installation."""
     promised = re.findall(r":: (3\.\d+)\n", "\n".join([*PROJECT["classifiers"], ""]))
+    for workflow, job in [("test", "suite"), ("test", "install"), ("publish", "install")]:
+        jobs = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())[
+            "jobs"
+        ]
 
-    assert suite["strategy"]["matrix"]["python"] == promised
+        assert jobs[job]["strategy"]["matrix"]["python"] == promised
+
+
+def test_the_issue_templates():
+    """Each has a name, a description and fields with labels; people are asked for no key."""
+    folder = ROOT / ".github" / "ISSUE_TEMPLATE"
+    forms = [yaml.safe_load(path.read_text()) for path in folder.glob("[!c]*.yml")]
+
+    assert len(forms) >= 3
+    for form in forms:
+        assert form["name"]
+        assert form["description"]
+        assert all(field["attributes"]["label"] for field in form["body"])
+
+
+def test_the_metadata():
+    """What an index shows: no classifier twice, licences that are files, no invented address."""
+    classifiers = PROJECT["classifiers"]
+
+    assert classifiers == sorted(set(classifiers))
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
+    assert "urls" not in PROJECT  # the project has no public address yet

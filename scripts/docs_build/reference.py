@@ -1,8 +1,8 @@
 """
 The reference in docs/: every public name from its docstring, every warning from its table.
 
-A mark names a module, or a module and some of its names. A new public name of a module appears by
-itself; one of `interlingua` must be added to a mark.
+A mark names a module and some of its names, or a module alone: then it has the names that no other
+mark lists. So a new public name of a module appears by itself; one of `interlingua` must be added.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _region(mark: str) -> str:
         return render.names_table(module)
     sections = [
         render.section(module, name)
-        for name in names or source.names_of(module)
+        for name in names or _rest(module)
         if module == "interlingua" or not _is_shared(module, name)
     ]
     return OPTIONS.sub(_linked, "\n\n".join(sections))
@@ -49,6 +49,14 @@ def _read(mark: str) -> tuple[bool, str, list[str]]:
     subject, _, names = mark.partition(": ")
     is_short = subject.startswith("names of ")
     return is_short, subject.removeprefix("names of "), names.split(", ") if names else []
+
+
+@cache
+def _rest(module: str) -> list[str]:
+    """The names of a module that no mark lists."""
+    marks = [_read(mark) for path in FOLDER.glob("*.md") for mark in pages.marks(path)]
+    listed = {name for _, owner, names in marks if owner == module for name in names}
+    return [name for name in source.names_of(module) if name not in listed]
 
 
 def _linked(options: re.Match[str]) -> str:
@@ -97,7 +105,7 @@ def placed() -> dict[str, dict[str, str]]:
             if mark == "warnings":
                 continue
             is_short, module, names = _read(mark)
-            for name in names or source.names_of(module):
+            for name in names or (source.names_of(module) if is_short else _rest(module)):
                 owner = "interlingua" if _is_shared(module, name) and not is_short else module
                 anchor = "" if is_short else f"#{slug(render.heading(owner, name))}"
                 places.setdefault(module, {})[name] = f"reference/{path.name}{anchor}"
