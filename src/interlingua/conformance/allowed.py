@@ -593,6 +593,7 @@ _CHANGES: dict[str, _Change] = {
     "emptied_message_dropped": _keep,
     "detail_dropped": _keep,
     "document_as_plain_text": _keep,
+    "document_renamed": _keep,
     "file_name_dropped": _keep,
     "hosted_option_dropped": _keep,
     "stale_signatures_dropped": _keep,

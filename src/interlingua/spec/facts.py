@@ -49,6 +49,14 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """The names of the tools of the request, by namespace and name."""
     paired_calls: bool = False
     """Every call must have exactly one result, and every result must have its call."""
+    undeclared_calls: bool = True
+    """
+    Calls and results are accepted in a request without tools; if not, they are sent as text.
+
+    A target that accepts none has no form for the tool choice `none` either: no tools are sent.
+    """
+    tool_options: tuple[str, ...] = ()
+    """The provider options that declare tools too."""
     stored: bool = False
     """The server stores earlier turns: a result may belong to a call that is not in the history."""
     stored_options: tuple[str, ...] = ()
@@ -87,6 +95,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     # messages
     least: Literal["nothing", "message", "turn"] = "nothing"
     """The minimum: nothing, any message, or a message that is not a system message."""
+    user_first: bool = False
+    """The first message that is not a system message must be from the user."""
     merge_roles: bool = False
     """Consecutive messages of one role must be one message."""
     results_as_user: bool = False

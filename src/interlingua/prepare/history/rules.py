@@ -89,6 +89,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
     (texts.join_prompts, frozenset({"adjacent_roles"})),
     (texts.begin_conversation, frozenset({"no_turn"})),
+    (texts.begin_with_user, frozenset({"model_first"})),
     (texts.merge_roles, frozenset({"adjacent_roles"})),
     (calls.put_calls_last, frozenset({"calls_not_last"})),
 )
