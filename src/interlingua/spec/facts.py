@@ -139,6 +139,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     # thinking
     thinking: Literal["any", "native", "none"] = "any"
     """Which thinking parts are accepted: all, those of its own dialect, or none."""
+    thinking_dialects: tuple[str, ...] = ()
+    """Other dialects whose thinking is accepted as its own: the same models answer through them."""
     unmarked_thinking: tuple[str, ...] = ("signed", "redacted", "encrypted", "plain")
     """Which thinking parts of unknown origin are treated as its own."""
     thinking_per_model: bool = False

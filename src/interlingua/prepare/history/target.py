@@ -111,6 +111,8 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["result_media"] = False
     changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))
     changes |= (rule for name, rule in _WITHOUT.items() if getattr(profile, name) is False)
+    if profile.thinking_dialects:
+        changes["thinking_dialects"] = profile.thinking_dialects
     if profile.thinking_bound_to_model:
         changes |= {**reader, "thinking_per_model": True}
     return changes
