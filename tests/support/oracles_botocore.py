@@ -12,6 +12,7 @@ import functools
 import json
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import botocore.session
 from botocore.eventstream import EventStream
@@ -46,7 +47,7 @@ def request_problems(call: WireCall) -> list[str]:
     params = _read(call.body, model.input_shape, "body", found)
     if found:
         return found
-    params["modelId"] = _unquoted(match["model"])
+    params["modelId"] = unquote(match["model"])
     report = ParamValidator().validate(params, model.input_shape)
     if report.has_errors():
         return [report.generate_report()]
@@ -57,20 +58,14 @@ def request_problems(call: WireCall) -> list[str]:
     if written != call.body:
         found.append(f"botocore sends {written!r}, not {call.body!r}")
     # Botocore writes `:` as `%3A`; both are the same path.
-    if _unquoted(sent["url_path"]) != _unquoted(call.path) or "/" in match["model"]:
+    if unquote(sent["url_path"]) != unquote(call.path) or "/" in match["model"]:
         found.append(f"botocore sends to {sent['url_path']}, not to {call.path}")
     return found
 
 
-def _unquoted(text: str) -> str:
-    from urllib.parse import unquote
-
-    return unquote(text)
-
-
-def body_problems(body: Any, name: str = "Converse") -> list[str]:
+def body_problems(body: Any) -> list[str]:
     """What botocore has against the body of a request."""
-    path = f"/model/amazon.nova-pro-v1:0/{'converse' if name == 'Converse' else name}"
+    path = "/model/amazon.nova-pro-v1:0/converse"
     return request_problems(WireCall(path=path, body=body))
 
 
