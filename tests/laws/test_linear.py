@@ -80,8 +80,12 @@ PIECES = (parts({"functionCall": {"name": "f", "willContinue": True}}),)
 PARTS_END = (parts(finishReason="STOP"),)
 
 
-def block(index=0, **delta):
+def delta_of(index=0, **delta):
     return ("contentBlockDelta", {"delta": delta, "contentBlockIndex": index})
+
+
+def thought_of(**delta):
+    return delta_of(reasoningContent=delta)
 
 
 def begun(**start):
@@ -164,16 +168,16 @@ STREAMS = {
         "tool call": (PIECES, piece, PARTS_END),
     },
     "bedrock_converse": {
-        "text": ((), lambda n: block(text=TEXT, **field(n)), BLOCK_END),
-        "reasoning": ((), lambda n: block(reasoningContent={"text": "x", **field(n)}), BLOCK_END),
-        "signature": ((), lambda _: block(reasoningContent={"signature": TEXT}), BLOCK_END),
-        "redacted": ((), lambda _: block(reasoningContent={"redactedContent": TEXT}), BLOCK_END),
-        "citation": ((), lambda n: block(citation={"title": TEXT, **field(n)}), BLOCK_END),
-        "tool call": (USE, lambda _: block(toolUse={"input": "x"}), BLOCK_END),
-        "result": (RESULT, lambda n: block(toolResult=[{"text": "x", **field(n)}]), BLOCK_END),
-        "image": (IMAGE, lambda n: block(image=field(n)), BLOCK_END),
+        "text": ((), lambda n: delta_of(text=TEXT, **field(n)), BLOCK_END),
+        "reasoning": ((), lambda n: thought_of(text="x", **field(n)), BLOCK_END),
+        "signature": ((), lambda _: thought_of(signature=TEXT), BLOCK_END),
+        "redacted": ((), lambda _: thought_of(redactedContent=TEXT), BLOCK_END),
+        "citation": ((), lambda n: delta_of(citation={"title": TEXT, **field(n)}), BLOCK_END),
+        "tool call": (USE, lambda _: delta_of(toolUse={"input": "x"}), BLOCK_END),
+        "result": (RESULT, lambda n: delta_of(toolResult=[{"text": "x", **field(n)}]), BLOCK_END),
+        "image": (IMAGE, lambda n: delta_of(image=field(n)), BLOCK_END),
         "event": ((), lambda n: ("messageStop", field(n)), BLOCK_END),
-        "blocks": ((), lambda n: block(n, text="x"), BLOCK_END),
+        "blocks": ((), lambda n: delta_of(n, text="x"), BLOCK_END),
     },
 }  # fmt: skip
 

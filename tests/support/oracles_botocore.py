@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import botocore.session
 from botocore.eventstream import EventStream
 from botocore.model import Shape
-from botocore.parsers import create_parser
+from botocore.parsers import EventStreamJSONParser, create_parser
 from botocore.serialize import create_serializer
 from botocore.validate import ParamValidator
 
@@ -83,7 +83,9 @@ def _read(value: Any, shape: Shape, path: str, found: list[str]) -> Any:
         _check_size(len(value), shape, path, found)
         for key in value:
             _read(key, shape.key, path, found)
-        return {key: _read(item, shape.value, f"{path}.{key}", found) for key, item in value.items()}
+        return {
+            key: _read(item, shape.value, f"{path}.{key}", found) for key, item in value.items()
+        }
     if kind == "blob":
         try:
             data = base64.b64decode(value, validate=True)
@@ -160,5 +162,4 @@ class _Raw:
 def parse_stream(data: bytes) -> list[dict[str, Any]]:
     """The events of a stream; an exception in it is raised as botocore's `EventStreamError`."""
     shape = operation("ConverseStream").output_shape.members["stream"]
-    parser = create_parser("rest-json")._event_stream_parser  # noqa: SLF001 -- as its clients do
-    return list(EventStream(_Raw(data), shape, parser, "ConverseStream"))
+    return list(EventStream(_Raw(data), shape, EventStreamJSONParser(), "ConverseStream"))

@@ -350,6 +350,11 @@ NOTES: dict[str, Texts] = {
         _NO_CURE,
     ),
     # left out, because it was empty
+    "user_turn_added": (
+        "{target} requires a user message at the beginning; {text!r} was added before this one.",
+        "The conversation begins with a message of the assistant, which the API does not accept.",
+        _NO_CURE,
+    ),
     "blank_text_dropped": (
         "{target} does not support blank text; it was dropped.",
         "A part has only blanks.",

@@ -161,7 +161,14 @@ class ContentEncoder:
             return [{"json": content}]
         if not isinstance(content, tuple):  # models take an object as `json`
             return [{"text": dump_text(content)}]
-        return [*encode_result_parts(content, self.block, self.warnings)]
+        return [*encode_result_parts(content, self._inner_block, self.warnings)]
+
+    def _inner_block(self, part: Part) -> Block | None:
+        block = self.block(part)
+        if block is not None and "audio" in block:  # `ToolResultContentBlock` has none
+            self.warnings.media_dropped(part.kind, "audio in a tool result")
+            return None
+        return block
 
     def _media(self, part: Image | Audio | Document) -> Block | None:
         media_type = _media_type(part)

@@ -293,8 +293,7 @@ def begin_with_user(messages: Messages, target: HistoryRules, edits: Edits) -> M
     if not target.user_first:
         return messages
     first = end_of_prompts(messages)
-    requirement = "a user message at the beginning"
-    _warn_of_placeholder(messages[first], requirement, edits)
+    edits.change("user_turn_added", messages[first], text=PLACEHOLDER)
     return (*messages[:first], Message.user(PLACEHOLDER), *messages[first:])
 
 
@@ -412,6 +411,11 @@ def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     for run in runs:
         for message in run[1:]:
             edits.change("messages_merged", message)
+        if len({message.name for message in run}) > 1:  # `join` keeps a name that all have
+            for message in run:
+                place = edits.place(message)
+                if message.name is not None and place is not None:
+                    edits.add("name_dropped", f"{place}.name")
     return tuple(run[0] if len(run) == 1 else join(run, edits) for run in runs)
 
 

@@ -163,7 +163,6 @@ class Models(Mapping[str, tuple[ModelInfo, ...]]):
             return self.ids(listed) if isinstance(listed, str) else listed
         return [name for model in models for name in ids_of(model)]
 
-
     def _ids_in_file(self, provider: str) -> list[str] | str:
         return _decode(self.index[provider], list[str] | str)  # type: ignore[arg-type]
 
