@@ -10,7 +10,6 @@ import msgspec
 from catalog_build.merge import Merged
 from interlingua.providers.catalog.models import ModelInfo, ids_of
 
-
 SHARED = {"bedrock": "bedrock_converse"}
 """Providers whose models another row serves too, through another API."""
 

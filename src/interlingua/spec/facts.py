@@ -312,6 +312,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """How caching is requested, and what a cached prompt depends on."""
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
+    names_model: bool = True
+    """Whether its answers have an id, and name the model; if not, the request tells the model."""
     continuation: Continuation | None = None
     """How to request the rest of an interrupted response; None if there is no way."""
     default_max_tokens: int | None = None

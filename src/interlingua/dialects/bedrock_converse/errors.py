@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ProviderError
+from interlingua.spec.errors import ContextLengthError, ProviderError
 from interlingua.wire.classify import (
     error_text,
     make_error,
+    overflow_text,
     read_body,
     read_fault,
     retry_headers,
     status_of,
 )
 
+_TOO_LONG = "Input is too long for requested model: {used} tokens > {limit} maximum"
 TYPE_HEADER = "x-amzn-errortype"
 # The statuses of the exceptions in the service model, and of those that all services of AWS have.
 NAMES = {
@@ -65,7 +67,13 @@ def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Return the status, headers and body of an error."""
     status = status_of(error)
     headers = {TYPE_HEADER: name_of(status), **retry_headers(error)}
-    return status, headers, {"message": error_text(error)}
+    return status, headers, {"message": _message(error)}
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ContextLengthError):  # clients look for these words
+        return overflow_text(error, "Input is too long", _TOO_LONG)
+    return error_text(error)
 
 
 def name_of(status: int) -> str:
@@ -77,4 +85,4 @@ def exception_of(error: Exception) -> tuple[str, dict[str, Json]]:
     """The name and the body of the exception that ends a stream."""
     status = status_of(error)
     default = "validationException" if status < 500 else "internalServerException"
-    return _STREAMED.get(status, default), {"message": error_text(error)}
+    return _STREAMED.get(status, default), {"message": _message(error)}

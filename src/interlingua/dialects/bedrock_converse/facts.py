@@ -182,6 +182,7 @@ FACTS = Facts(
     only_strict_formats=True,  # it has no flag: every format is enforced
     cache=CACHE,
     framings=("aws-event-stream",),  # `ConverseStreamOutput` is an event stream
+    names_model=False,  # `ConverseResponse` has neither a model nor an id
     quirks=ConverseQuirks,
     # Clients return reasoning with its signature unmodified (`ReasoningTextBlock.signature`).
     sealed_field=SealedField(name="signature", make=_sign_thinking, read=_signature_of),
