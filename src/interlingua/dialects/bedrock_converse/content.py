@@ -91,7 +91,7 @@ _OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     "video": {"mpg": "video/mpeg"},
 }
 _TYPES: Mapping[str, Mapping[str, str]] = {
-    kind: {name: media_type for media_type, name in table.items()} | _OTHER_NAMES.get(kind, {})
+    kind: {**{name: media for media, name in table.items()}, **_OTHER_NAMES.get(kind, {})}
     for kind, table in _FORMATS.items()
 }
 _TEXTS = ("txt", "md", "csv", "html")
@@ -559,7 +559,7 @@ def _decode_guard(inner: UncheckedJson, _: str) -> Part | None:
 def _decode_cited(inner: UncheckedJson, path: str) -> Part | None:
     fields = Fields(inner, path)
     pieces = fields.array("content")
-    texts = [piece.get("text") for piece in pieces or () if isinstance(piece, dict)]
+    texts: list[Any] = [piece.get("text") for piece in pieces or () if isinstance(piece, dict)]
     if not pieces or len(texts) != len(pieces) or not all(isinstance(t, str) for t in texts):
         return None
     if not isinstance(fields.left.get("citations"), list):
@@ -582,8 +582,9 @@ def _decode_citation(item: dict[str, Json]) -> Citation:
     inner: Json = next(iter(location.values()), None) if isinstance(location, Mapping) else None
     place: Mapping[str, Json] = inner if isinstance(inner, Mapping) else {}
     index = place.get("documentIndex", place.get("searchResultIndex"))
-    pieces = item.get("sourceContent")
-    quotes = [text_of(each.get("text")) for each in pieces or () if isinstance(each, Mapping)]
+    pieces: UncheckedJson = item.get("sourceContent")
+    pieces = pieces if isinstance(pieces, list) else []
+    quotes = [text_of(each.get("text")) for each in pieces if isinstance(each, Mapping)]
     return Citation(
         url=text_or_none(place.get("url")),
         document=index if type(index) is int else None,

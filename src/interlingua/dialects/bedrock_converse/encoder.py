@@ -150,10 +150,11 @@ class Encoder(SequentialEncoder):
             case {"text": str(text)}:
                 return [self._delta(text=text)]
             case {"toolResult": {"content": list(content), **start}}:
-                return [self._start({"toolResult": start}), self._delta(toolResult=content)]
+                opening: dict[str, Any] = {"toolResult": start}
+                return [self._start(opening), self._delta(toolResult=content)]
             case {"toolUse": {"input": given, **start}}:
-                text = dump_text(given)
-                return [self._start({"toolUse": start}), self._delta(toolUse={"input": text})]
+                opening = {"toolUse": start}
+                return [self._start(opening), self._delta(toolUse={"input": dump_text(given)})]
         return [self._start(block)]
 
     def _finish(self, event: Finish | ErrorEvent) -> list[Frame]:

@@ -8,13 +8,13 @@ has; texts in «» are of its documentation or error messages of the API.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
 from interlingua.prepare.schema.keywords import DATES, DYNAMIC, SILENT, words
-from interlingua.spec.content import Extra, Json, Part, Thinking
+from interlingua.spec.content import Extra, Json, Part, Thinking, UncheckedJson
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.facts import (
     CacheRules,
@@ -51,7 +51,7 @@ class ConverseQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """A cache point may follow the tools."""
 
 
-def extra_for(unread: dict[str, Json]) -> Extra:
+def extra_for(unread: dict[Any, Any]) -> Extra:
     """The fields of an object that were not read, as the `extra` of what was decoded from it."""
     return {NAME: unread} if unread else {}
 
@@ -59,23 +59,24 @@ def extra_for(unread: dict[str, Json]) -> Extra:
 # The normal form: two bodies with the same meaning have the same one.
 
 
-def normal_request(body: Json) -> Json:
+def normal_request(body: UncheckedJson) -> Json:
     """The schema of a format is JSON text, in which spaces and the order of keys do not count."""
     match body:
         case {
             "outputConfig": {
-                "textFormat": {"structure": {"jsonSchema": {"schema": str(text), **rest}, **beside}}
+                "textFormat": {"structure": {"jsonSchema": {"schema": str(text)} as definition}}
             }
         }:
             try:
                 schema = loads(text)
             except DecodeError:
-                return body
+                return body  # type: ignore[no-any-return]
             config = body["outputConfig"]
-            structure = {"jsonSchema": {"schema": schema, **rest}, **beside}
-            form = {**config["textFormat"], "structure": structure}
+            form = config["textFormat"]
+            structure = {**form["structure"], "jsonSchema": {**definition, "schema": schema}}
+            form = {**form, "structure": structure}
             return {**body, "outputConfig": {**config, "textFormat": form}}
-    return body
+    return body  # type: ignore[no-any-return]
 
 
 def _sign_thinking(carrier: Carrier) -> Thinking:

@@ -177,7 +177,7 @@ def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: Warnin
     for name in ("name", "description"):
         if getattr(form, name) is not None:
             definition[name] = getattr(form, name)
-    wire = {
+    wire: dict[str, Json] = {
         "type": "json_schema",
         "structure": {"jsonSchema": {**definition, **extra_of(form, NAME)}},
     }
@@ -302,13 +302,14 @@ def _decode_format(wire: UncheckedJson) -> ResponseFormat | None:
                 return None
             if not isinstance(schema, dict):
                 return None
-            name, description = take_text(unread, "name"), take_text(unread, "description")
+            fields: dict[str, Any] = {str(key): value for key, value in unread.items()}
+            name, description = take_text(fields, "name"), take_text(fields, "description")
             return ResponseFormat(
                 type="json_schema",
                 json_schema=schema,
                 name=name,
                 description=description,
-                extra=extra_for(unread),
+                extra=extra_for(fields),
             )
     return None
 
@@ -329,21 +330,21 @@ def _decode_model_fields(fields: Fields, settings: dict[str, Any]) -> None:
             settings["reasoning_effort"] = "none"
             del left["thinking"]
         case {"type": "adaptive", **rest}:
-            _decode_display(dict(rest), settings)  # it stays unread, beside the mode
+            _decode_display({**rest}, settings)  # it stays unread, beside the mode
     if left:
         fields.left[MODEL_FIELDS] = left
     else:
         del fields.left[MODEL_FIELDS]
 
 
-def _decode_display(rest: dict[str, Json], settings: dict[str, Any]) -> None:
+def _decode_display(rest: dict[Any, Any], settings: dict[str, Any]) -> None:
     display = rest.get("display")
     if isinstance(display, str) and display in _DISPLAYS:
         settings["include_thinking"] = _DISPLAYS[display]
         del rest["display"]
 
 
-def _keep(left: dict[str, Json], rest: dict[str, Json]) -> None:
+def _keep(left: dict[str, Any], rest: dict[Any, Any]) -> None:
     if rest:
         left["thinking"] = rest
     else:

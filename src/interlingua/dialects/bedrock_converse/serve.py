@@ -105,7 +105,7 @@ def describe_model(model: ServedModel) -> dict[str, Json]:
         "modelName": model.name or model.id,
         "responseStreamingSupported": True,
     }
-    known = {"providerName": model.owner}
+    known: dict[str, Json] = {"providerName": model.owner}
     for name, kinds in (
         ("inputModalities", model.input_modalities),
         ("outputModalities", model.output_modalities),

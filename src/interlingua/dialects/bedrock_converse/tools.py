@@ -60,10 +60,12 @@ def encode_tools(
         if profile.dialect and request.tools:  # `prepare` has sent earlier tool calls as text
             warnings.add("tools_withheld", "tool_choice", when="")
             return
-        choice = _without_choice(choice, warnings, has_tools=bool(request.tools))
+        _warn_of_choice(choice, warnings, has_tools=bool(request.tools))
+        choice = None
     tools = _encode_list(request, choice, warnings)
     if choice is not None and not tools:
-        choice = _without_choice(choice, warnings, has_tools=False)
+        _warn_of_choice(choice, warnings, has_tools=False)
+        choice = None
     config: dict[str, Json] = {"tools": tools} if tools else {}
     if choice is not None:
         config["toolChoice"] = _encode_choice(choice)
@@ -71,7 +73,7 @@ def encode_tools(
         body[CONFIG] = config
 
 
-def _without_choice(choice: ToolChoice, warnings: WarningList, *, has_tools: bool) -> None:
+def _warn_of_choice(choice: ToolChoice, warnings: WarningList, *, has_tools: bool) -> None:
     """Warn about a choice that is not sent."""
     if has_tools:
         warnings.add("tool_choice_relaxed", "tool_choice", mode=choice.mode, when="")
