@@ -10,6 +10,9 @@ import msgspec
 from catalog_build.merge import Merged
 from interlingua.providers.catalog.models import ModelInfo, ids_of
 
+SHARED = {"bedrock": "bedrock_converse"}
+"""Providers whose models another row serves too, through another API."""
+
 
 def data_texts(
     models: Iterable[ModelInfo], routed: Iterable[str], version: str, pins: Mapping[str, str]
@@ -27,11 +30,13 @@ def data_texts(
         provider: "[\n" + ",\n".join(msgspec.json.encode(one).decode() for one in listed) + "\n]\n"
         for provider, listed in by_provider.items()
     }
-    ids = ",\n".join(
-        f'"{provider}": '
-        + msgspec.json.encode([name for one in listed for name in ids_of(one)]).decode()
-        for provider, listed in by_provider.items()
-    )
+    lines: list[str] = []
+    for provider, listed in by_provider.items():
+        ids_text = msgspec.json.encode([name for one in listed for name in ids_of(one)]).decode()
+        lines.append(f'"{provider}": {ids_text}')
+        if provider in SHARED:
+            lines.append(f'"{SHARED[provider]}": "{provider}"')
+    ids = ",\n".join(lines)
     sources, names = (msgspec.json.encode(value).decode() for value in (pins, list(routed)))
     head = f'{{"version": "{version}", "sources": {sources}, "routed": {names}, "ids": '
     texts["index"] = f"{head}{{\n{ids}\n}}}}\n"

@@ -23,6 +23,7 @@ DIALECTS = {
     "openai_chat": "Chat",
     "anthropic_messages": "Messages",
     "gemini_generate": "Gemini",
+    "bedrock_converse": "Converse",
 }
 VENDOR_CLIENTS = {
     *("openai", "anthropic", "gemini", "azure"),

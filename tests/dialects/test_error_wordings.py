@@ -60,6 +60,7 @@ ERRORS = {
     "gemini_generate": lambda text: {
         "error": {"message": text, "code": 400, "status": "INVALID_ARGUMENT"}
     },
+    "bedrock_converse": lambda text: {"message": text, "type": "validationException"},
 }
 
 

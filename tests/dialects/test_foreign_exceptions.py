@@ -105,7 +105,8 @@ def test_an_error_in_a_success_with_an_odd_code_is_the_providers(dialect, code):
     """A body with status 200 may report an error; only a code of three digits is a status."""
     row = next(row for row in providers().values() if row.dialect == dialect)
     body = dumps({"error": {"message": "no", "code": code}, "code": code, "status": code})
-    adapter = HttpAdapter(row, "key", transport=CannedTransport([CannedReply(body=body)]))
+    replies = CannedTransport([CannedReply(body=body)])
+    adapter = HttpAdapter(row, "key", transport=replies, base_url="https://example.com")
 
     with pytest.raises(ProviderError, match="no"):
         asyncio.run(adapter.complete(Request(model="m", messages="Hi.")))

@@ -86,6 +86,7 @@ def test_the_shipped_ones():
     """They are there from the start, in this order."""
     assert dialects.names() == NAMES == (
         "openai_responses", "openai_chat", "anthropic_messages", "gemini_generate",
+        "bedrock_converse",
     )  # fmt: skip
     assert all(dialects.get(name).FACTS.name == dialects.get(name).NAME == name for name in NAMES)
 

@@ -23,6 +23,7 @@ MODELS = {
     "openai_responses": "gpt-6.1-sol",
     "openai_chat": "gpt-6-luna",
     "gemini_generate": "gemini-4-argon",
+    "bedrock_converse": "us.anthropic.claude-opus-4-5-20251101-v1:0",
 }
 
 
@@ -96,9 +97,9 @@ def test_requests_fit_the_vendors_types(source, target, neutral):
     What we write in a dialect is what that vendor's SDK would let its users write.
 
     That Anthropic takes no sampling since its last version, and few kinds of files, is known
-    to its profile alone.
+    to its profile alone, and so is the highest temperature of Converse.
     """
-    if neutral and target == "anthropic_messages":
+    if neutral and target in ("anthropic_messages", "bedrock_converse"):
         return
     calls = crossed(source, target, neutral=neutral)
 
@@ -178,6 +179,21 @@ GOOD = {
         ],
         "generationConfig": {"temperature": 1, "thinkingConfig": {"thinkingLevel": "LOW"}},
     },
+    "bedrock_converse": {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}],
+            },
+            {
+                "role": "user",
+                "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "ok"}]}}],
+            },
+        ],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]},
+        "inferenceConfig": {"temperature": 1},
+    },
 }
 
 
@@ -190,8 +206,8 @@ def test_the_judge_accepts_what_is_good(dialect):
 @pytest.mark.parametrize("dialect", GOOD)
 def test_the_judge_finds_a_strange_field_anywhere(dialect):
     """One misspelt field in any object that is not the caller's own is found."""
-    own = ("args", "response", "parameters", "input_schema")
-    if dialect == "anthropic_messages":
+    own = ("args", "response", "parameters", "input_schema", "json")
+    if dialect in ("anthropic_messages", "bedrock_converse"):
         own += ("input",)
     objects = list(objects_of(GOOD[dialect], own))
 
@@ -245,6 +261,9 @@ def objects_of(value, own):
         ("gemini_generate", {"generationConfig": {"temperature": "1"}}),
         ("gemini_generate", {"generationConfig": {"thinkingConfig": {"thinkingLevel": "X"}}}),
         ("gemini_generate", {"contents": [{"role": "robot", "parts": []}]}),
+        ("bedrock_converse", {"inferenceConfig": {"temperature": "1"}}),
+        ("bedrock_converse", {"messages": [{"role": "robot", "content": []}]}),
+        ("bedrock_converse", {"messages": [{"role": "user"}]}),
     ],
 )
 def test_the_judge_refuses(dialect, change):

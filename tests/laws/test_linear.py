@@ -78,6 +78,24 @@ def piece(number):
 
 PIECES = (parts({"functionCall": {"name": "f", "willContinue": True}}),)
 PARTS_END = (parts(finishReason="STOP"),)
+
+
+def delta_of(index=0, **delta):
+    return ("contentBlockDelta", {"delta": delta, "contentBlockIndex": index})
+
+
+def thought_of(**delta):
+    return delta_of(reasoningContent=delta)
+
+
+def begun(**start):
+    return (("contentBlockStart", {"start": start, "contentBlockIndex": 0}),)
+
+
+USE = begun(toolUse={"toolUseId": "1", "name": "f"})
+RESULT = begun(toolResult={"toolUseId": "1", "type": "t"})
+IMAGE = begun(image={"format": "png"})
+BLOCK_END = (("messageStop", {"stopReason": "end_turn"}), ("metadata", {"usage": {}}))
 CALL_DONE = {"type": "response.function_call_arguments.done", "output_index": 0}
 
 # The frames before, the frame that is repeated (a function of its number), and the frames after.
@@ -149,10 +167,24 @@ STREAMS = {
         ),
         "tool call": (PIECES, piece, PARTS_END),
     },
+    "bedrock_converse": {
+        "text": ((), lambda n: delta_of(text=TEXT, **field(n)), BLOCK_END),
+        "reasoning": ((), lambda n: thought_of(text="x", **field(n)), BLOCK_END),
+        "signature": ((), lambda _: thought_of(signature=TEXT), BLOCK_END),
+        "redacted": ((), lambda _: thought_of(redactedContent=TEXT), BLOCK_END),
+        "citation": ((), lambda n: delta_of(citation={"title": TEXT, **field(n)}), BLOCK_END),
+        "tool call": (USE, lambda _: delta_of(toolUse={"input": "x"}), BLOCK_END),
+        "result": (RESULT, lambda n: delta_of(toolResult=[{"text": "x", **field(n)}]), BLOCK_END),
+        "image": (IMAGE, lambda n: delta_of(image=field(n)), BLOCK_END),
+        "event": ((), lambda n: ("messageStop", field(n)), BLOCK_END),
+        "blocks": ((), lambda n: delta_of(n, text="x"), BLOCK_END),
+    },
 }  # fmt: skip
 
 
 def frame(value):
+    if isinstance(value, tuple):  # the name of an event and its data
+        return Frame(event=value[0], data=json.dumps(value[1]))
     return Frame(data=value if isinstance(value, str) else json.dumps(value))
 
 

@@ -133,6 +133,7 @@ SPENT_STATUSES = {
     "openai_chat": (429, "insufficient_quota"),
     "openai_responses": (429, "insufficient_quota"),
     "gemini_generate": (403, "PERMISSION_DENIED"),
+    "bedrock_converse": (402, "The budget is spent."),  # the header names the exception
 }
 
 
@@ -155,6 +156,7 @@ OVERFLOW = {
     "openai_chat": "maximum context length is 8192 tokens",
     "openai_responses": "maximum context length is 8192 tokens",
     "gemini_generate": "token count (9000) exceeds the maximum number of tokens allowed (8192)",
+    "bedrock_converse": "Input is too long for requested model: 9000 tokens > 8192 maximum",
 }
 
 
@@ -187,6 +189,7 @@ SPENT_STATUS = {
     "openai_chat": 429,
     "openai_responses": 429,
     "gemini_generate": 403,
+    "bedrock_converse": 402,
 }
 
 

@@ -41,6 +41,7 @@ SPARE = {  # bytes at the end that may be missing without anything being lost
     "openai_chat": len("data: [DONE]\n\n") + 2,
     "anthropic_messages": 2,
     "gemini_generate": 2,
+    "bedrock_converse": 0,  # a message has a length and a checksum
 }
 
 

@@ -52,8 +52,8 @@ def is_here() -> bool:
 
 @functools.cache
 def records(dialect: str) -> tuple[dict, ...]:
-    """Every record of a dialect that can be trusted."""
-    return read(FILES[dialect])
+    """Every record of a dialect that can be trusted; none of a dialect without recordings."""
+    return read(FILES[dialect]) if dialect in FILES else ()
 
 
 @functools.cache

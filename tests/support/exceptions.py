@@ -70,5 +70,16 @@ NEWER: dict[str, str] = {
 }
 """What we write in answers and the vendor's own types do not have -> why."""
 
-CROSSING: dict[tuple[str, str, str, str], str] = {}
+_BELOW_ZERO = "asks for a negative temperature, which every vendor refuses; it is passed on"
+
+CROSSING: dict[tuple[str, str, str, str], str] = {
+    (
+        *("types", "openai_responses", "bedrock_converse"),
+        "pydantic-ai-openai-responses-openai-responses-model-http-error-b83b2e51.00",
+    ): _BELOW_ZERO,
+    (
+        *("types", "anthropic_messages", "bedrock_converse"),
+        "rig-anthropic-error-identity-edge-validation-error-carries-identity-5c5ce5bf.00",
+    ): _BELOW_ZERO,
+}
 """(`9 crossing` or `types`, dialect, other dialect, record id) -> why."""

@@ -2,7 +2,10 @@
 
 from interlingua import dialects
 
-NAMES = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
+NAMES = (
+    *("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate"),
+    "bedrock_converse",
+)
 FACTS = {name: dialects.get(name).FACTS for name in NAMES}
 HISTORY = {name: facts.history for name, facts in FACTS.items()}
 ANTHROPIC = FACTS["anthropic_messages"].schema

@@ -20,6 +20,8 @@ from openai.types.chat import completion_create_params
 from openai.types.responses import input_token_count_params, response_create_params
 from pydantic_core import SchemaValidator
 
+from support.oracles_botocore import body_problems
+
 MOST = 5
 
 
@@ -29,6 +31,8 @@ class _Nothing:
 
 def problems(dialect: str, body: Any, path: str = "") -> list[str]:
     """What the vendor's type has against a body, most telling first; empty if nothing."""
+    if dialect == "bedrock_converse":
+        return body_problems(body)[:MOST]
     with warnings.catch_warnings(record=True) as caught:  # google-genai warns of unknown words
         warnings.simplefilter("always")
         try:

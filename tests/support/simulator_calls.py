@@ -5,7 +5,8 @@ import json
 from dataclasses import dataclass, field
 
 from interlingua import Request, dialects
-from interlingua.dialects import SSEDecoder, StreamAccumulator
+from interlingua.conformance.laws import cut_frames
+from interlingua.dialects import StreamAccumulator
 from interlingua.providers.catalog.profiles import profile_for
 
 BASE = {"openai_chat": "/v1"}  # where the path of a dialect leaves the version out
@@ -100,12 +101,10 @@ def read_stream(dialect, chunks):
 
 
 def decode_stream(dialect, chunks):
-    frames, decoder = SSEDecoder(), dialects.get(dialect).stream_decoder()
+    codec = dialects.get(dialect)
+    decoder = codec.stream_decoder()
     events = []
-    for chunk in chunks:
-        for frame in frames.feed(chunk):
-            events += decoder.feed(frame)
-    for frame in frames.finish():
+    for frame in cut_frames(chunks, codec.FACTS.framings[0]):
         events += decoder.feed(frame)
     return events + decoder.finish()
 

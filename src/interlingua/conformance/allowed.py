@@ -279,13 +279,14 @@ class Expected:
     def insert(self, after: str, text: str) -> None:
         """Insert a user text after the items at a path."""
         places = [i for i, item in enumerate(self.items) if _is_at(item.path, after)]
-        place = places[-1] + 1 if places else self._place_of(after)
+        place = places[-1] + 1 if places else self.place_of(after)
         added = HistoryItem(path=after, kind="text", role="user", text=text)
         self.items.insert(place, added)
 
-    def _place_of(self, path: str) -> int:
-        """The position of a message without items."""
-        return sum(_message(item.path) < _message(path) for item in self.items)
+    def place_of(self, path: str) -> int:
+        """The position at which the items of a message begin, or would."""
+        number = _message(path)
+        return sum(bool(item.path) and _message(item.path) < number for item in self.items)
 
 
 def _message(path: str) -> int:
@@ -344,6 +345,30 @@ def _add_placeholder(expected: Expected, warning: Warning) -> None:
     else:
         added = HistoryItem(path="", kind="text", role="user", text=PLACEHOLDER)
         expected.items.append(added)
+
+
+def _open_conversation(expected: Expected, warning: Warning) -> None:
+    """A user message with a placeholder stands before the message."""
+    place = 0 if warning.path is None else expected.place_of(warning.path)
+    added = HistoryItem(path="", kind="text", role="user", text=PLACEHOLDER)
+    expected.items.insert(place, added)
+
+
+def _write_calls(expected: Expected, warning: Warning) -> None:
+    """A call is a text of the model, and its result a text of the user."""
+    for call in expected.at(warning.path, "call"):
+        number = call.call
+        for item in [each for each in expected.items if each.call == number]:
+            role = "user" if item.kind == "result" else item.role
+            text = HistoryItem(path=item.path, kind="text", role=role, text=ANYTHING)
+            place = expected.items.index(item)
+            media = [msgspec.structs.replace(each, role=role) for each in item.media]
+            expected.items[place : place + 1] = [text, *media]
+
+
+def _withhold_all(expected: Expected, _: Warning) -> None:
+    """No tool is declared."""
+    expected.offered.clear()
 
 
 def _add_result(expected: Expected, warning: Warning) -> None:
@@ -559,6 +584,9 @@ def _instruct(expected: Expected, text: str) -> None:
 _CHANGES: dict[str, _Change] = {
     "blank_text_dropped": _drop_blanks,
     "placeholder_added": _add_placeholder,
+    "user_turn_added": _open_conversation,
+    "call_as_text": _write_calls,
+    "tools_withheld": _withhold_all,
     "missing_result_added": _add_result,
     "result_moved": _move_results,
     "results_reordered": _move_results,
@@ -593,6 +621,7 @@ _CHANGES: dict[str, _Change] = {
     "emptied_message_dropped": _keep,
     "detail_dropped": _keep,
     "document_as_plain_text": _keep,
+    "document_renamed": _keep,
     "file_name_dropped": _keep,
     "hosted_option_dropped": _keep,
     "stale_signatures_dropped": _keep,
@@ -611,7 +640,7 @@ def _tool(tool: ToolSpec) -> dict[str, Json]:
         return {**msgspec.to_builtins(tool), "name": None}
     return {
         "name": tool.name,
-        "description": tool.description,
+        "description": tool.description or None,  # an empty one says nothing
         "parameters": tool.parameters or NO_INPUT,
         **({} if tool.grammar is None else {"grammar": msgspec.to_builtins(tool.grammar)}),
     }

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.conformance.laws import decode_frames, fold
+from interlingua.conformance.laws import cut_frames, decode_frames, fold
 from interlingua.conformance.probes import (
     ANSWER_CHECKS,
     ENOUGH,
@@ -48,11 +48,12 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.transport.http1.transport import default_transport
+from interlingua.wire.framing import AWS_EVENT_STREAM
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.secrets import Redactor
-from interlingua.wire.sse import SSEDecoder
 
 WRONG_KEY = "sk-interlingua-conformance-wrong-key"
+_STREAM_TYPES = {"sse": "text/event-stream", "aws-event-stream": AWS_EVENT_STREAM}
 _SHOWN = 400  # characters of a body in a finding
 
 
@@ -185,22 +186,29 @@ class Target:
         except SDKError as error:
             required = "send a body that the dialect can decode"
             raise exchange.problem(required, f"{error}; {exchange.received}") from None
-        return response, exchange
+        return self._named(response, request), exchange
+
+    def _named(self, response: Response, request: Request) -> Response:
+        """The response with the model that was asked, where answers of the dialect name none."""
+        if self.dialect.FACTS.names_model:
+            return response
+        return replace(response, model=response.model or request.model or self.model)
 
     async def streamed(self, request: Request) -> tuple[Response, Exchange]:
         """The answer as a stream, decoded and added up; it must obey the grammar of events."""
         exchange = await self.ask(request, stream=True)
         self._require_ok(request, exchange)
+        framing = self.dialect.FACTS.framings[0]
+        wanted = _STREAM_TYPES[framing]
         exchange.require(
-            exchange.content_type == "text/event-stream",
-            "send a stream as text/event-stream",
+            exchange.content_type == wanted,
+            f"send a stream as {wanted}",
             f"content-type: {exchange.content_type}",
         )
         try:
-            decoder = SSEDecoder()
-            frames = [frame for chunk in exchange.chunks for frame in decoder.feed(chunk)]
-            frames += decoder.finish()
-            return fold(decode_frames(self.dialect, frames)), exchange
+            frames = cut_frames(exchange.chunks, framing)
+            response = fold(decode_frames(self.dialect, frames))
+            return self._named(response, request), exchange
         except SDKError as error:
             required = "send events that the dialect can decode, in order, up to the last one"
             end = exchange.body[-_SHOWN:].decode("utf-8", "replace").strip()

@@ -29,6 +29,7 @@ from interlingua.spec.json_form import to_document
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import Grammar
+from interlingua.wire.aws_event_stream import EventDecoder
 from interlingua.wire.fields import carried_body
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps
@@ -85,9 +86,16 @@ def _read(path: Path) -> UncheckedJson:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+_FRAME_DECODERS: Mapping[Framing, type[SSEDecoder | JSONArrayDecoder | EventDecoder]] = {
+    "sse": SSEDecoder,
+    "json-array": JSONArrayDecoder,
+    "aws-event-stream": EventDecoder,
+}
+
+
 def cut_frames(chunks: Iterable[bytes], framing: Framing = "sse") -> list[Frame]:
     """Cut a body into its frames."""
-    decoder = SSEDecoder() if framing == "sse" else JSONArrayDecoder()
+    decoder = _FRAME_DECODERS[framing]()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)]
     return frames + decoder.finish()
 

@@ -75,7 +75,10 @@ __all__ = [
     "status_of",
 ]
 
-_SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
+_SHIPPED = (
+    *("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate"),
+    "bedrock_converse",
+)
 _FUNCTIONS = (
     "encode_request",
     "decode_request",

@@ -190,8 +190,8 @@ MODEL = CacheStep(
 TOOLS = CacheStep(fields=("tools",), code="tools_changed", cost=f"tools are read first: {ALL}")
 """Steps and costs that several dialects use in their rules."""
 
-_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+|(?<=/model/)[^/?]+")
+_MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 _CONTENT = ("content", "parts")
 # Of its own types the server knows the fields, whatever their order; a schema, or the arguments of
 # a tool call, are text of the prompt.
@@ -328,6 +328,8 @@ def _compare_objects(
 def _compare_lists(
     old: list[Json], new: list[Json], path: str, *, typed: bool, grows: bool
 ) -> _Break | None:
+    if typed:  # a mark may also be a block of its own
+        old, new = ([item for item in items if not _is_mark(item)] for items in (old, new))
     for i, (one, other) in enumerate(zip(old, new, strict=False)):
         change = _compare(one, other, f"{path}[{i}]", typed=typed)
         if change is not None:
@@ -335,6 +337,10 @@ def _compare_lists(
     if len(new) < len(old):
         return f"{path}[{len(new)}]", "was removed"
     return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
+
+
+def _is_mark(item: Json) -> bool:
+    return isinstance(item, dict) and len(item) == 1 and not item.keys().isdisjoint(_MARKS)
 
 
 def _plain(fields: dict[str, Json]) -> dict[str, Json]:

@@ -41,7 +41,9 @@ def prepare(
     if options and profile.dialect:  # a codec without a provider sends back what was decoded
         check_options(options, facts, warnings)
     is_whole = request.messages is history
-    is_plain = is_whole and scan.is_plain(profile.system_prompt, profile.prefill)
+    is_plain = is_whole and scan.is_plain(
+        profile.system_prompt, profile.prefill, user_first=facts.history.user_first
+    )
     is_special = False
     if request.tools:
         from interlingua.prepare.tool_forms import has_special_tools

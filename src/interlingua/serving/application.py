@@ -495,6 +495,13 @@ class _AwsFraming(Framing):
         return aws_event_stream.encode_chunk(frame)
 
 
+class _AwsEvents(_AwsFraming):
+    """As frames of AWS that are events of the dialect itself."""
+
+    def encode(self, frame: Frame) -> bytes:
+        return aws_event_stream.encode_event(frame)
+
+
 class _ArrayFraming(Framing):
     """As one JSON array, for dialects that can stream without SSE."""
 
@@ -521,7 +528,8 @@ def framing_of(incoming: Incoming) -> Framing:
         return _ArrayFraming(serve_of(incoming.dialect).SERVER.content_type)
     facts = incoming.route.facts
     if facts is not None and facts.framing == "aws-event-stream":
-        return _AwsFraming()
+        is_own = facts.framing in dialects.get(incoming.dialect).FACTS.framings
+        return _AwsEvents() if is_own else _AwsFraming()
     return Framing() if serve_of(incoming.dialect).SERVER.reads_comments else _BareFraming()
 
 
@@ -563,7 +571,11 @@ def failure_reply(
     body = vendor_body(incoming.dialect, failure, model=model, request_id=request_id)
     if incoming.wants_array and isinstance(body, dict):
         body = [body]
-    return json_reply(incoming, body, failure.status, retry_headers(incoming.dialect, failure))
+    headers = retry_headers(incoming.dialect, failure)
+    make_headers = serve_of(incoming.dialect).SERVER.error_headers
+    if make_headers is not None:
+        headers |= make_headers(failure)
+    return json_reply(incoming, body, failure.status, headers)
 
 
 def error_reply(incoming: Incoming, error: SDKError) -> Reply:

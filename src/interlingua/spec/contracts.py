@@ -240,6 +240,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """The budget must be smaller than `max_tokens`, which includes thinking."""
     thinking_bound_to_model: bool = False
     """Thinking from any other model is rejected, even from the same vendor."""
+    thinking_dialects: tuple[str, ...] = ()
+    """Other dialects through which the same models answer: their thinking is accepted too."""
     signed_thinking: bool = False
     """Thinking in the history without a signature is rejected."""
     signed_calls: bool = False

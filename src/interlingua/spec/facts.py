@@ -49,6 +49,14 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """The names of the tools of the request, by namespace and name."""
     paired_calls: bool = False
     """Every call must have exactly one result, and every result must have its call."""
+    undeclared_calls: bool = True
+    """
+    Calls and results are accepted in a request without tools; if not, they are sent as text.
+
+    A target that accepts none has no form for the tool choice `none` either: no tools are sent.
+    """
+    tool_options: tuple[str, ...] = ()
+    """The provider options that declare tools too."""
     stored: bool = False
     """The server stores earlier turns: a result may belong to a call that is not in the history."""
     stored_options: tuple[str, ...] = ()
@@ -87,6 +95,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     # messages
     least: Literal["nothing", "message", "turn"] = "nothing"
     """The minimum: nothing, any message, or a message that is not a system message."""
+    user_first: bool = False
+    """The first message that is not a system message must be from the user."""
     merge_roles: bool = False
     """Consecutive messages of one role must be one message."""
     results_as_user: bool = False
@@ -129,6 +139,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     # thinking
     thinking: Literal["any", "native", "none"] = "any"
     """Which thinking parts are accepted: all, those of its own dialect, or none."""
+    thinking_dialects: tuple[str, ...] = ()
+    """Other dialects whose thinking is accepted as its own: the same models answer through them."""
     unmarked_thinking: tuple[str, ...] = ("signed", "redacted", "encrypted", "plain")
     """Which thinking parts of unknown origin are treated as its own."""
     thinking_per_model: bool = False
@@ -300,6 +312,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """How caching is requested, and what a cached prompt depends on."""
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
+    names_model: bool = True
+    """Whether its answers have an id, and name the model; if not, the request tells the model."""
     continuation: Continuation | None = None
     """How to request the rest of an interrupted response; None if there is no way."""
     default_max_tokens: int | None = None

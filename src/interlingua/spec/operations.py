@@ -305,6 +305,23 @@ class Unserved(NamedTuple):
     """By which the vendor's SDK knows that it may ask without it, where there is such a way."""
 
 
+class Failure(Record, frozen=True, kw_only=True):
+    """An error that a server sends: its status, and what replaces the vendor's default body."""
+
+    status: int
+    """The HTTP status."""
+    message: str | None = None
+    """The message in the vendor's body; None for the vendor's own."""
+    body: UncheckedJson = None
+    """The whole body: bytes or text are sent unchanged, anything else as JSON."""
+    retry_after: float | None = None
+    """The header `retry-after`, in seconds."""
+    model: str | None = None
+    """The model in the message; default: the requested one."""
+    details: Mapping[str, Json] = {}
+    """What the vendor's body has beside the message, for programs."""
+
+
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How a server of one dialect behaves."""
 
@@ -337,6 +354,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The keep-alive event of its streams."""
     content_type: str = "application/json"
     request_id_header: str | None = None
+    error_headers: Callable[[Failure], Mapping[str, str]] | None = None
+    """The headers of an error reply, where the vendor names the error in a header."""
     retry_after_header: bool = True
     """It sends `retry-after` as a header; otherwise the error body contains the delay."""
     limit_headers: Mapping[str, str] = {}
@@ -365,23 +384,6 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The options in which requests have flags of features in testing."""
     passed_headers: tuple[str, ...] = ()
     """The other headers of a client that a server of the same dialect may be sent."""
-
-
-class Failure(Record, frozen=True, kw_only=True):
-    """An error that a server sends: its status, and what replaces the vendor's default body."""
-
-    status: int
-    """The HTTP status."""
-    message: str | None = None
-    """The message in the vendor's body; None for the vendor's own."""
-    body: UncheckedJson = None
-    """The whole body: bytes or text are sent unchanged, anything else as JSON."""
-    retry_after: float | None = None
-    """The header `retry-after`, in seconds."""
-    model: str | None = None
-    """The model in the message; default: the requested one."""
-    details: Mapping[str, Json] = {}
-    """What the vendor's body has beside the message, for programs."""
 
 
 class Serve(Protocol):

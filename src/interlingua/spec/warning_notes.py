@@ -229,6 +229,11 @@ NOTES: dict[str, Texts] = {
         "The API has no text documents.",
         _NO_CURE,
     ),
+    "document_renamed": (
+        "{target} does not accept the document name {name!r}; {sent!r} was sent.",
+        "The name has characters that the API refuses, or the suffix that it takes as a format.",
+        "Nothing to do, or name the document with letters, digits, spaces and hyphens.",
+    ),
     "effort_as_budget": (
         "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent.",
         "The model takes a number of tokens, not an effort.",
@@ -345,6 +350,11 @@ NOTES: dict[str, Texts] = {
         _NO_CURE,
     ),
     # left out, because it was empty
+    "user_turn_added": (
+        "{target} requires a user message at the beginning; {text!r} was added before this one.",
+        "The conversation begins with a message of the assistant, which the API does not accept.",
+        _NO_CURE,
+    ),
     "blank_text_dropped": (
         "{target} does not support blank text; it was dropped.",
         "A part has only blanks.",

@@ -247,9 +247,9 @@ _HISTORY: dict[str, Texts] = {
         "Nothing to do.",
     ),
     "call_as_text": (
-        "{target} does not support tools; the call and its result were sent as text.",
-        "The history has tool calls, and the model cannot call tools.",
-        "Nothing to do, or use a model that has tools.",
+        "{target} has no tools in this request; the call and its result were sent as text.",
+        "The history has tool calls; the model cannot call tools, or the request declares none.",
+        "Nothing to do, or pass the tools again, or use a model that has tools.",
     ),
     "calls_put_last": (
         "{target} has tool calls only at the end of a message; they were moved.",

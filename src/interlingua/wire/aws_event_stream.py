@@ -2,8 +2,9 @@
 The event stream format of AWS: binary messages with checksums.
 
 A message is its length, the length of its headers, a checksum of the two, the headers, the
-payload, and a checksum of all. Numbers are big-endian. Bedrock streams answers in this form; each
-payload holds one event of the model's own format.
+payload, and a checksum of all. Numbers are big-endian. Bedrock streams answers in this form: with
+`InvokeModel` each payload holds one event of the model's own format, with `ConverseStream` the name
+of an event is a header and its payload is JSON.
 
 Format: https://smithy.io/2.0/aws/amazon-eventstream.html
 """
@@ -182,7 +183,7 @@ def _encode_header(name: str, value: Value) -> bytes:
     return start + struct.pack(">BH", kind, len(content)) + content
 
 
-# Bedrock: each message of the type `chunk` holds one event of the model, in Base64.
+# Bedrock: `InvokeModelWithResponseStream` and `ConverseStream`.
 
 _STATUSES = {
     "internalServerException": 500,
@@ -196,7 +197,12 @@ _STATUSES = {
 
 
 class ChunkDecoder:
-    """The frames in the messages of a Bedrock stream; an exception in it is a typed error."""
+    """
+    The frames in the messages of `InvokeModelWithResponseStream`.
+
+    Each message of the type `chunk` holds one event of the model, in Base64. An exception in the
+    stream is a typed error.
+    """
 
     def __init__(self, max_bytes: int = _LIMITS.event, max_events: int = _LIMITS.events) -> None:
         self._messages = MessageDecoder(max_bytes, max_events)
@@ -209,7 +215,7 @@ class ChunkDecoder:
         frames: list[Frame] = []
         for message in self._messages.feed(chunk):
             try:
-                frame = _read_chunk(message)
+                frame = self._read(message)
             except (ProviderError, StreamError) as failure:
                 self._failure = failure
                 if not frames:
@@ -225,6 +231,29 @@ class ChunkDecoder:
             raise self._failure
         self._messages.finish()
         return []
+
+    def _read(self, message: Message) -> Frame | None:
+        return _read_chunk(message)
+
+
+class EventDecoder(ChunkDecoder):
+    """
+    The frames in the messages of `ConverseStream`: the name of a frame is the type of its event.
+
+    An exception that the API describes is a frame too, with its own name.
+    """
+
+    def _read(self, message: Message) -> Frame | None:
+        headers = message.headers
+        if headers.get(":message-type", "event") == "error":
+            raise _stream_exception(headers, message.payload)
+        name = headers.get(":exception-type") or headers.get(":event-type")
+        if not isinstance(name, str):
+            return None  # a message without a name says nothing
+        try:
+            return Frame(event=name, data=message.payload.decode())
+        except UnicodeDecodeError:
+            raise StreamError("An event of the stream is not UTF-8.") from None
 
 
 def _read_chunk(message: Message) -> Frame | None:
@@ -243,20 +272,25 @@ def _read_chunk(message: Message) -> Frame | None:
 
 def _stream_exception(headers: Mapping[str, Value], payload: bytes) -> ProviderError:
     code = headers.get(":exception-type") or headers.get(":error-code")
+    name = code if isinstance(code, str) else None
+    return exception_error(name, payload, str(headers.get(":error-message", "")))
+
+
+def exception_error(name: str | None, payload: bytes, message: str = "") -> ProviderError:
+    """The error for an exception inside a stream, by its name; `payload` may have a message."""
     text = payload.decode("utf-8", "replace")
     try:
         body = loads(payload)
     except DecodeError:
         body = None
     found = body.get("message") or body.get("Message") if isinstance(body, dict) else None
-    message = found if isinstance(found, str) else str(headers.get(":error-message", ""))
-    name = code if isinstance(code, str) else None
+    message = found if isinstance(found, str) else message
     fault = Fault(message or text or "an exception in the stream", None, name)
     return make_error(_STATUSES.get(name or "", 500), {}, fault, raw=body, text=text)
 
 
 def encode_chunk(frame: Frame) -> bytes:
-    """The message with this frame, as Bedrock sends it."""
+    """The message with this frame, as `InvokeModelWithResponseStream` sends it."""
     headers: dict[str, Value] = {
         ":event-type": "chunk",
         ":content-type": "application/json",
@@ -264,6 +298,18 @@ def encode_chunk(frame: Frame) -> bytes:
     }
     content = b64encode(frame.data.encode("utf-8", "backslashreplace")).decode()
     return encode_message(Message(headers, dumps({"bytes": content})))
+
+
+def encode_event(frame: Frame) -> bytes:
+    """The message with this frame, as `ConverseStream` sends it; exceptions are known by name."""
+    name = frame.event or ""
+    is_exception = name.endswith("Exception")
+    headers: dict[str, Value] = {
+        ":exception-type" if is_exception else ":event-type": name,
+        ":content-type": "application/json",
+        ":message-type": "exception" if is_exception else "event",
+    }
+    return encode_message(Message(headers, frame.data.encode("utf-8", "backslashreplace")))
 
 
 def encode_exception(kind: str, message: str) -> bytes:

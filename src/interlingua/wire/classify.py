@@ -91,6 +91,15 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "rate_limit_exceeded": RateLimitError,
     "overloaded_error": ServerError,
     "provider_overloaded": ServerError,
+    # AWS sends 403 for a bad key too, and 424 for a failure of the model.
+    "expiredtokenexception": AuthenticationError,
+    "incompletesignatureexception": AuthenticationError,
+    "invalidsignatureexception": AuthenticationError,
+    "missingauthenticationtokenexception": AuthenticationError,
+    "unrecognizedclientexception": AuthenticationError,
+    "modelerrorexception": ServerError,
+    "modelnotreadyexception": ServerError,
+    "modelstreamerrorexception": ServerError,
 }
 
 # Used in streams, where there is no status; any other code is then a `ServerError`. Timeouts are

@@ -286,12 +286,22 @@ def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -
     return (*messages, Message.user(PLACEHOLDER))
 
 
+def begin_with_user(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """A conversation that the model opens gets a user message before it."""
+    # Bedrock's Converse: «A conversation must start with a user message. Try again with a
+    # conversation that starts with a user message.»
+    if not target.user_first:
+        return messages
+    first = end_of_prompts(messages)
+    edits.change("user_turn_added", messages[first], text=PLACEHOLDER)
+    return (*messages[:first], Message.user(PLACEHOLDER), *messages[first:])
+
+
 def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A message with a document needs some text."""
     # Bedrock's Converse: «If you include a ContentBlock with a document field in the array, you
     # must also include a ContentBlock with a text field»
-    # (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html). No
-    # built-in dialect speaks it; others may.
+    # (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html).
     if target.lone_documents:
         return messages
 
@@ -386,8 +396,8 @@ def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     """Consecutive messages of one role become one message."""
     # Some chat templates raise an error otherwise: «Conversation roles must alternate
     # user/assistant/user/assistant/...»
-    # (https://github.com/suitenumerique/conversations/issues/197). No built-in dialect asks for it;
-    # others may.
+    # (https://github.com/suitenumerique/conversations/issues/197). Bedrock's Converse: «A
+    # conversation must alternate between user and assistant roles.»
     if not target.merge_roles:
         return messages
     runs: list[list[Message]] = []
@@ -401,6 +411,11 @@ def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     for run in runs:
         for message in run[1:]:
             edits.change("messages_merged", message)
+        if len({message.name for message in run}) > 1:  # `join` keeps a name that all have
+            for message in run:
+                place = edits.place(message)
+                if message.name is not None and place is not None:
+                    edits.add("name_dropped", f"{place}.name")
     return tuple(run[0] if len(run) == 1 else join(run, edits) for run in runs)
 
 

@@ -61,6 +61,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (calls.wrap_arguments, frozenset({"raw_arguments"})),
     # Thinking that the target refuses. `sign_calls` comes after it: a tool call that loses the
     # signature of another model needs a placeholder too.
+    (thinking.adopt_thinking, frozenset({Thinking})),
     (thinking.drop_stale_thinking, frozenset({"has_metadata"})),
     (thinking.drop_foreign_thinking, frozenset({Thinking})),
     (thinking.drop_unsigned_thinking, frozenset({Thinking})),
@@ -89,6 +90,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
     (texts.join_prompts, frozenset({"adjacent_roles"})),
     (texts.begin_conversation, frozenset({"no_turn"})),
+    (texts.begin_with_user, frozenset({"model_first"})),
     (texts.merge_roles, frozenset({"adjacent_roles"})),
     (calls.put_calls_last, frozenset({"calls_not_last"})),
 )
@@ -121,7 +123,7 @@ def apply_rules(
     """
     is_whole = history is None or history is messages
     scan = scan_history(messages, scan)
-    if is_whole and scan.is_plain(target.system, target.prefill):
+    if is_whole and scan.is_plain(target.system, target.prefill, user_first=target.user_first):
         return messages
     if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages

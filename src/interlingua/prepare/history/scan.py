@@ -29,6 +29,7 @@ Condition: TypeAlias = Literal[
     "empty_message",  # a message has no parts
     "has_metadata",  # a message with more than plain text says which model made it, how it ended
     "invalid_unicode",  # some text may not be valid Unicode
+    "model_first",  # the model's message is the first, and the target does not accept that
     "model_last",  # the model's message is the last, and the target does not continue it
     "late_system",  # a system prompt comes after the conversation has begun
     "no_turn",  # there are only system prompts, or no messages at all
@@ -135,17 +136,25 @@ class HistoryScan:
                 if isinstance(part, MEDIA_TYPES):
                     self.holds_media = True
 
-    def is_plain(self, system: bool | None = True, prefill: bool | None = True) -> bool:
+    def is_plain(
+        self,
+        system: bool | None = True,
+        prefill: bool | None = True,
+        *,
+        user_first: bool = False,
+    ) -> bool:
         """
         Whether user and model speak by turns, in plain texts, after at most one system prompt.
 
         Such a history needs no repair. Most histories are like this: it is the fast path. `system`
         and `prefill` are False for a target without a system prompt, or that does not continue a
-        text.
+        text; `user_first` is True for one to which the user must speak first.
         """
         if not self._is_plain:
             return False
         if system is False and self.messages[0].role == "system":
+            return False
+        if user_first and begins_with_model(self.messages):
             return False
         return prefill is not False or self.messages[-1].role == "user"
 
@@ -209,14 +218,24 @@ def scan_history(messages: Messages, scan: HistoryScan | None) -> HistoryScan:
 
 def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
     """The triggers of a history, with the triggers that depend on the target."""
-    if target.system and target.prefill:
+    if target.system and target.prefill and not target.user_first:
         return scan.triggers
     triggers = set(scan.triggers)
+    if target.user_first and begins_with_model(messages):
+        triggers.add("model_first")
     if not target.system and messages and messages[0].role in PROMPTS:
         triggers.add("late_system")
     if not target.prefill and messages and messages[-1].role == "assistant":
         triggers.add("model_last")
     return frozenset(triggers)
+
+
+def begins_with_model(messages: Messages) -> bool:
+    """Whether the first message after the system prompts is from the assistant."""
+    for message in messages:
+        if message.role not in PROMPTS:
+            return message.role == "assistant"
+    return False
 
 
 def _message_triggers(messages: Messages) -> set[Trigger]:

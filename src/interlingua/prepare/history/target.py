@@ -30,6 +30,10 @@ def rules_for(
     if "path" in options:  # another operation, such as counting tokens, may have no messages
         changes["least"] = "nothing"
     changes |= _quirk_changes(facts, profile)
+    # The codec alone sends again what a server accepted, as with blank prompts below.
+    if profile.dialect and not (facts.history.undeclared_calls or _sends_tools(request)):
+        declares = not options.keys().isdisjoint(facts.history.tool_options)
+        changes |= {} if declares else {"tools": False}
     # A compatible server may have the dialect without its free-text tools.
     if profile.custom_tools is False:
         types = tuple(kind for kind in facts.history.tool_types if kind != "custom")
@@ -40,6 +44,12 @@ def rules_for(
     if profile.media_urls is False:
         changes["media"] = _without_urls(changes.get("media", facts.history.media))
     return msgspec.structs.replace(facts.history, **changes) if changes else facts.history
+
+
+def _sends_tools(request: Request) -> bool:
+    """Whether tools are sent to a target that has no form for the tool choice `none`."""
+    choice = request.tool_choice
+    return bool(request.tools) and (choice is None or choice.mode != "none")
 
 
 def kinds_without_urls(facts: Facts, profile: Profile) -> tuple[str, ...]:
@@ -101,6 +111,8 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["result_media"] = False
     changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))
     changes |= (rule for name, rule in _WITHOUT.items() if getattr(profile, name) is False)
+    if profile.thinking_dialects:
+        changes["thinking_dialects"] = profile.thinking_dialects
     if profile.thinking_bound_to_model:
         changes |= {**reader, "thinking_per_model": True}
     return changes

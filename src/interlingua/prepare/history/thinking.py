@@ -57,6 +57,23 @@ class _Loss(NamedTuple):
     """Whether signatures on other parts are lost too."""
 
 
+def adopt_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Thinking that came through another dialect of the same models becomes the target's own."""
+    # A model of Anthropic signs its thinking, whoever serves it, so that its signature is the same
+    # in their own API and in Bedrock's Converse. Nothing is lost, so there is no warning.
+    if not target.thinking_dialects:
+        return messages
+
+    def adopt(part: Part, _: Message) -> Part:
+        if not isinstance(part, Thinking) or target.dialect in part.extra:
+            return part
+        if not any(name in part.extra for name in target.thinking_dialects):
+            return part
+        return with_fields(part, edits, extra={**part.extra, target.dialect: {}})
+
+    return edit_parts(messages, adopt, edits)
+
+
 def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Thinking and signatures of another model are dropped, where only their model accepts them."""
     # Newer models of Anthropic refuse thinking that was created elsewhere. The SDK's

@@ -166,9 +166,11 @@ class Streaming:
         given = {"request": request} if own.streams_take_request else {}
         if not is_json:
             if content_type.startswith(AWS_EVENT_STREAM):
-                from interlingua.wire.aws_event_stream import ChunkDecoder
+                from interlingua.wire.aws_event_stream import ChunkDecoder, EventDecoder
 
-                frames = ChunkDecoder(limits.event, limits.events)
+                has_events = "aws-event-stream" in dialect.FACTS.framings
+                split = EventDecoder if has_events else ChunkDecoder
+                frames = split(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile, **given)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
             from interlingua.wire.json_array import JSONArrayDecoder

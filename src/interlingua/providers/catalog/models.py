@@ -127,7 +127,11 @@ class Models(Mapping[str, tuple[ModelInfo, ...]]):
         self, index: Mapping[str, msgspec.Raw], changed: Mapping[str, tuple[ModelInfo, ...]]
     ) -> None:
         self.index: Mapping[str, msgspec.Raw] = index
-        """The ids of the models in the file of each provider, as JSON."""
+        """
+        The ids of the models in the file of each provider, as JSON.
+
+        The name of another provider in their place means that it serves the same models.
+        """
         self.read: dict[str, tuple[ModelInfo, ...]] = dict(changed)
         """The models of the providers whose files were read, or that were changed."""
 
@@ -136,9 +140,13 @@ class Models(Mapping[str, tuple[ModelInfo, ...]]):
         if models is None:
             if provider not in self.index:
                 raise KeyError(provider)
-            models = self.read[provider] = _decode(
-                read_data(f"data/{provider}.json"), tuple[ModelInfo, ...]
-            )
+            listed = self._ids_in_file(provider)
+            if isinstance(listed, str):
+                same = self[listed]
+                models = tuple([msgspec.structs.replace(one, provider=provider) for one in same])
+            else:
+                models = _decode(read_data(f"data/{provider}.json"), tuple[ModelInfo, ...])
+            self.read[provider] = models
         return models
 
     def __iter__(self) -> Iterator[str]:
@@ -151,8 +159,12 @@ class Models(Mapping[str, tuple[ModelInfo, ...]]):
         """The ids of a provider's models, for which its file need not be read."""
         models = self.read.get(provider)
         if models is None:
-            return _decode(self.index[provider], list[str])
+            listed = self._ids_in_file(provider)
+            return self.ids(listed) if isinstance(listed, str) else listed
         return [name for model in models for name in ids_of(model)]
+
+    def _ids_in_file(self, provider: str) -> list[str] | str:
+        return _decode(self.index[provider], list[str] | str)  # type: ignore[arg-type]
 
 
 class Table:
@@ -309,6 +321,8 @@ def providers_of(model_id: str) -> tuple[str, ...]:
 def _spellings(model_id: str) -> Iterator[str]:
     yield model_id
     yield model_id.lower()
+    if model_id.startswith("arn:"):  # of Bedrock: arn:aws:bedrock:<region>::foundation-model/<id>
+        yield model_id.rpartition("/")[2]
     if model_id.startswith("ft:"):  # ft:<base>:<organization>:<name>:<id>
         yield ":".join(model_id.split(":", 2)[:2])
     yield without_date(model_id)

@@ -10,6 +10,7 @@ CHAT = "openai_chat"
 RESPONSES = "openai_responses"
 MESSAGES = "anthropic_messages"
 GEMINI = "gemini_generate"
+CONVERSE = "bedrock_converse"
 
 LIST = ("list_models",)
 MODELS = (*LIST, "retrieve_model")

@@ -6,6 +6,7 @@ from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, Siz
 from interlingua.providers.row_tables.builders import (
     BATCH,
     CHAT,
+    CONVERSE,
     COUNT,
     DOCS,
     EMBED,
@@ -149,6 +150,30 @@ ROWS: tuple[Provider, ...] = (
         key_required=False,
         sources=(DOCS, "SDK anthropic"),
         operations=has(),
+    ),
+    Provider(
+        name="bedrock_converse",  # all models that Bedrock serves for text, through `Converse`
+        dialect=CONVERSE,
+        aliases=("bedrock-converse", "converse"),
+        own_ids=_INVOKE_IDS,
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        url_env=_REGION,
+        endpoints={
+            CONVERSE: Endpoint(
+                path="/model/{model}/converse",
+                stream_path="/model/{model}/converse-stream",
+                stream_accept="application/vnd.amazon.eventstream",
+                operation_paths={"count_tokens": "/model/{model}/count-tokens"},
+            ),
+        },
+        signing="sigv4",
+        aws_service="bedrock",
+        identity="aws",
+        key_env=("AWS_BEARER_TOKEN_BEDROCK",),
+        only_named=True,
+        key_required=False,
+        sources=(DOCS, "SDK botocore"),
+        operations=has(COUNT),
     ),
     Provider(
         name="vertex",

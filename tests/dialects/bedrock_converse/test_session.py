@@ -1,0 +1,121 @@
+"""A conversation goes from Anthropic to Converse, to OpenAI and back to Converse."""
+
+import asyncio
+import base64
+
+from interlingua import Client, HttpAdapter, Image, Message, Request, Text
+from interlingua.simulator import Simulator, serve_in_thread, text, thinking, tool_call
+from interlingua.spec.content import Thinking, ToolCall, ToolResult
+from interlingua.spec.request import ToolDefinition
+
+PNG = b"\x89PNG\r\n\x1a\n"
+CLAUDE = "claude-sonnet-4-5"
+ON_BEDROCK = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+TOOL = ToolDefinition(
+    name="get_weather",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}},
+)
+
+
+def answers():
+    """Each model thinks, calls the tool, and answers when it has the result."""
+    for number in range(4):
+        yield thinking(f"Thought {number}.") + tool_call("get_weather", {"city": f"City {number}"})
+        yield text(f"Answer {number}.")
+
+
+async def turn(client, model, history):
+    """One turn of the user, with an image, and the round of the tool."""
+    question = Message.user((Text("What is the weather there?"), Image(PNG)))
+    history = (*history, question)
+    settings = {"tools": (TOOL,), "max_tokens": 4000, "on_loss": "content"}
+    if "gpt" not in model:
+        settings["thinking_budget"] = 2000
+    while True:
+        answer = await client.complete(Request(model=model, messages=history, **settings))
+        history = (*history, answer.message)
+        if not answer.tool_calls:
+            return history
+        (call,) = answer.tool_calls
+        result = ToolResult(tool_call_id=call.id, content={"celsius": 7})
+        history = (*history, Message(role="tool", content=(result,)))
+
+
+async def converse(url):
+    adapters = {
+        "anthropic": HttpAdapter("anthropic", "k", base_url=url),
+        "bedrock_converse": HttpAdapter("bedrock_converse", "k", base_url=url),
+        "openai": HttpAdapter("openai", "k", base_url=f"{url}/v1"),
+    }
+    history = ()
+    async with Client(adapters) as client:
+        for model in (
+            f"anthropic:{CLAUDE}",
+            f"bedrock_converse:{ON_BEDROCK}",
+            "openai:gpt-5.5",
+            f"bedrock_converse:{ON_BEDROCK}",
+        ):
+            history = await turn(client, model, history)
+    return history
+
+
+def test_a_conversation_keeps_tools_images_and_signed_reasoning():
+    """The strict simulator refuses nothing, and the last request has all of the conversation."""
+    app = Simulator(*answers(), strict=True)
+    with serve_in_thread(app) as server:
+        history = asyncio.run(converse(server.url))
+
+    statuses = [exchange.status for exchange in app.script.received]
+    assert statuses == [200] * 8
+    dialects = [exchange.dialect for exchange in app.script.received]
+    assert dialects[::2] == [
+        *("anthropic_messages", "bedrock_converse", "openai_responses", "bedrock_converse"),
+    ]
+    body = app.script.received[-1].call.body
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    images = [block["image"]["source"]["bytes"] for block in blocks if "image" in block]
+    assert images == [base64.b64encode(PNG).decode()] * 4
+    uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+    results = [block["toolResult"] for block in blocks if "toolResult" in block]
+    assert [use["input"]["city"] for use in uses] == [f"City {n}" for n in range(4)]
+    assert [each["toolUseId"] for each in results] == [use["toolUseId"] for use in uses]
+    assert [each["content"] for each in results] == [[{"json": {"celsius": 7}}]] * 4
+
+    thoughts = [
+        block["reasoningContent"]["reasoningText"] for block in blocks if _is_thought(block)
+    ]
+    made = [part for message in history for part in message.content if type(part) is Thinking]
+    signatures = {part.text: part.signature for part in made if part.signature}
+    # Those of Claude go back with their signatures, also the one of Anthropic's own API; that of
+    # OpenAI only OpenAI can read.
+    assert [thought["text"] for thought in thoughts] == ["Thought 0.", "Thought 1.", "Thought 3."]
+    assert all(signatures[thought["text"]] == thought["signature"] for thought in thoughts)
+    assert [part for message in history for part in message.content if type(part) is ToolCall]
+
+
+def _is_thought(block):
+    return "reasoningContent" in block
+
+
+def test_thinking_of_converse_goes_back_to_anthropic():
+    """The signature that Bedrock returned is what Anthropic's own API gets."""
+    app = Simulator(*answers(), strict=True)
+
+    async def run(url):
+        adapters = {
+            "anthropic": HttpAdapter("anthropic", "k", base_url=url),
+            "bedrock_converse": HttpAdapter("bedrock_converse", "k", base_url=url),
+        }
+        async with Client(adapters) as client:
+            history = await turn(client, f"bedrock_converse:{ON_BEDROCK}", ())
+            return await turn(client, f"anthropic:{CLAUDE}", history)
+
+    with serve_in_thread(app) as server:
+        history = asyncio.run(run(server.url))
+
+    first = next(part for part in history[1].content if type(part) is Thinking)
+    body = app.script.received[-1].call.body
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    thoughts = [each for each in blocks if isinstance(each, dict) and each["type"] == "thinking"]
+    assert thoughts[0]["signature"] == first.signature
+    assert thoughts[0]["thinking"] == "Thought 0."
