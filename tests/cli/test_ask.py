@@ -140,6 +140,15 @@ def test_extract(tmp_path):
     assert code_block("no code", is_last=True) == "no code"
 
 
+def test_a_warning_advises_nothing_that_only_a_program_can_do(program):
+    """A model without a price is reported, without the argument of the library."""
+    done = program.run("ask", "-n", "-m", "openai:gpt-unknown", "Hi")
+
+    assert done.returncode == 0
+    assert "there is no price for openai:gpt-unknown." in done.stderr
+    assert "prices" not in done.stderr
+
+
 def test_parts_of_an_answer(tmp_path):
     """The last code block of an answer, and later the answer of the log or its code blocks."""
     answer = "One:\n```\na\n```\nTwo:\n```\nb\n```"
