@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from interlingua.simulator import Simulator, serve_in_thread
-from support.cli import KEY
+from support.cli import KEY, Terminal
 
 MODEL = ("-m", "openai:text-embedding-3-small", "-d", "16")
 ROWS = [("a", "A red bicycle"), ("b", "Bread is baked daily"), ("c", "海は青い")]
@@ -106,6 +106,21 @@ def test_plain_and_vector(run, tmp_path):
     out = run("similar", "notes", "--vector", vector, "-n", "1", "--plain")[1]
 
     assert out == "a (1.000)\n\nA red bicycle\n\n"
+
+
+def test_a_long_text_on_a_terminal(program):
+    """The table has its beginning, `--plain` all of it."""
+    (program.home / "t.csv").write_text(f"id,text\na,{'word ' * 200}\n")
+    program.run("embed-many", "t", "t.csv", *MODEL, "--store")
+    shown = []
+    for words in ((), ("--plain",)):
+        terminal = Terminal(program, "similar", "t", "-c", "word", *words)
+        assert terminal.close() == 0
+        shown.append(terminal.text)
+
+    assert shown[0].count("word") == 40
+    assert shown[0].endswith("…")
+    assert shown[1].count("word") > 190
 
 
 def test_delete(run, tmp_path):

@@ -21,6 +21,7 @@ from interlingua.cli.output import (
     with_output,
 )
 from interlingua.cli.prompts import read_stdin
+from interlingua.cli.tables import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ _COLUMNS = (
     Column("id", "id", wraps=True),
     Column("text", "text", wraps=True, rank=1),
 )
+_LONGEST = 200  # columns of a text in a table; --plain and --json have the whole text
 
 
 @click.command("similar")
@@ -50,8 +52,8 @@ def command(out: Output, name: str, entry: str | None, **options: Any) -> int:
     List the entries of COLLECTION that are most similar to a text, a vector or the entry ID.
 
     The score is the cosine of the angle between the vectors: 1 for the same direction. Texts are
-    printed if `embed-many --store` has stored them. What is piped in is the text, if nothing else
-    is named. The exit code is 1 if nothing is found.
+    printed if `embed-many --store` has stored them; on a terminal their beginnings. What is piped
+    in is the text, if nothing else is named. The exit code is 1 if nothing is found.
 
     \b
     interlingua similar notes -c "Who repairs bicycles?"
@@ -67,6 +69,9 @@ def command(out: Output, name: str, entry: str | None, **options: Any) -> int:
     else:
         columns = _COLUMNS if any(each.text for each in found) else _COLUMNS[:2]
         empty = "No entry has such an id." if options["prefix"] else "The collection is empty."
+        if is_terminal(sys.stdout) and not out.json:
+            for row in rows:
+                row["text"] = shorten(one_line(str(row["text"] or "")), _LONGEST)
         out.table(columns, rows, empty=empty)
     return 0 if found else FAILED
 
