@@ -45,7 +45,7 @@ TEXTS = {
     ("CONTRIBUTING.md", "cli/ "): "tests/test_docs.py: test_the_map_names_every_room",
     ("docs/howto/agents.md", "$ pip install"): "tests/cli/test_connect.py",
     ("docs/howto/agents.md", "$ export INTER"): "tests/cli/test_connect.py",
-    ("docs/howto/bulk.md", "$ export RAY_ADDRESS"): "tests/distributed/job.py",
+    ("docs/howto/bulk.md", "$ interlingua bulk run"): "tests/distributed/job.py",
     ("docs/howto/gateway.md", "pip install"): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "Serving on"): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "ANTHROPIC_BASE_URL="): "tests/gateway/test_page.py",

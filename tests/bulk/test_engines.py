@@ -244,6 +244,26 @@ def test_a_worker_never_raises(tmp_path, name):
     assert (result.request is None) == fails
 
 
+def test_a_defect_leaves_rows_pending(tmp_path, monkeypatch):
+    """What should never happen ends the worker, and no row waits for ever."""
+
+    async def fail(*_):
+        raise RuntimeError("a defect")
+
+    job = bulk.Job(model=MODEL, prompt=PROMPT)
+    config = bulk.WorkerConfig(job=job, ledger=str(tmp_path / "ledger.sqlite"), concurrency=4)
+    monkeypatch.setattr(bulk.Worker, "answer", fail)
+    worker = EngineWorker(Work(config, scripted(answer)))
+
+    async def work():
+        rows = [(row["id"], encode_row(row)) for row in books(9)]
+        return await asyncio.gather(*(worker.one(*row) for row in rows))
+
+    answers = [decode_result(each).answer for each in asyncio.run(work())]
+    assert {each.status for each in answers} == {"pending"}
+    assert "a defect" in answers[-1].error
+
+
 def test_a_row_that_cannot_be_read_stays_pending(tmp_path):
     """A class that is not installed where the worker is says nothing about the row."""
     job = bulk.Job(model=MODEL, prompt=PROMPT)

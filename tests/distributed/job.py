@@ -41,7 +41,8 @@ def main() -> None:
                 threading.Thread(
                     target=remove, args=(cluster, second, job["log"], job["removes"]), daemon=True
                 ).start()
-            found = command(executor, job) if job.get("command") else program(executor, job)
+            place = f"ray://{cluster.address}" if executor == "ray" else executor
+            found = command(place, job) if job.get("command") else program(executor, job)
             print(json.dumps({"job": job["name"], **found}), file=results)
     finally:
         ray.shutdown()

@@ -31,8 +31,9 @@ class RayEngine:
     is_one_process: bool = False
 
     def __init__(self, address: str | None) -> None:
-        """`address`: as in `ray.init`; None: the cluster that Ray finds, or one on this machine."""
-        self._address = address
+        """`address`: of the head of a cluster; None: that which Ray finds, or a new one here."""
+        # What Ray itself calls `ray://` is its client, over which Ray Data does not work.
+        self._address = None if address is None else address.removeprefix("ray://")
         self._is_ours = False
         try:
             import ray.data  # noqa: F401
@@ -48,7 +49,16 @@ class RayEngine:
         import ray
 
         if not ray.is_initialized():
-            ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR)
+            try:
+                ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR)
+            except Exception as error:
+                place = self._address or "RAY_ADDRESS"
+                raise ConfigurationError(
+                    f"There is no Ray cluster at {place}, or this machine is not one of its "
+                    f"nodes: {error}",
+                    setting="executor",
+                    cause=error,
+                ) from error
             logging.getLogger("ray.data").setLevel(logging.ERROR)  # Ray sets it when it begins
             self._is_ours = True
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from interlingua.bulk.answers import Answer, failure_of
 from interlingua.bulk.ledger.open import limits_store
-from interlingua.bulk.live import LiveExecutor
+from interlingua.bulk.live import Finish, LiveExecutor
 from interlingua.bulk.reading import Row
 from interlingua.bulk.worker import Worker, WorkerConfig
 from interlingua.client.client import Client
@@ -162,6 +162,20 @@ class EngineWorker:
                 await asyncio.shield(shift.close())
 
 
+class _Executor(LiveExecutor):
+    """An executor of live calls that says when it stops: it may wait for a row then."""
+
+    def __init__(self, worker: Worker, finish: Finish, on_stop: Callable[[str], None]) -> None:
+        super().__init__(worker, finish)
+        self._on_stop = on_stop
+
+    def stop(self, reason: str) -> None:
+        """Take no more rows; those under way are answered."""
+        if self.stopped is None:
+            super().stop(reason)
+            self._on_stop(reason)
+
+
 class _Shift:
     """From the first row to the moment when there is none: live calls for rows that come singly."""
 
@@ -173,7 +187,7 @@ class _Shift:
         self._local = LOCAL.get(work.run)
         client = work.client if self._local is None else self._local.client
         self._worker = Worker(work.config, client=client)
-        self._executor = LiveExecutor(self._worker, self._finish)
+        self._executor = _Executor(self._worker, self._finish, self._stop)
         self._halt = Halt(work)
         self._rows: asyncio.Queue[Row | None] = asyncio.Queue()
         self._results: dict[int, asyncio.Future[Result]] = {}
@@ -218,8 +232,6 @@ class _Shift:
 
     def _finish(self, row: Row, request: bytes | None, answer: Answer) -> None:
         _resolve(self._results.pop(row.number), Result(answer, request))
-        if self._executor.stopped is not None:
-            self._stop(self._executor.stopped)
 
     def _stop(self, reason: str) -> None:
         """Take no more rows: those that have not begun stay pending."""
