@@ -25,17 +25,19 @@ PROVIDERS = {
     "openai_chat": ("gpt-4o", "openai"),
     "anthropic_messages": ("claude-opus-5-5", "anthropic"),
     "gemini_generate": ("gemini-4-argon", "gemini"),
+    "bedrock_converse": ("us.anthropic.claude-opus-4-5-20251101-v1:0", "bedrock_converse"),
 }
 MESSAGES = {
     "openai_responses": "input",
     "openai_chat": "messages",
     "anthropic_messages": "messages",
     "gemini_generate": "contents",
+    "bedrock_converse": "messages",
 }
 CLAUDE, CHAT = FACTS["anthropic_messages"], FACTS["openai_chat"]
 RESPONSES, GEMINI = FACTS["openai_responses"], FACTS["gemini_generate"]
 PROMPT = ("tools", "system", "instructions", "systemInstruction", "messages", "input", "contents")
-MARKS = ("cache_control", "prompt_cache_breakpoint")
+MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 here = pytest.mark.skipif(not corpus.is_here(), reason="the recordings are not at hand")
 
 
@@ -157,6 +159,7 @@ TOOLS = (ToolDefinition(name="look", description="a", parameters={"type": "objec
                 "openai_chat": "tools_changed tools[0].function.description",
                 "anthropic_messages": "tools_changed tools[0].description",
                 "gemini_generate": "tools_changed tools[0].functionDeclarations[0].description",
+                "bedrock_converse": "tools_changed toolConfig.tools[0].toolSpec.description",
             },
         ),
         (
@@ -166,6 +169,7 @@ TOOLS = (ToolDefinition(name="look", description="a", parameters={"type": "objec
                 "openai_chat": "tools_changed tools[1]",
                 "anthropic_messages": "tools_changed tools[1]",
                 "gemini_generate": "tools_changed tools[0].functionDeclarations[1]",
+                "bedrock_converse": "tools_changed toolConfig.tools[1]",
             },
         ),
         (
@@ -175,6 +179,7 @@ TOOLS = (ToolDefinition(name="look", description="a", parameters={"type": "objec
                 "openai_chat": "messages_changed messages[0].content",
                 "anthropic_messages": "system_changed system[0].text",
                 "gemini_generate": "system_changed systemInstruction.parts[0].text",
+                "bedrock_converse": "system_changed system[0].text",
             },
         ),
         (
@@ -184,6 +189,7 @@ TOOLS = (ToolDefinition(name="look", description="a", parameters={"type": "objec
                 "openai_chat": "messages_changed messages[1].content",
                 "anthropic_messages": "messages_changed messages[0].content",
                 "gemini_generate": "messages_changed contents[0].parts[0].text",
+                "bedrock_converse": "messages_changed messages[0].content[0].text",
             },
         ),
     ],

@@ -364,7 +364,12 @@ def test_servers_that_know_no_marks(provider):
 @pytest.mark.parametrize("owner", ["dialect", "provider"])
 def test_auto_cache_is_never_sent(dialect, wanted, owner):
     """It is a word between caller and encoder, under the dialect's name or the provider's."""
-    provider = {NAME: "anthropic", "gemini_generate": "gemini"}.get(dialect, "openai")
+    own = {
+        NAME: "anthropic",
+        "gemini_generate": "gemini",
+        "bedrock_converse": "bedrock_converse",
+    }
+    provider = own.get(dialect, "openai")
     key = dialect if owner == "dialect" else provider
     request = Request(
         model="m",
@@ -377,7 +382,9 @@ def test_auto_cache_is_never_sent(dialect, wanted, owner):
 
     assert "auto_cache" not in call.body
     assert call.warnings == ()
-    assert len(told) == (wanted is not False and dialect != "gemini_generate")
+    # Of Converse, only models that are known to cache get marks.
+    has_none = dialect in ("gemini_generate", "bedrock_converse")
+    assert len(told) == (wanted is not False and not has_none)
 
 
 def test_system_blocks_keep_their_marks_for_anthropic_alone():

@@ -80,9 +80,9 @@ REFUSED = {
 def test_what_aws_refuses_is_refused(name):
     """It is a ValidationException, and says what is wrong."""
     messages, settings = REFUSED[name]
-    with client_of(Simulator(text("No."), strict=True)) as client:
-        with pytest.raises(ClientError) as caught:
-            client.converse(modelId=MODEL, messages=messages, **settings)
+    app = Simulator(text("No."), strict=True)
+    with client_of(app) as client, pytest.raises(ClientError) as caught:
+        client.converse(modelId=MODEL, messages=messages, **settings)
 
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert caught.value.response["Error"]["Message"].startswith(("messages", "tool"))
