@@ -48,8 +48,8 @@ CREATE TABLE IF NOT EXISTS entries (collection INTEGER NOT NULL, id TEXT NOT NUL
 )
 _COLLECTION = "SELECT id, model, dimensions, asked FROM collections WHERE name = ?"
 _BEGIN = """
-INSERT INTO collections (name, model, dimensions, asked, updated) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT (name) DO UPDATE SET updated = ?5
+INSERT INTO collections (name, model, dimensions, asked, updated) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET updated = excluded.updated
 """
 _PUT = """
 INSERT INTO entries (collection, id, hash, vector, length, text) VALUES (?, ?, ?, ?, ?, ?)

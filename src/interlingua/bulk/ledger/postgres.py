@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from typing import Any, TypeVar
 
 from interlingua.bulk.answers import Answer
@@ -46,8 +47,9 @@ def _fetching(statement: str, values: object) -> Callable[[Any], Awaitable[Any]]
 
 
 def _numbered(statement: str) -> str:
-    """A statement with the placeholders of PostgreSQL: `$1` for `?1`."""
-    return re.sub(r"\?(\d)", r"$\1", statement)
+    """A statement with the placeholders of PostgreSQL: `$1`, `$2`, … for `?`."""
+    numbers = count(1)
+    return re.sub(r"\?", lambda _: f"${next(numbers)}", statement)
 
 
 _CLAIM, _PUT, _RELEASE = (
@@ -103,7 +105,7 @@ class PostgresLedger(sql.SqlLedger):
             if entry.state == "claimed":
                 if lives and not await self._is_dead(entry.owner):
                     return entry
-                await self._execute(sql.TAKE_OVER, request, self._id, entry.owner)
+                await self._execute(sql.TAKE_OVER, self._id, request, entry.owner)
             # Else it has changed since: nobody has it now.
         return None
 

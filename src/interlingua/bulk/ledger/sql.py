@@ -19,29 +19,29 @@ STATES: tuple[State, ...] = ("claimed", "done", "failed", "released")
 _CLAIMED, _DONE, _FAILED = range(3)
 
 CLAIM = """
-INSERT INTO answers AS a VALUES (?1, 0, ?2, 0, 0.0, NULL)
+INSERT INTO answers AS a VALUES (?, 0, ?, 0, 0.0, NULL)
 ON CONFLICT (hash) DO UPDATE SET state = 0, owner = excluded.owner
-WHERE a.state = 3 OR (a.state = 2 AND a.attempts < ?3)
+WHERE a.state = 3 OR (a.state = 2 AND a.attempts < ?)
     OR (a.state = 0 AND a.owner = excluded.owner)
 """
 """Takes a request that nobody has: the hash, the owner, the attempts at which it has failed."""
-TAKE_OVER = "UPDATE answers SET owner = ?2 WHERE hash = ?1 AND state = 0 AND owner = ?3"
-"""Takes the claim of an owner that is gone: the hash, the new owner, the old one."""
+TAKE_OVER = "UPDATE answers SET owner = ? WHERE hash = ? AND state = 0 AND owner = ?"
+"""Takes the claim of an owner that is gone: the new owner, the hash, the old owner."""
 PUT = """
-INSERT INTO answers AS a VALUES (?1, ?2, '', 1, ?3, ?4) ON CONFLICT (hash) DO UPDATE SET
+INSERT INTO answers AS a VALUES (?, ?, '', 1, ?, ?) ON CONFLICT (hash) DO UPDATE SET
     body = CASE WHEN a.state = 1 THEN a.body ELSE excluded.body END,
     state = CASE WHEN a.state = 1 THEN a.state ELSE excluded.state END,
     owner = '', attempts = a.attempts + 1, cost = a.cost + excluded.cost
 WHERE a.state = 0 OR a.body IS NULL OR a.body <> excluded.body
 """
 """Records an answer; one that is repeated because a connection ended counts once."""
-RELEASE = "UPDATE answers SET state = 3, owner = '' WHERE hash = ?1 AND owner = ?2"
+RELEASE = "UPDATE answers SET state = 3, owner = '' WHERE hash = ? AND owner = ?"
 TOTALS = "SELECT state, count(*), sum(cost) FROM answers GROUP BY state"
-FORGET_OWNER = "DELETE FROM owners WHERE id = ?1"
+FORGET_OWNER = "DELETE FROM owners WHERE id = ?"
 NOTE_BATCH = """
-INSERT INTO batches VALUES (?1, ?2) ON CONFLICT (reference) DO UPDATE SET hashes = excluded.hashes
+INSERT INTO batches VALUES (?, ?) ON CONFLICT (reference) DO UPDATE SET hashes = excluded.hashes
 """
-FORGET_BATCH = "DELETE FROM batches WHERE reference = ?1"
+FORGET_BATCH = "DELETE FROM batches WHERE reference = ?"
 BATCHES = "SELECT reference, hashes FROM batches"
 
 

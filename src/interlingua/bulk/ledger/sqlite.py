@@ -134,7 +134,7 @@ class SQLiteLedger(sql.SqlLedger):
         entry = _find(connection, request)
         if entry is None or entry.state != "claimed" or self._is_held(connection, entry.owner):
             return entry
-        connection.execute(sql.TAKE_OVER, (request, self._id, entry.owner))
+        connection.execute(sql.TAKE_OVER, (self._id, request, entry.owner))
         return None
 
     def _is_held(self, connection: Connection, owner: str) -> bool:
