@@ -126,6 +126,7 @@ STREAM_PATHS = {
     ":generateContent": ":streamGenerateContent",
     ":rawPredict": ":streamRawPredict",
     "/invoke": "/invoke-with-response-stream",
+    "/converse": "/converse-stream",
 }
 
 CASES = [
