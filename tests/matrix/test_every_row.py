@@ -88,6 +88,9 @@ URLS = {
         MESSAGES: "https://bedrock-mantle.p.api.aws/anthropic/v1/messages",
     },
     "bedrock_invoke": {MESSAGES: "https://bedrock-runtime.p.amazonaws.com/model/m/invoke"},
+    "bedrock_converse": {
+        "bedrock_converse": "https://bedrock-runtime.p.amazonaws.com/model/m/converse"
+    },
     "vertex": {GEMINI: f"{VERTEX}/google/models/m:generateContent"},
     "vertex_anthropic": {MESSAGES: f"{VERTEX}/anthropic/models/m:rawPredict"},
     "openrouter": both("https://openrouter.ai/api/v1"),
@@ -123,6 +126,7 @@ STREAM_PATHS = {
     ":generateContent": ":streamGenerateContent",
     ":rawPredict": ":streamRawPredict",
     "/invoke": "/invoke-with-response-stream",
+    "/converse": "/converse-stream",
 }
 
 CASES = [

@@ -169,6 +169,7 @@ CASES = {
         {"thinking_budget": 2000, "max_tokens": 1500},
     ),
     "thinking_bound_to_model": (True, {}, CLAUDE, {"messages": thought(model="other")}),
+    "thinking_dialects": (("anthropic_messages",), {}, GEMINI, {"messages": thought()}),
     "signed_thinking": (
         True,
         {"signed_thinking": False},

@@ -29,9 +29,10 @@ def adapters_from_env(
     environ = os.environ if environ is None else environ
     adapters: dict[str, HttpAdapter] = {}
     rows = [row for name, row in providers().items() if name not in known]
+    rows = [row for row in rows if row.name == named or not row.only_named]
     for row in rows:
         is_addressed = has_address(row, environ)
-        is_wanted = row.name == named or (is_addressed and not row.only_named)
+        is_wanted = row.name == named or is_addressed
         if row.key_required or not is_wanted:
             is_wanted = first_value(environ, (*row.key_env, *row.token_env)) is not None
         if is_wanted and (is_addressed or not row.address_env):

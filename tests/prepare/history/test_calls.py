@@ -183,6 +183,7 @@ def test_an_empty_id_is_made_and_reused_in_the_result():
     """Each call has one of its own (field bug 7)."""
     for target in HISTORY.values():
         history = (
+            Message.user("Look."),
             Message.assistant([call(""), call("")]),
             tool(result("", "1"), result("", "2")),
             Message.assistant(call("")),
@@ -193,7 +194,7 @@ def test_an_empty_id_is_made_and_reused_in_the_result():
 
         made = [part.id for message in found.messages for part in message.tool_calls]
         assert made == ["call_1", "call_2", "call_3"]
-        assert [part.tool_call_id for i in (1, 3) for part in found.messages[i].content] == made
+        assert [part.tool_call_id for i in (2, 4) for part in found.messages[i].content] == made
         assert codes(found) == ["call_id_made"] * 3
 
 

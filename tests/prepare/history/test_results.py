@@ -192,7 +192,8 @@ def test_media_that_the_server_takes_there_stay():
 
 def test_a_list_of_texts_is_a_result_like_text():
     """The form does not matter to any rule (field bug 26)."""
-    history = (calls("a"), tool(result("a", (Text(text="1"), Text(text="2")))))
+    texts = (Text(text="1"), Text(text="2"))
+    history = (Message.user("Look."), calls("a"), tool(result("a", texts)))
     for target in HISTORY.values():
         assert repair(history, target).messages is history
 

@@ -119,6 +119,7 @@ def test_a_thought_without_a_mark_is_judged_by_its_form():
         "openai_chat": set(),
         "anthropic_messages": {"signed", "redacted"},
         "gemini_generate": {"signed", "plain"},
+        "bedrock_converse": {"signed", "redacted"},
     }
 
 

@@ -31,7 +31,7 @@ from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment,
 from interlingua.wire.fields import text_of
 from interlingua.wire.json_text import loads_object
 
-_PADDING = "p"  # seen in streams of AWS: letters that hide the length of an event
+_PADDING = "p"  # letters that hide the length of an event; unverified, as InvokeModel has them
 
 
 class _WholeBlock:

@@ -3,7 +3,9 @@ The facts of Bedrock's Converse, each with its reason.
 
 API reference: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 Names such as `ToolUseBlock` are shapes of the service model of `bedrock-runtime`, which botocore
-has; texts in «» are of its documentation or error messages of the API.
+has; texts in «» are of its documentation, or error messages of the API as people report them. No
+recording of the API was at hand: the messages, the keywords of strict schemas and what single
+families take beside the common fields are unverified.
 """
 
 from __future__ import annotations

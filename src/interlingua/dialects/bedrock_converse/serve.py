@@ -29,8 +29,6 @@ from interlingua.wire.fields import extra_of, request_errors, wrong_type
 _CONVERSE = re.compile(r".*/model/[^/]+/converse")
 _STREAM = re.compile(r".*/model/[^/]+/converse-stream")
 _COUNT = re.compile(r".*/model/[^/]+/count-tokens")
-_MODELS = re.compile(r".*/foundation-models")
-_MODEL = re.compile(r".*/foundation-models/(?P<model>.+)")
 
 
 def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinking:
@@ -59,9 +57,6 @@ SERVER = ServerFacts(
             framing="aws-event-stream",
         ),
         ServerRoute(method="POST", pattern=_COUNT, kind="count"),
-        # At AWS these are at another host, that of the service `bedrock`.
-        ServerRoute(method="GET", pattern=_MODELS, kind="models"),
-        ServerRoute(method="GET", pattern=_MODEL, kind="model"),
     ),
     own_headers=("x-amz-date",),
     own_paths=("/converse", "/count-tokens"),

@@ -19,7 +19,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import join
-from interlingua.prepare.history.scan import PROMPTS, Messages
+from interlingua.prepare.history.scan import PROMPTS, Messages, begins_with_model
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -290,7 +290,7 @@ def begin_with_user(messages: Messages, target: HistoryRules, edits: Edits) -> M
     """A conversation that the model opens gets a user message before it."""
     # Bedrock's Converse: «A conversation must start with a user message. Try again with a
     # conversation that starts with a user message.»
-    if not target.user_first:
+    if not target.user_first or not begins_with_model(messages):
         return messages
     first = end_of_prompts(messages)
     edits.change("user_turn_added", messages[first], text=PLACEHOLDER)
