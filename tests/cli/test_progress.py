@@ -92,7 +92,7 @@ def test_jobs_on_a_terminal(endless, arguments, shown):
 
 def test_the_last_state_on_a_terminal(bare):
     """All is done at the end."""
-    terminal = show(bare, "check", "--only", "8 the grammar holds", until="Checking .*━.* 4/4")
+    terminal = show(bare, "check", "--only", "8 the grammar holds", until="Checking .*━.* 5/5")
 
     assert terminal.close() == 0
     assert_lines_fit(terminal)

@@ -32,7 +32,7 @@ from interlingua.client.stores.contract import (
     check_ttl,
 )
 from interlingua.lazy import Remade
-from interlingua.runtime.cancel import start_task
+from interlingua.runtime.cancel import outlast, start_task
 from interlingua.spec.errors import ConfigurationError, StoreError
 from interlingua.transport.per_loop import PerLoop, collect_unclosed
 
@@ -278,7 +278,7 @@ class PostgresStore(Remade):
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:  # it may have been taken, or will be
-            start_task(self._give_back(taking))
+            await outlast(start_task(self._give_back(taking)))
             raise
 
     async def _reserve(
@@ -311,9 +311,9 @@ class PostgresStore(Remade):
     async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> bool:
         """Replace what was taken by the real amounts; False if it was settled before."""
         check_amounts(amounts)
-        work = partial(self._settle, reservation, dict(amounts))
-        # What was used is counted, also if nobody waits for it any longer.
-        return await asyncio.shield(start_task(self._run(work)))
+        settling = start_task(self._run(partial(self._settle, reservation, dict(amounts))))
+        await outlast(settling)  # what was used is counted, also if nobody waits for it any longer
+        return settling.result()
 
     async def _settle(
         self, reservation: Reservation, amounts: dict[str, float], connection: Any
