@@ -33,9 +33,10 @@ TESTS = {
     # tests/test_reference.py: test_signatures_are_those_of_python, test_values_are_those_of_python
     # tests/test_examples.py: test_the_page_about_notebooks
     # below: test_the_exporter_of_spans, test_a_provider_package
-    "toml": r"docs/howto/provider-package\.md",
+    "toml": r"docs/howto/(?:provider-package|plugins)\.md",  # below; tests/cli/test_plugins.py
     "ts": r"docs/coming-from/vercel-ai\.md",  # below
-    "yaml": r"docs/howto/registry-file\.md",  # below
+    # below; tests/cli/test_configuration.py: test_the_file_of_the_page
+    "yaml": r"docs/howto/(?:registry-file|configuration)\.md",
     "sh": r"docs/howto/command-line\.md",  # tests/cli/test_page.py, by its first words
     "text": "",  # what the block before it prints; if that prints nothing, it is in TEXTS
 }
@@ -52,6 +53,8 @@ TEXTS = {
     ("docs/howto/gateway.md", "adapters:"): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "claude-* ->"): "tests/gateway/test_page.py",
     ("docs/howto/gateway.md", "gateway:"): "tests/gateway/test_page.py",
+    ("docs/howto/plugins.md", "$ interlingua plugins"): "tests/cli/test_plugins.py",
+    ("docs/howto/plugins.md", "interlingua-tides/"): "tests/cli/test_plugins.py",
     ("docs/howto/recording.md", "$ interlingua record"): "tests/cli/test_page.py",
 }
 """Texts that are not the output of the block before them, and who compares them."""

@@ -422,6 +422,8 @@ MEANINGS = {
     "Redact.restore": "Whether marks in the answer are replaced by what they stand for.",
     "Redact.answers": "Whether answers are searched too.",
     "Telemetry.content": "Whether spans contain the texts of requests and answers.",
+    "PostgresStore.url": "`postgresql://` with user, password, host and database.",
+    "PostgresStore.timeout": "Seconds to wait for a statement before `StoreError`.",
     "RedisStore.timeout": "Seconds to wait for an operation before `StoreError`.",
     "RedisStore.prefix": (
         "What all keys begin with, in braces, so that a cluster keeps them on one node."

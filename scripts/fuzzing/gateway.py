@@ -40,12 +40,14 @@ _PROVIDERS = {
     "anthropic": "",
     "gemini": "",
     "cohere": "",
+    "bedrock_converse": "",
 }
 _ROUTES = {
     "chat": "openai_compatible:house-model",
     "responses": "openai:gpt-5.2",
     "messages": "anthropic:claude-haiku-4-5",
     "gemini": "gemini:gemini-2.5-flash",
+    "converse": "bedrock_converse:amazon.nova-pro-v1:0",
 }
 _TURN = {"role": "user", "content": "Hi"}
 _TURNS = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
@@ -168,12 +170,13 @@ def check_error(asked: Asked, answered: Answered) -> None:
     except DecodeError:
         body = None
     body = body[0] if isinstance(body, list) and len(body) == 1 else body
-    fault = body.get("error") if isinstance(body, dict) else None
-    is_error = isinstance(fault, dict) and isinstance(fault.get("message"), str)
-    _demand(is_error and bool(fault["message"]), f"no error of {name}: {answered.body!r}")
     failure = Failure(status=answered.status, message="x")
     usual: Any = serve_of(name).error_body(failure, model="", request_id="")
-    keys = set(usual.get("error", {})) - {"details", "param", "code", "status"}
+    is_inside = "error" in usual  # else the body itself is the error, as of Converse
+    fault = body.get("error") if isinstance(body, dict) and is_inside else body
+    is_error = isinstance(fault, dict) and isinstance(fault.get("message"), str)
+    _demand(is_error and bool(fault["message"]), f"no error of {name}: {answered.body!r}")
+    keys = set(usual["error"] if is_inside else usual) - {"details", "param", "code", "status"}
     _demand(keys <= set(fault), f"no error of {name}: {answered.body!r}")
     _demand("type" not in usual or body.get("type") == usual["type"], f"no error of {name}")
 
@@ -188,7 +191,7 @@ def _demand(condition: object, text: str) -> None:
 
 def seeds() -> list[Asked]:
     """A valid request for every path."""
-    return [*_answers(), *_openai(), *_anthropic(), *_gemini(), *_kept()]
+    return [*_answers(), *_openai(), *_anthropic(), *_gemini(), *_converse(), *_kept()]
 
 
 def is_asked(pattern: str) -> bool:
@@ -410,6 +413,28 @@ def _gemini_videos(predict: object, models: str) -> Iterator[Asked]:
     yield _get(f"{models}/veo-3/operations/o", _GOOGLE)
     yield _get(f"{models}/veo-3/operations?pageSize=1", _GOOGLE)
     yield _post(f"{models}/veo-3/operations/o:cancel", {}, _GOOGLE)
+
+
+def _converse() -> Iterator[Asked]:
+    use = {"toolUseId": "c1", "name": "look", "input": {"city": "Oslo"}}
+    result = {"toolUseId": "c1", "content": [{"text": "rain"}], "status": "success"}
+    image = {"format": "png", "source": {"bytes": _PNG}}
+    plain = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+    whole = {
+        "messages": [
+            {"role": "user", "content": [{"text": "Hi"}, {"image": image}]},
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}]},
+        ],
+        "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "look", "inputSchema": {"json": _TOOL}}}]},
+        "inferenceConfig": {"temperature": 0.5, "maxTokens": 50, "stopSequences": ["x"]},
+    }
+    yield _post("/model/converse/converse", whole)
+    yield _post("/model/messages/converse", plain)
+    for model in ("converse", "chat"):
+        yield _post(f"/model/{model}/converse-stream", plain)
+    yield _post("/model/converse/count-tokens", {"input": {"converse": plain}})
 
 
 def _kept() -> Iterator[Asked]:

@@ -461,6 +461,7 @@ _MORE_PATHS = {
         "/v1beta/models/m:streamGenerateContent?alt=sse",
         "/v1beta/models/m:streamGenerateContent",
     ),
+    "bedrock_converse": ("/model/m/converse", "/model/m/converse-stream"),
 }
 """Where answers are asked for; recorded are only operations."""
 _READ_PATHS = ("/v1beta/models", "/v1beta/models/m", "/models", "/models/m", "/v1/models/m")

@@ -1,12 +1,18 @@
 """The configuration file: which one wins, what is trusted, and how commands change it."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from interlingua import Client
 from interlingua.api.run.clients import get_default_client, set_default_client
 from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.spec.request import Request
 from support.cli import KEY, MODEL, Terminal
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "configuration.md"
 
 
 @pytest.fixture
@@ -217,6 +223,23 @@ def test_doctor_says_what_holds(program, folders):
     program.run("config", "trust", "--yes")
     done = json.loads(program.run("doctor", "--json").stdout)
     assert [row["state"] for row in done if row["check"] == "log"] == ["off"]
+
+
+def test_the_file_of_the_page(program, tmp_path):
+    """It is valid, and the command line and a program find in it what the page says."""
+    (text,) = re.findall(
+        r"^```yaml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    path = tmp_path / "page.yaml"
+    path.write_text(text, encoding="utf-8")
+    done = program.run("--config", str(path), "config", "show", "--json")
+    rows = {row["setting"]: row["value"] for row in json.loads(done.stdout)}
+
+    assert (rows["default_model"], rows["log"]) == ("sonnet", "off")
+    assert rows["aliases.house"] == "gpu:llama-4"
+    assert {"aliases.sonnet", "templates.commit", "mcp_servers.notes"} <= rows.keys()
+    client = Client.from_file(path)
+    assert client.explain(Request(model="house", messages="Hi.")).provider == "gpu"
 
 
 # The library.

@@ -82,6 +82,17 @@ def test_the_package_of_the_page(run):
         assert (done.stdout, done.returncode) == (expected, 0), done.stderr
 
 
+def test_the_repository_of_the_page():
+    """The tree of files has the folder, the project file and the module that is packed."""
+    (tree,) = [body for body in blocks("text") if not body.startswith("$ ")]
+    (project,) = map(tomllib.loads, blocks("toml"))
+    packed = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    folder, *files = tree.splitlines()
+
+    assert folder == f"{project['project']['name']}/"
+    assert {"pyproject.toml", *packed} <= {line.split()[-1] for line in files}
+
+
 @pytest.mark.usefixtures("tides")
 def test_the_help_names_commands_and_loads_nothing(run, site):
     """A package that would fail or print when it is loaded does not show in `--help`."""

@@ -131,12 +131,13 @@ def test_a_bare_name_of_another_vendor_is_refused(configured, model, advice):
         (AWS_KEYS, f"bedrock/{CLAUDE}", f"Write bedrock_invoke:{CLAUDE}."),
         (AWS_KEYS, CLAUDE, f"Write bedrock_invoke:{CLAUDE}."),
         ({**AWS, "AWS_PROFILE": "work"}, CLAUDE, f"Write bedrock_invoke:{CLAUDE}."),
-        (AWS_KEYS, "amazon.nova-pro-v1:0", "bedrock:amazon.nova-pro and set AWS_BEARER_TOKEN"),
+        (AWS_BEARER, "amazon.nova-pro-v1:0", "Write bedrock:amazon.nova-pro."),
+        (AWS_KEYS, "amazon.nova-pro-v1:0", "Write bedrock_converse:amazon.nova-pro-v1:0."),
         ({}, CLAUDE, "bedrock:anthropic.claude-opus-4-1-20250805 and set AWS_BEARER_TOKEN_BED"),
     ],
 )
 def test_an_id_of_bedrock_is_spelled_for_the_credentials_at_hand(environ, model, advice):
-    """With a bearer key the row `bedrock`, with the keys of AWS `bedrock_invoke`, if it can."""
+    """With a bearer key `bedrock`; with the keys of AWS `bedrock_invoke`, or else Converse."""
     environ = {**environ, "OPENAI_API_KEY": "k"}
     message = refusal(model, environ)
 

@@ -16,8 +16,9 @@ from interlingua.conformance.laws import Case, check
 from interlingua.history import repair
 from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
-from interlingua.providers import installed, provider
+from interlingua.providers import provider
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.runtime import installed
 from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, WireCall
 from interlingua.spec.errors import ConfigurationError, RateLimitError, StreamError
@@ -154,7 +155,7 @@ def test_entry_points(monkeypatch):
             EntryPoint(name="theirs", value="support.postcard", group=group),
         ]
 
-    installed.register_dialects.cache_clear()
+    provider._register_dialects.cache_clear()
     monkeypatch.setattr(installed, "entry_points_of", points_of)
     assert provider.find_dialect("openai_chat") is dialects.get("openai_chat")
     assert loads == []
@@ -164,7 +165,7 @@ def test_entry_points(monkeypatch):
         provider.find_dialect("latin")
 
     assert loads == ["interlingua.dialects"]
-    installed.register_dialects.cache_clear()
+    provider._register_dialects.cache_clear()
 
 
 # Everything that takes a dialect.

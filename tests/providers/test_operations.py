@@ -58,6 +58,8 @@ GEMINI = {
     ],
     "nextPageToken": "a/b",
 }
+WITHOUT_LISTS = {"bedrock_converse": "models are listed by another service of AWS, `bedrock`"}
+WITH_LISTS = [name for name in dialects.names() if name not in WITHOUT_LISTS]
 
 
 def operation(dialect, name):
@@ -96,7 +98,7 @@ def test_each_shape_is_read():
     assert gemini.raw == GEMINI["models"][0]
 
 
-@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("dialect", WITH_LISTS)
 @pytest.mark.parametrize(
     "body", [None, [], {}, "x", {"data": None}, {"data": [1, None]}, [{"x": 1}], {"models": 3}]
 )
@@ -105,6 +107,14 @@ def test_odd_lists_are_empty(dialect, body):
     assert read_list(dialect, body) == []
     next_page = operation(dialect, "list_models").next_page
     assert next_page is None or next_page(WireCall(), {}, dumps(body)) is None
+
+
+@pytest.mark.parametrize("dialect", WITHOUT_LISTS)
+@pytest.mark.parametrize("name", ["list_models", "retrieve_model"])
+def test_what_another_service_has_is_refused(dialect, name):
+    """An operation that a dialect does not have is an error with the providers that have it."""
+    with pytest.raises(UnsupportedError, match=f"has no operation '{name}'.*: openai, anthropic"):
+        operation(dialect, name)
 
 
 def test_a_bare_array_is_a_list():
@@ -229,7 +239,7 @@ def test_one_model_of_anthropic_and_gemini():
     assert found == read_list("gemini_generate", GEMINI)[0]
 
 
-@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("dialect", WITH_LISTS)
 @pytest.mark.parametrize("body", [None, [], {}, "x", {"data": [{"id": "m"}]}, {"id": 3}])
 def test_a_reply_that_describes_no_model(dialect, body):
     """It is an error, not a model without a name."""

@@ -155,8 +155,11 @@ def test_json_arrays():
     assert fold(check(events)).response().text == "hi"
 
 
+UNRECORDED = {"bedrock_converse": "no recording of the API was at hand, see its facts"}
+
+
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
-@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("dialect", [name for name in dialects.names() if name not in UNRECORDED])
 def test_recorded_streams(dialect):
     """Each gives its grammar, and a response with text or calls or a reason."""
     seen = 0

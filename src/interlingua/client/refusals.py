@@ -291,7 +291,9 @@ def _setup(name: str, configured: Configured) -> str:
     if row.is_local:
         is_read = configured.environ is not None  # its adapter is made when it is named
         return "" if is_read else f"add HttpAdapter({row.name!r}) to the client"
-    environ, needed = configured.environ, (row.key_env, *row.address_env)
+    environ = configured.environ
+    key_env = () if has_credentials(row, environ or {}) else row.key_env  # or those of its cloud
+    needed = (key_env, *row.address_env)
     missing = [names for names in needed if names and first_value(environ or {}, names) is None]
     if missing:
         return f"set {' and '.join(' or '.join(names) for names in missing)}"

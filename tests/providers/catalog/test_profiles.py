@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import dialects
+from interlingua.dialects.bedrock_converse.facts import ConverseQuirks
 from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.prepare.media import drop_media
 from interlingua.prepare.settings import adjust_settings
@@ -119,6 +120,26 @@ def test_quirks_are_quirks(provider):
 
     assert quirks is None or isinstance(quirks, ChatQuirks)
     assert profile_for("openai_responses", "", provider).quirks is None
+
+
+def test_the_quirks_of_dialects_have_different_names():
+    """So that the row of a provider of several dialects, or a caller, can have those of each."""
+    records = [kind for name in NAMES if (kind := dialects.get(name).FACTS.quirks)]
+    names = [field for kind in records for field in kind.__struct_fields__]
+
+    assert len(records) > 1
+    assert len(names) == len(set(names))
+
+
+def test_each_dialect_takes_its_own_quirks():
+    """Those of another are no error, and change nothing; those of none are."""
+    row = {"quirks": {"think_tags": True, "top_k_field": "k"}}
+
+    assert profile_for("openai_chat", "", None, row).quirks.think_tags
+    assert profile_for("bedrock_converse", "", None, row).quirks == ConverseQuirks(top_k_field="k")
+    for dialect in ("openai_chat", "bedrock_converse"):
+        with pytest.raises(ConfigurationError, match=r"unknown key 'quirks\.colour'"):
+            profile_for(dialect, "", None, {"quirks": {"colour": 1}})
 
 
 # The loader.

@@ -162,6 +162,7 @@ def test_good_streams_are_good_recordings(tmp_path, dialect):
     """Of every dialect, though its reader leaves at the last event."""
     path = tmp_path / "t.json"
     rows = {name: row for row, name in DIALECTS.items()}
+    rows["bedrock_converse"] = "bedrock_converse"
 
     async def main():
         inner = AsgiTransport(Simulator(text("one two three")))

@@ -45,9 +45,9 @@ MODEL_FIELDS = "additionalModelRequestFields"
 class ConverseQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """How the models behind Converse differ in what they take beside the common fields."""
 
-    top_k: str = "top_k"
+    top_k_field: str = "top_k"
     """The field of `additionalModelRequestFields` for `top_k`, a dot inside; empty if none."""
-    effort: Literal["", "reasoningConfig", "reasoning_effort"] = ""
+    effort_field: Literal["", "reasoningConfig", "reasoning_effort"] = ""
     """The field of `additionalModelRequestFields` for an effort; empty for `outputConfig`."""
     cached_tools: bool = True
     """A cache point may follow the tools."""

@@ -196,8 +196,8 @@ def _encode_model_fields(
     quirks = _quirks(profile)
     fields: dict[str, Json] = {}
     if request.top_k is not None:
-        if quirks.top_k:
-            outer, _, inner = quirks.top_k.partition(".")
+        if quirks.top_k_field:
+            outer, _, inner = quirks.top_k_field.partition(".")
             fields[outer] = {inner: request.top_k} if inner else request.top_k
         else:
             warnings.setting_dropped("top_k")
@@ -214,7 +214,7 @@ def _encode_thinking(
     fields: dict[str, Json],
     warnings: WarningList,
 ) -> None:
-    effort, kind = request.reasoning_effort, _quirks(profile).effort
+    effort, kind = request.reasoning_effort, _quirks(profile).effort_field
     if kind:
         _encode_other_thinking(request, kind, fields, warnings)
         return

@@ -106,11 +106,18 @@ def check_overrides(row: Row, name: str) -> Row:
     checked = check_row(row, name)
     quirks = checked.get(_QUIRKS, {})
     if isinstance(quirks, Mapping) and quirks:
-        records = [kind for known in dialects.names() if (kind := dialects.get(known).FACTS.quirks)]
         for key, value in quirks.items():
-            kinds = [kind for kind in records if key in kind.__struct_fields__]
-            check_quirks({key: value}, name, (kinds or records)[0])
+            check_quirks({key: value}, name, _record_of(key, name))
     return checked
+
+
+def _record_of(quirk: str, name: str) -> type[msgspec.Struct]:
+    """The record that has a quirk; the names of quirks differ between dialects."""
+    for known in dialects.names():
+        kind = dialects.get(known).FACTS.quirks
+        if kind is not None and quirk in kind.__struct_fields__:
+            return kind
+    raise ConfigurationError(f"Profile row {name!r}: unknown key 'quirks.{quirk}'.")
 
 
 def make_profile(rows: Mapping[str, Row], dialect: str) -> Profile:
@@ -124,11 +131,19 @@ def make_profile(rows: Mapping[str, Row], dialect: str) -> Profile:
         if kind is None or not more:
             continue  # a provider of several dialects may have quirks in one of them only
         if isinstance(more, Mapping):
-            quirks |= check_quirks(more, name, kind)
+            quirks |= check_quirks(_quirks_of(kind, more, name), name, kind)
         else:  # a whole record, from code
             quirks = dict(check_quirks(msgspec.structs.asdict(more), name, kind))
     fields[_QUIRKS] = msgspec.convert(quirks, kind) if kind is not None and quirks else None
     return msgspec.structs.replace(NEUTRAL_PROFILE, **fields)
+
+
+def _quirks_of(kind: type[msgspec.Struct], quirks: Row, name: str) -> Row:
+    """The quirks of a row without those of other dialects; an error if no dialect has one."""
+    own = {key: value for key, value in quirks.items() if key in kind.__struct_fields__}
+    for key in quirks.keys() - own.keys():
+        _record_of(key, name)
+    return own
 
 
 def check_quirks(quirks: Row, name: str, kind: type[msgspec.Struct]) -> Row:
