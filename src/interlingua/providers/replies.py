@@ -18,7 +18,6 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.wire.fields import carried_body
-from interlingua.wire.framing import AWS_EVENT_STREAM
 from interlingua.wire.integers import read_integer
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import reports_limits
@@ -105,6 +104,8 @@ def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
 
     The same for a whole answer and for a stream. A stream of events that is cut is another error.
     """
+    from interlingua.wire.framing import AWS_EVENT_STREAM  # only for an error
+
     content_type = headers.get("content-type", "")
     if "event-stream" in content_type or content_type.startswith(AWS_EVENT_STREAM):
         return error
