@@ -104,8 +104,10 @@ def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
 
     The same for a whole answer and for a stream. A stream of events that is cut is another error.
     """
+    from interlingua.wire.framing import AWS_EVENT_STREAM  # only for an error
+
     content_type = headers.get("content-type", "")
-    if "event-stream" in content_type:
+    if "event-stream" in content_type or content_type.startswith(AWS_EVENT_STREAM):
         return error
     kind = f"the content type {content_type!r}" if content_type else "no content type"
     return DecodeError(

@@ -3,8 +3,10 @@
 import asyncio
 import base64
 
-from interlingua import Client, HttpAdapter, Image, Message, Request, Text
-from interlingua.simulator import Simulator, serve_in_thread, text, thinking, tool_call
+import pytest
+
+from interlingua import Client, HttpAdapter, Image, Message, Request, RetryPolicy, Text, stream
+from interlingua.simulator import Simulator, cut, serve_in_thread, text, thinking, tool_call
 from interlingua.spec.content import Thinking, ToolCall, ToolResult
 from interlingua.spec.request import ToolDefinition
 
@@ -119,3 +121,24 @@ def test_thinking_of_converse_goes_back_to_anthropic():
     thoughts = [each for each in blocks if isinstance(each, dict) and each["type"] == "thinking"]
     assert thoughts[0]["signature"] == first.signature
     assert thoughts[0]["thinking"] == "Thought 0."
+
+
+async def read_stream(url, provider):
+    """The events of an answer, which may be asked for twice."""
+    adapter = HttpAdapter(provider, "k", base_url=url)
+    async with Client({provider: adapter}) as client:
+        policy = RetryPolicy(max_retries=1, base_delay=0)
+        events = stream(f"{provider}:{ON_BEDROCK}", "Hi.", client=client, retry_policy=policy)
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize("provider", ["bedrock_converse", "bedrock_invoke"])
+@pytest.mark.parametrize("place", [0, 1, 12, 60, 100])
+def test_a_stream_that_is_cut_before_its_first_content_is_asked_for_again(provider, place):
+    """A part of an event of AWS is no page of a proxy, whose error would not be retried."""
+    app = Simulator(text("Hello there.") + cut(place), text("Again."))
+    with serve_in_thread(app) as server:
+        *_, last = asyncio.run(read_stream(server.url, provider))
+
+    assert last.response.text == "Again."
+    assert len(app.script.received) == 2
