@@ -146,9 +146,9 @@ def test_allowed_tools_and_free_text():
     choice = ToolChoice(mode="auto", allowed=("look",))
     request = Request(messages="x", tools=tools, tool_choice=choice)
 
-    assert [crosses(dialects.get(name), request) for name in NAMES] == [[]] * 4
+    assert [crosses(dialects.get(name), request) for name in NAMES] == [[]] * len(NAMES)
     free = Request(messages="x", tools=tools)
-    assert [crosses(dialects.get(name), free) for name in NAMES] == [[]] * 4
+    assert [crosses(dialects.get(name), free) for name in NAMES] == [[]] * len(NAMES)
     assert crosses(changed(lambda body: body["tools"].pop()), request) != []
 
 
@@ -160,7 +160,7 @@ def test_the_law_in_its_two_forms():
     assert crossing(source, CHAT, CASE) == []
     assert crossing(source, CHAT, Case(name="empty")) == []
     assert check(source, [CASE], laws).violations == ()
-    assert len(laws) == 4
+    assert len(laws) == len(NAMES) == 5
     broken = check(source, [CASE], crossings([changed(lambda body: body["messages"].pop())]))
     assert [violation.law for violation in broken.violations] == ["9 crossing to openai_chat"]
 

@@ -46,6 +46,15 @@ CUT = {
         "content": [{"type": "tool_use", "id": "c", "name": "look", "input": {}}],
         "stop_reason": "max_tokens",
     },
+    "bedrock_converse": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "c", "name": "look", "input": {}}}],
+            }
+        },
+        "stopReason": "max_tokens",
+    },
 }
 
 

@@ -95,7 +95,7 @@ def begun(**start):
 USE = begun(toolUse={"toolUseId": "1", "name": "f"})
 RESULT = begun(toolResult={"toolUseId": "1", "type": "t"})
 IMAGE = begun(image={"format": "png"})
-BLOCK_END = (("messageStop", {"stopReason": "end_turn"}), ("metadata", {"usage": {}}))
+EVENT_END = (("messageStop", {"stopReason": "end_turn"}), ("metadata", {"usage": {}}))
 CALL_DONE = {"type": "response.function_call_arguments.done", "output_index": 0}
 
 # The frames before, the frame that is repeated (a function of its number), and the frames after.
@@ -168,16 +168,16 @@ STREAMS = {
         "tool call": (PIECES, piece, PARTS_END),
     },
     "bedrock_converse": {
-        "text": ((), lambda n: delta_of(text=TEXT, **field(n)), BLOCK_END),
-        "reasoning": ((), lambda n: thought_of(text="x", **field(n)), BLOCK_END),
-        "signature": ((), lambda _: thought_of(signature=TEXT), BLOCK_END),
-        "redacted": ((), lambda _: thought_of(redactedContent=TEXT), BLOCK_END),
-        "citation": ((), lambda n: delta_of(citation={"title": TEXT, **field(n)}), BLOCK_END),
-        "tool call": (USE, lambda _: delta_of(toolUse={"input": "x"}), BLOCK_END),
-        "result": (RESULT, lambda n: delta_of(toolResult=[{"text": "x", **field(n)}]), BLOCK_END),
-        "image": (IMAGE, lambda n: delta_of(image=field(n)), BLOCK_END),
-        "event": ((), lambda n: ("messageStop", field(n)), BLOCK_END),
-        "blocks": ((), lambda n: delta_of(n, text="x"), BLOCK_END),
+        "text": ((), lambda n: delta_of(text=TEXT, **field(n)), EVENT_END),
+        "reasoning": ((), lambda n: thought_of(text="x", **field(n)), EVENT_END),
+        "signature": ((), lambda _: thought_of(signature=TEXT), EVENT_END),
+        "redacted": ((), lambda _: thought_of(redactedContent=TEXT), EVENT_END),
+        "citation": ((), lambda n: delta_of(citation={"title": TEXT, **field(n)}), EVENT_END),
+        "tool call": (USE, lambda _: delta_of(toolUse={"input": "x"}), EVENT_END),
+        "result": (RESULT, lambda n: delta_of(toolResult=[{"text": "x", **field(n)}]), EVENT_END),
+        "image": (IMAGE, lambda n: delta_of(image=field(n)), EVENT_END),
+        "event": ((), lambda n: ("messageStop", field(n)), EVENT_END),
+        "blocks": ((), lambda n: delta_of(n, text="x"), EVENT_END),
     },
 }  # fmt: skip
 

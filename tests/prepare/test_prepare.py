@@ -111,9 +111,9 @@ def json_request(*messages):
     return Request(model="m", messages=messages, response_format=JSON_MODE, max_tokens=5)
 
 
-def test_anthropic_has_no_json_mode():
+def test_two_dialects_have_no_json_mode():
     """The tests of the instruction have a dialect to run on."""
-    assert WITHOUT_JSON_MODE == ["anthropic_messages"]
+    assert WITHOUT_JSON_MODE == ["anthropic_messages", "bedrock_converse"]
 
 
 @pytest.mark.parametrize("dialect", WITHOUT_JSON_MODE)
@@ -125,13 +125,16 @@ def test_json_mode_becomes_an_instruction(dialect, prompt):
     call = dialects.get(dialect).encode_request(request, stream=False)
     sent = dialects.get(dialect).decode_request(call)
 
+    is_dropped = prompt == ("",) and not FACTS[dialect].history.blank_prompts
+    dropped = [("empty_message_dropped", "messages[0]")] if is_dropped else []
     *system, asked = sent.messages
     texts = [part.text for message in system for part in message.content]
     assert texts == [*filter(None, prompt), JSON_INSTRUCTION]
     assert asked.text == "hi"
     assert sent.response_format is None
     assert [(warning.code, warning.path) for warning in call.warnings] == [
-        ("json_mode_as_instruction", "response_format")
+        *dropped,
+        ("json_mode_as_instruction", "response_format"),
     ]
     check_losses(call.warnings, request, "content")
     with pytest.raises(UnsupportedError, match="json_mode_as_instruction"):

@@ -146,6 +146,19 @@ def response_problems(body: Any) -> list[str]:
     return found
 
 
+def event_problems(name: str | None, data: Any) -> list[str]:
+    """What botocore's model has against an event of a stream."""
+    events = operation("ConverseStream").output_shape.members["stream"].members
+    if name not in events:
+        return [f"{name}: unknown"]
+    found: list[str] = []
+    _read(data, events[name], name, found)
+    found += [
+        f"{name}.{each}: missing" for each in events[name].required_members if each not in data
+    ]
+    return found
+
+
 class _Raw:
     """The bytes of a stream, as botocore reads them from a connection."""
 

@@ -1,4 +1,4 @@
-"""The four clients, each as an oracle."""
+"""The clients of the vendors, each as an oracle."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from google.genai import types as gemini
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 
+from support.oracles_converse import Converse
 from support.oracles_responses import Answer, Call, Oracle
 
 _KEY = "none"
@@ -220,6 +221,7 @@ ORACLES: dict[str, type[Oracle]] = {
     "openai_chat": Chat,
     "anthropic_messages": Anthropic,
     "gemini_generate": Gemini,
+    "bedrock_converse": Converse,
 }
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import anthropic
 import openai
+from botocore.exceptions import ClientError
 from google.genai import errors as gemini
 
-VENDORS = (anthropic.APIError, openai.APIError, gemini.APIError)
+from support.oracles_converse import client
+
+VENDORS = (anthropic.APIError, openai.APIError, gemini.APIError, ClientError)
 
 _OPENAI: dict[int, type[Exception]] = {
     400: openai.BadRequestError,
@@ -31,11 +34,32 @@ _ANTHROPIC: dict[int, type[Exception]] = {
     504: anthropic.DeadlineExceededError,
     529: anthropic.OverloadedError,
 }
+_CONVERSE = {
+    400: "ValidationException",
+    402: "ServiceQuotaExceededException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    409: "ConflictException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    503: "ServiceUnavailableException",
+}
+
+
+def _raised_by_botocore(status: int) -> type[Exception]:
+    if status == 401:
+        return ClientError  # the service model has no exception for it
+    usual = "InternalServerException" if status >= 500 else "ValidationException"
+    found: type[Exception] = getattr(client().exceptions, _CONVERSE.get(status, usual))
+    return found
 
 
 def raised_for(dialect: str, status: int) -> type[Exception]:
     """The exception of a dialect's client."""
     failed = status >= 500
+    if dialect == "bedrock_converse":
+        return _raised_by_botocore(status)
     if dialect == "gemini_generate":
         return gemini.ServerError if failed else gemini.ClientError
     if dialect == "anthropic_messages":

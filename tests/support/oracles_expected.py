@@ -45,8 +45,19 @@ FINISH: dict[str, dict[Reason, str]] = {
         "error": "OTHER",
         "cancelled": "OTHER",
     },
+    "bedrock_converse": {
+        "stop": "end_turn",
+        "length": "max_tokens",
+        "tool_calls": "tool_use",
+        "content_filter": "content_filtered",
+        "other": "end_turn",
+        "error": "end_turn",
+        "cancelled": "end_turn",
+    },
 }
 """Our reasons in each vendor's words."""
+SHARED = {"bedrock_converse": ("stop_sequence", "model_context_window_exceeded")}
+"""The finer words that Anthropic has too: they stay as they are."""
 
 
 def shown(dialect: str, response: Response, *, streamed: bool = False) -> Answer:
@@ -54,15 +65,17 @@ def shown(dialect: str, response: Response, *, streamed: bool = False) -> Answer
     parts = response.message.content
     refusal = "".join(part.text for part in parts if isinstance(part, Refusal))
     text = response.text
-    if dialect in ("anthropic_messages", "gemini_generate"):  # they have no other place for it
+    if not dialect.startswith("openai"):  # they have no other place for it
         text = "".join(part.text for part in parts if isinstance(part, (Text, Refusal)))
         refusal = ""
+    finish = response.finish_reason
+    is_shared = finish.raw in SHARED.get(dialect, ())
     return Answer(
         text=text,
         refusal=refusal,
         thinking="".join(p.text for p in parts if isinstance(p, Thinking) and not p.redacted),
         calls=[_call(dialect, call, streamed=streamed) for call in response.tool_calls],
-        finish=FINISH[dialect][response.finish_reason.reason],
+        finish=finish.raw if is_shared else FINISH[dialect][finish.reason],
         usage=_usage(dialect, response.usage),
     )
 
@@ -73,6 +86,9 @@ def _call(dialect: str, call: ToolCall, *, streamed: bool) -> Call:
     if dialect == "anthropic_messages" and streamed and raw and raw.startswith("{"):
         # this client reads what there is of arguments that were cut off
         return Call(call.id, call.name, jiter.from_json(raw.encode(), partial_mode=True))
+    if dialect == "bedrock_converse" and streamed and raw and raw.startswith("{"):
+        # the text has been passed on before it breaks off, and stays text to a user
+        return Call(call.id, call.name, call.arguments if call.is_valid else raw)
     if call.type == "function" and (call.is_valid or call.is_cut):  # cut before its first byte
         return Call(call.id, call.name, call.arguments)
     if dialect.startswith("openai"):
@@ -90,6 +106,9 @@ def _usage(dialect: str, usage: Usage) -> dict[str, int | None] | None:
         "reasoning": usage.reasoning_tokens,
     }
     if dialect == "anthropic_messages":  # counts the cached ones beside the input
+        return {**told, "input": usage.input_tokens - (read or 0) - (written or 0)}
+    if dialect == "bedrock_converse":  # so does it, and has no count of reasoning
+        del told["reasoning"]
         return {**told, "input": usage.input_tokens - (read or 0) - (written or 0)}
     if dialect == "openai_responses":  # every count is required
         return {name: count or 0 for name, count in told.items()}
@@ -109,7 +128,8 @@ def read_back(dialect: str, response: Response) -> Answer:
         reason = "stop"
     elif FINISH[dialect][reason] == FINISH[dialect]["other"]:
         reason = "other"
-    if dialect != "anthropic_messages" and reason == "stop" and response.tool_calls:
+    has_word = dialect in ("anthropic_messages", "bedrock_converse")  # the reason says it alone
+    if not has_word and reason == "stop" and response.tool_calls:
         reason = "tool_calls"
     if dialect == "openai_responses" and reason == "stop" and asked.refusal:
         reason = "content_filter"

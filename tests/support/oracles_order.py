@@ -18,6 +18,9 @@ def disorder(dialect: str, frames: Iterable[Frame]) -> list[str]:
         if frames[-1].data != "[DONE]":
             return ["the last frame is not [DONE]"]
         frames = frames[:-1]
+    if dialect == "bedrock_converse":  # the types of its events are not in their data
+        names = [frame.event for frame in frames]
+        return _converse([json.loads(frame.data) for frame in frames], names)
     return _ORDERS[dialect]([json.loads(frame.data) for frame in frames])
 
 
@@ -77,6 +80,24 @@ def _gemini(bodies: list[Any]) -> list[str]:
     has_reason = ["finishReason" in candidate for candidate in candidates]
     last = [*[False] * (len(candidates) - 1), True]
     return [] if has_reason == last else [f"finish reasons: {has_reason}"]
+
+
+def _converse(events: list[Any], names: list[str | None]) -> list[str]:
+    """One message; its blocks are numbered from 0, and each ends before the next begins."""
+    ends = [names[0], *names[-2:]]
+    found = [] if ends == ["messageStart", "messageStop", "metadata"] else [f"ends: {ends}"]
+    known, is_open = -1, False
+    for name, event in zip(names[1:-2], events[1:-2], strict=True):
+        if name == "contentBlockStart" or (name == "contentBlockDelta" and not is_open):
+            known += 1
+            found += ["a block began in another"] if is_open else []
+            is_open = True
+        elif name not in ("contentBlockDelta", "contentBlockStop") or not is_open:
+            found.append(f"{name} out of place")
+        if event.get("contentBlockIndex") != known:
+            found.append(f"{name} of block {event.get('contentBlockIndex')} in block {known}")
+        is_open = is_open and name != "contentBlockStop"
+    return [*found, "a block is open at the end"] if is_open else found
 
 
 _ORDERS = {

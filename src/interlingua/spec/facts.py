@@ -98,7 +98,7 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     user_first: bool = False
     """The first message that is not a system message must be from the user."""
     merge_roles: bool = False
-    """Consecutive messages of one role must be one message."""
+    """Consecutive messages of one role, after the leading prompts, must be one message."""
     results_as_user: bool = False
     """Results are sent with the role `user`."""
     system: bool = True

@@ -346,14 +346,19 @@ def status_of(error: Exception, spent: int = 402) -> int:
     """
     if isinstance(error, SPENT):
         return spent
-    if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
-        return error.status_code
+    code = error.status_code if isinstance(error, SDKError) else None
+    # Only clients of AWS know 424 as a failure of the model; others would not try again.
+    is_failed_model = code == MODEL_FAILED and isinstance(error, ServerError)
+    if code and code >= 400 and not is_failed_model:
+        return code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
             return status
     return 500
 
 
+MODEL_FAILED = 424
+"""The status with which AWS sends a failure of the model."""
 _STATUS_OF: dict[type[SDKError], int] = {
     AuthenticationError: 401,
     AccessDeniedError: 403,

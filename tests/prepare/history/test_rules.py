@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import dialects
+from interlingua.conformance.laws import read_cases
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
 from interlingua.prepare.history.edit import Edits, RepairPolicy, scan_of
@@ -185,9 +186,11 @@ def complaints(history, target):
 
 
 def about_neighbours(history, target):
-    for before, message in pairwise(history):
+    said = dropwhile(lambda message: message.role in ("system", "developer"), history)
+    for before, message in pairwise(said):
         if target.merge_roles and wire_role(before, target) == wire_role(message, target):
             yield "consecutive roles"
+    for before, message in pairwise(history):
         both = [*before.content, *message.content]
         is_apart = before.role == message.role == "tool" and before.content and message.content
         if target.gather_results and is_apart and all(isinstance(p, ToolResult) for p in both):
@@ -569,7 +572,9 @@ def target_of(case, request, dialect):
 def test_a_recorded_history_can_be_said_to_others(dialect):
     """A sample of every provider's histories, repaired for the others, is as they want it."""
     spoken = dialects.get(dialect)
-    sample = random.Random(dialect).sample(corpus.cases(dialect), 200)
+    recorded = corpus.cases(dialect) or tuple(read_cases(corpus.FIXTURES / dialect))
+    sample = random.Random(dialect).sample(recorded, min(200, len(recorded)))
+    assert sample
     for case in sample:
         if case.call is None or case.status != 200:
             continue

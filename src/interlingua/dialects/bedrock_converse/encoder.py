@@ -155,6 +155,9 @@ class Encoder(SequentialEncoder):
             case {"toolUse": {"input": given, **start}}:
                 opening = {"toolUse": start}
                 return [self._start(opening), self._delta(toolUse={"input": dump_text(given)})]
+            case {"image": {"source": source, **start}}:  # `ImageBlockStart` has only the format
+                opening = {"image": start}
+                return [self._start(opening), self._delta(image={"source": source})]
         return [self._start(block)]
 
     def _finish(self, event: Finish | ErrorEvent) -> list[Frame]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ContextLengthError, ProviderError
+from interlingua.spec.errors import ContextLengthError, ProviderError, ServerError
 from interlingua.wire.classify import (
+    MODEL_FAILED,
     error_text,
     make_error,
     overflow_text,
@@ -32,7 +33,7 @@ NAMES = {
     404: "ResourceNotFoundException",
     408: "ModelTimeoutException",
     409: "ConflictException",
-    424: "ModelErrorException",
+    MODEL_FAILED: "ModelErrorException",
     429: "ThrottlingException",
     500: "InternalServerException",
     503: "ServiceUnavailableException",
@@ -40,7 +41,7 @@ NAMES = {
 _STREAMED = {
     # `ConverseStreamOutput` has these exceptions.
     400: "validationException",
-    424: "modelStreamErrorException",
+    MODEL_FAILED: "modelStreamErrorException",
     429: "throttlingException",
     503: "serviceUnavailableException",
 }
@@ -65,9 +66,14 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Return the status, headers and body of an error."""
-    status = status_of(error)
+    status = _status_of(error)
     headers = {TYPE_HEADER: name_of(status), **retry_headers(error)}
     return status, headers, {"message": _message(error)}
+
+
+def _status_of(error: Exception) -> int:
+    is_failed_model = isinstance(error, ServerError) and error.status_code == MODEL_FAILED
+    return MODEL_FAILED if is_failed_model else status_of(error)
 
 
 def _message(error: Exception) -> str:
@@ -83,6 +89,6 @@ def name_of(status: int) -> str:
 
 def exception_of(error: Exception) -> tuple[str, dict[str, Json]]:
     """The name and the body of the exception that ends a stream."""
-    status = status_of(error)
+    status = _status_of(error)
     default = "validationException" if status < 500 else "internalServerException"
     return _STREAMED.get(status, default), {"message": _message(error)}

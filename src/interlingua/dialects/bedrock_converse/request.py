@@ -36,6 +36,7 @@ from interlingua.wire.model_path import quote_model
 
 _match_path = re.compile(r"(?P<before>.*)/model/(?P<model>[^/]+)(?P<after>/[a-z-]+)").fullmatch
 _CONVERSE = "/converse"
+_NO_MODEL = "{model}"  # what the path of a request without a model has in its place
 _INFERENCE = "inferenceConfig"
 _INFERENCE_FIELDS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP"}
 _OUTPUT = "outputConfig"
@@ -122,7 +123,8 @@ def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
         return "", {}
     template = f"{match['before']}/model/{{model}}{match['after'].removesuffix(STREAM)}"
     options: dict[str, Json] = {} if template == PATH else {"path": template}
-    return unquote(match["model"]), options
+    model = unquote(match["model"])
+    return "" if model == _NO_MODEL else model, options
 
 
 # Settings. Unread fields stay where they were.

@@ -393,30 +393,42 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
 
 
 def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Consecutive messages of one role become one message."""
+    """
+    Consecutive messages of one role become one message; leading prompts stay as they are.
+
+    Results, and what the user says after them, have one role for some targets: one message with
+    both is their usual form, of which no warning tells.
+    """
     # Some chat templates raise an error otherwise: «Conversation roles must alternate
     # user/assistant/user/assistant/...»
     # (https://github.com/suitenumerique/conversations/issues/197). Bedrock's Converse: «A
     # conversation must alternate between user and assistant roles.»
     if not target.merge_roles:
         return messages
+    first = end_of_prompts(messages)  # `join_prompts` is about those before
     runs: list[list[Message]] = []
-    for message in messages:
+    for message in messages[first:]:
         if runs and _wire_role(runs[-1][0], target) == _wire_role(message, target):
             runs[-1].append(message)
         else:
             runs.append([message])
-    if len(runs) == len(messages):
+    if len(runs) == len(messages) - first:
         return messages
     for run in runs:
-        for message in run[1:]:
+        _warn_of_merging(run, edits)
+    merged = (run[0] if len(run) == 1 else join(run, edits) for run in runs)
+    return (*messages[:first], *merged)
+
+
+def _warn_of_merging(run: list[Message], edits: Edits) -> None:
+    for before, message in pairwise(run):
+        if (before.role, message.role) != ("tool", "user"):
             edits.change("messages_merged", message)
-        if len({message.name for message in run}) > 1:  # `join` keeps a name that all have
-            for message in run:
-                place = edits.place(message)
-                if message.name is not None and place is not None:
-                    edits.add("name_dropped", f"{place}.name")
-    return tuple(run[0] if len(run) == 1 else join(run, edits) for run in runs)
+    if len({message.name for message in run}) > 1:  # `join` keeps a name that all have
+        for message in run:
+            place = edits.place(message)
+            if message.name is not None and place is not None:
+                edits.add("name_dropped", f"{place}.name")
 
 
 def _wire_role(message: Message, target: HistoryRules) -> Role:
