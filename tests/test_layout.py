@@ -212,8 +212,8 @@ def test_the_root_has_only_what_belongs_there():
 
     assert names == {
         ".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE",
-        "README.md", "SECURITY.md", "benchmarks", "docs", "examples", "mkdocs.yml", "pyproject.toml",
-        "requirements", "scripts", "src", "tests",
+        "README.md", "SECURITY.md", "benchmarks", "docs", "examples", "mkdocs.yml",
+        "pyproject.toml", "requirements", "scripts", "src", "tests",
     }  # fmt: skip
 
 
