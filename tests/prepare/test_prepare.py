@@ -141,7 +141,7 @@ def test_json_mode_becomes_an_instruction(dialect, prompt):
         check_losses(call.warnings, request, "strict")
 
 
-@pytest.mark.parametrize("dialect", FACTS.keys() - WITHOUT_JSON_MODE)
+@pytest.mark.parametrize("dialect", sorted(FACTS.keys() - WITHOUT_JSON_MODE))
 def test_json_mode_is_sent_where_there_is_one(dialect):
     """The format arrives, and the messages are as they were."""
     request = json_request(ASKED)
