@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interlingua.client.stores.contract import Store
+from interlingua.client.stores.contract import REDIS_URLS, Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.spec.errors import ConfigurationError
 
 MEMORY = "memory"
 """The place of what ends with the process."""
-_REDIS = ("redis://", "rediss://", "unix://")
 _REDIS_TIMEOUT = 2.0  # a kept response may have megabytes
 
 
@@ -43,7 +42,7 @@ class Stores:
                     "Several workers cannot share a store in memory. Name a file as `store`."
                 )
             return MemoryStore()
-        if place.startswith(_REDIS):
+        if place.startswith(REDIS_URLS):
             from interlingua.client.stores.redis import RedisStore
 
             return RedisStore(place, timeout=_REDIS_TIMEOUT, prefix="interlingua-gateway")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua.bulk.ledger.contract import LEASE, Ledger
-from interlingua.client.stores.contract import Store
+from interlingua.client.stores.contract import REDIS_URLS, Store
 from interlingua.spec.errors import ConfigurationError
 
-_REDIS = ("redis://", "rediss://", "unix://")
 _POSTGRES = ("postgresql://", "postgres://")
 _PATIENCE = 5.0  # seconds; workers are busy, and a row that waits is not lost
 
 
 def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> Ledger:
     """The ledger at a path (SQLite) or a URL (Redis or PostgreSQL)."""
-    if place.startswith(_REDIS):
+    if place.startswith(REDIS_URLS):
         from interlingua.bulk.ledger.redis import RedisLedger
 
         return RedisLedger(place, lease=lease, volatile=volatile)
@@ -39,7 +38,7 @@ def limits_store(place: str) -> Store | None:
         from interlingua.client.stores.postgres import PostgresStore
 
         return PostgresStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")
-    if not place.startswith(_REDIS):
+    if not place.startswith(REDIS_URLS):
         return None
     from interlingua.client.stores.redis import RedisStore
 

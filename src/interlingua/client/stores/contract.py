@@ -34,6 +34,8 @@ RETENTION = 86_400.0
 """For how many seconds after the end of its lease a reservation can still be settled."""
 LONGEST = 1e9
 """Seconds, about 30 years: longer times cannot be added to a date in every store."""
+REDIS_URLS = ("redis://", "rediss://", "unix://")
+"""How the URLs of Redis servers begin."""
 
 
 class Limit(Record, frozen=True, kw_only=True):

@@ -98,9 +98,8 @@ class Session:
                 except (library.PostgresError, library.InterfaceError, OSError) as error:
                     is_lost = self._connection is None or self._connection.is_closed()
                     self._drop()
-                    if is_sent or not (is_lost and self._was_connected):
-                        raise _store_error(error) from error
-                    if time.monotonic() > deadline:
+                    may_return = is_lost and self._was_connected and time.monotonic() <= deadline
+                    if is_sent or not may_return:
                         raise _store_error(error) from error
                 except BaseException:  # cancelled in the middle: what it would read next is unknown
                     self._drop()
