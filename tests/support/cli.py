@@ -1,5 +1,6 @@
 """The command line as a process of its own, against a simulator on loopback."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -79,6 +80,7 @@ class Terminal:
         )
         os.close(child)
         self.printed = self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def expect(self, wanted):
         """Read until this text has been printed; returns what was before it."""
@@ -148,8 +150,9 @@ class Terminal:
     def _read(self):
         data = os.read(self.fd, 4096)
         self._stream.feed(data)
-        self.printed += data.decode(errors="replace")
-        self.seen += data.decode(errors="replace")
+        text = self._decoder.decode(data)  # a line editor may print a character byte by byte
+        self.printed += text
+        self.seen += text
         return data
 
 
