@@ -4,6 +4,7 @@ The picture docs/assets/terminal.svg: the command line in a terminal, from a rea
 The commands run in a pseudo-terminal against the simulator, whose answers are written below.
 """
 
+import codecs
 import fcntl
 import os
 import pty
@@ -95,6 +96,7 @@ class Terminal:
 
     def _read(self, fd: int, prompt: str | None) -> None:
         """Read until the program waits behind this prompt, or to the end."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         end = time.monotonic() + 30
         while time.monotonic() < end:
             if not select.select([fd], [], [], QUIET)[0]:
@@ -103,7 +105,7 @@ class Terminal:
                     return
                 continue
             try:
-                data = os.read(fd, 4096).decode(errors="replace")
+                data = decoder.decode(os.read(fd, 4096))
             except OSError:
                 return
             self._stream.feed(data.replace("\x1b[2m", "\x1b[30m"))  # pyte knows no faint text
