@@ -30,6 +30,7 @@ def test_help_is_light():
 
     loaded = [f"interlingua.cli.{name}" for name in ("commands", "output", "tables")]
     assert printed.splitlines()[-1] == f"[] {loaded}"
+    assert '\n  cat error.log | interlingua "What is wrong here?"\n' in printed
     assert all(name in printed for name in COMMANDS)
 
 
@@ -46,6 +47,7 @@ def test_every_command_has_help(bare, name):
     shown = bare.run(name, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"Usage: interlingua {name}")
+    assert "\\b" not in shown.stdout
 
 
 def test_every_command_may_be_the_first():

@@ -79,8 +79,7 @@ class LazyGroup(click.Group):
             f"interlingua.cli.{cmd_name.replace('-', '_')}"
         ).command
         for each in (command, *getattr(command, "commands", {}).values()):
-            # Raw docstrings mark their examples with the two characters, click wants the one.
-            each.help = (each.help or "").replace("\\b\n", "\b\n")
+            _mark_examples(each)
         if ctx.resilient_parsing:  # a shell asks for completions
             from interlingua.cli.completion import add_completions
 
@@ -129,6 +128,11 @@ class LazyGroup(click.Group):
         if names:
             with formatter.section("Commands of plugins"):
                 formatter.write_text(", ".join(names))
+
+
+def _mark_examples(command: click.Command) -> None:
+    r"""Mark the examples for click: `\b` is two characters in a raw docstring."""
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
 
 
 def _split_options(args: list[str]) -> tuple[list[str], list[str]]:
@@ -193,3 +197,6 @@ def program() -> None:
     cat error.log | interlingua "What is wrong here?"
     interlingua chat
     """
+
+
+_mark_examples(program)
