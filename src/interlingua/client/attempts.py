@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from interlingua.client.attempt_log import AttemptLog, Running, Target, find_failure
 from interlingua.client.calls import CallIds, Calls
+from interlingua.client.configured import adapter_for
 from interlingua.client.member_adapters import as_member_adapter
 from interlingua.client.middleware.contract import Call, Progress
 from interlingua.client.middleware.layers import Layers
@@ -315,6 +316,7 @@ class Attempts:
     def _get_ready(self, key: str) -> Awaitable[None]:
         """Wait for what takes time before the first request: no place in a limit is taken yet."""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
+        adapter = adapter_for(adapter, self.request.model)
         return self._calls.initialization.get_ready(key, adapter)
 
     async def _send(
@@ -338,6 +340,7 @@ class Attempts:
             progress.is_sent = True
             response = await call.complete()
         else:
+            adapter = adapter.for_model(request.model)
             ready = await self._make_ready(adapter, request, running, stream=False)
             response = await adapter.generation.answer(ready)
         if not calls.inner.is_empty:

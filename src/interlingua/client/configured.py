@@ -90,6 +90,12 @@ def find_adapter(name: str, adapters: Mapping[str, Any]) -> str | None:
     return row if row in adapters else None
 
 
+def adapter_for(adapter: Any, model: str) -> Any:
+    """The adapter that calls a model: one of ours may have branches."""
+    for_model = getattr(adapter, "for_model", None)
+    return adapter if for_model is None else for_model(model)
+
+
 def row_of(adapter: Any) -> Provider | None:
     """The row of an adapter."""
     row = getattr(adapter, "provider", None)  # a custom adapter has none, or something else

@@ -23,8 +23,8 @@ def adapters_from_env(
 
     Providers of other packages come after the built-in ones. The local model, if it is installed,
     comes last. A provider without a base URL is skipped unless the environment has one. A row
-    without a key is also there, at its default address, if it is `named`; a row that uses the
-    keys of a whole cloud is there only then. Those that are `known` are left out.
+    without a key is also there, at its default address, if it is `named`; with the keys of a whole
+    cloud a row is there only then. Those that are `known` are left out.
     """
     environ = os.environ if environ is None else environ
     adapters: dict[str, HttpAdapter] = {}
@@ -33,7 +33,8 @@ def adapters_from_env(
     for row in rows:
         is_addressed = has_address(row, environ)
         is_wanted = row.name == named or is_addressed
-        if row.key_required or not is_wanted:
+        has_identity = row.name == named and row.identity is not None
+        if (row.key_required and not has_identity) or not is_wanted:
             is_wanted = first_value(environ, (*row.key_env, *row.token_env)) is not None
         if is_wanted and (is_addressed or not row.address_env):
             adapters[row.name] = _make(row, environ)

@@ -88,6 +88,7 @@ def explain(
     adapter: HttpAdapter, request: Request, tariffs: Tariffs, *, stream: bool = False
 ) -> Explanation:
     """The exact wire request with its key redacted, and every change and warning."""
+    adapter = adapter.for_model(request.model)
     profile = adapter.profile_for(request.model)
     on_loss = request.on_loss or adapter.on_loss
     if profile.kind not in (None, "chat") and on_loss != "warn":

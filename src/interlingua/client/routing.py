@@ -280,7 +280,8 @@ class Routing:
         found = adapters_from_env(self.environ, named=row_name(name), known=known)
         for key, adapter in found.items():
             self.adapters.setdefault(key, self.known_as(key, adapter))
-            if adapter.provider.only_named:
+            row = adapter.provider
+            if row.only_named or (row.identity is not None and adapter.configuration.key is None):
                 self._only_named.add(key)
             elif is_remote(adapter):
                 self._remote.add(key)

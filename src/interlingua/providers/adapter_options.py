@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
 from msgspec.structs import replace
 
@@ -230,6 +230,34 @@ def _fill_in(row: Provider, places: Mapping[str, str]) -> str:
     return row.base_url.format_map({**places, **derived})
 
 
+class Branching(NamedTuple):
+    """That the models of an adapter are called by the branches of its row, and at which address."""
+
+    places: Mapping[str, str] | None
+    """The places in the address of each row; None if all are at the address of the adapter."""
+
+
+def find_branching(
+    row: Provider, base_url: str | None, places: Mapping[str, str]
+) -> Branching | None:
+    """
+    Where the models of the branches of a row are called; None if the row calls all of them.
+
+    A base URL that is the vendor's own says the places in those of the other rows: the others are
+    at other hosts. If it has a path, it is that of one API, which is used for all models.
+    """
+    if base_url is None:
+        return Branching(places)
+    names = dict.fromkeys((row.name, *(branch.row or row.name for branch in row.branches)))
+    for each in [providers()[name] for name in names]:
+        pattern = re.sub(r"\\\{(\w+)\\\}", rf"(?P<\1>{_LABEL})", re.escape(each.base_url))
+        match = re.fullmatch(rf"{pattern}(?P<path>/.*)?", base_url.rstrip("/"))
+        if match is not None:
+            found = match.groupdict()
+            return Branching({**places, **found}) if found.pop("path") is None else None
+    return Branching(None)
+
+
 def find_endpoint(row: Provider, settings: Mapping[str, Any], dialect: str) -> Endpoint | None:
     """How the calls of this dialect differ at the provider; None if they do not."""
     if "api_version" not in settings:
@@ -349,7 +377,8 @@ def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
     ]
 
 
-_is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
+_LABEL = "[A-Za-z0-9][A-Za-z0-9._-]*"
+_is_label = re.compile(_LABEL).fullmatch
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch  # RFC 9110, field names
 _FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
 

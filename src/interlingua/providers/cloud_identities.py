@@ -16,21 +16,32 @@ from interlingua.wire.aws_credentials import AwsCredentials
 _FIELDS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
 
-def aws_source(environ: Mapping[str, str]) -> Callable[[], AwsCredentials]:
-    """A callable that reads the keys; files are read only when it is called."""
-    return lambda: read_aws_credentials(environ)
+class AwsSource:
+    """Reads the keys of an environment; files are read only when it is called."""
+
+    def __init__(self, environ: Mapping[str, str], key_env: tuple[str, ...] = ()) -> None:
+        self._environ = environ
+        self._key_env = key_env
+
+    def __call__(self) -> AwsCredentials:
+        """Return the keys; the error that there are none also names the variables `key_env`."""
+        return read_aws_credentials(self._environ, self._key_env)
 
 
-def read_aws_credentials(environ: Mapping[str, str]) -> AwsCredentials:
+def read_aws_credentials(
+    environ: Mapping[str, str], key_env: tuple[str, ...] = ()
+) -> AwsCredentials:
     """The keys in the variables, unless they name a profile; else those of the profile."""
     access, secret, token = (first_value(environ, (name.upper(),)) for name in _FIELDS)
     profile = first_value(environ, ("AWS_PROFILE",))
     if access and secret and profile is None:
         return AwsCredentials(access_key_id=access, secret_access_key=secret, session_token=token)
-    return _read_profile(environ, profile or "default")
+    return _read_profile(environ, profile or "default", key_env)
 
 
-def _read_profile(environ: Mapping[str, str], profile: str) -> AwsCredentials:
+def _read_profile(
+    environ: Mapping[str, str], profile: str, key_env: tuple[str, ...]
+) -> AwsCredentials:
     import configparser  # only for those who have such a file
 
     name = first_value(environ, ("AWS_SHARED_CREDENTIALS_FILE",))
@@ -41,20 +52,21 @@ def _read_profile(environ: Mapping[str, str], profile: str) -> AwsCredentials:
     except (OSError, UnicodeDecodeError):
         parser.clear()
     except configparser.Error:  # its message quotes the line, which may hold a key
-        raise _no_aws_keys(f"{path} is not a credentials file") from None
+        raise _no_aws_keys(f"{path} is not a credentials file", key_env) from None
     section = parser[profile] if parser.has_section(profile) else {}
     access, secret, token = (section.get(field, "").strip() for field in _FIELDS)
     if not access or not secret:
-        raise _no_aws_keys(f"the profile {profile!r} in {path} has none")
+        raise _no_aws_keys(f"the profile {profile!r} in {path} has none", key_env)
     return AwsCredentials(
         access_key_id=access, secret_access_key=secret, session_token=token or None
     )
 
 
-def _no_aws_keys(where: str) -> ConfigurationError:
+def _no_aws_keys(where: str, key_env: tuple[str, ...]) -> ConfigurationError:
+    others = "".join(f"{name}, or " for name in key_env)
     return ConfigurationError(
-        f"No AWS keys: {where}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
-        "or pass api_key= as AwsCredentials or a callable that makes them.",
+        f"No AWS keys: {where}. Set {others}AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+        "AWS_PROFILE, or pass api_key= as AwsCredentials or a callable that makes them.",
         error_code="not_configured",
         setting="api_key",
     )

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from interlingua.providers.adapter_options import get_transport_ready
+from interlingua.providers.cloud_identities import AwsSource
 from interlingua.providers.keys import KeySource
 from interlingua.providers.provider import Provider, Signing, sign
 from interlingua.runtime.log import logger
@@ -68,6 +69,11 @@ class Credentials:
         self._paused_until = 0.0
         self._tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Secret]]
         self._tasks = WeakKeyDictionary()
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether requests are signed: the source is known to make keys of AWS."""
+        return isinstance(self._source, (AwsCredentials, AwsSource))
 
     @property
     def can_renew(self) -> bool:
@@ -229,20 +235,24 @@ def sign_with(
 ) -> Transport:
     """A transport that signs the requests to this provider."""
     region = places.get("region", "")
-    if signing == "sigv4" and not region:
-        variables = " or ".join(row.url_env.get("region", ()))
-        raise ConfigurationError(
-            f"{row.name}: A signature needs the region. Set {variables}, or pass "
-            'places={"region": "…"}.',
-            setting="places",
-        )
+    if signing == "sigv4" and not region and not credentials.can_renew:
+        raise _no_region(row)
     return SignedTransport(
         inner,
         credentials,
+        row,
         row.token_signing or signing,
         origin=_origin_of(base_url),
-        service=row.aws_service,
         region=region,
+    )
+
+
+def _no_region(row: Provider) -> ConfigurationError:
+    variables = " or ".join(row.url_env.get("region", ()))
+    return ConfigurationError(
+        f"{row.name}: A signature needs the region. Set {variables}, or pass "
+        'places={"region": "…"}.',
+        setting="places",
     )
 
 
@@ -265,17 +275,17 @@ class SignedTransport:
         self,
         inner: Transport,
         credentials: Credentials,
+        row: Provider,
         signing: Signing,
         *,
         origin: str,
-        service: str = "",
         region: str = "",
     ) -> None:
         self.inner = inner
         self._credentials = credentials
+        self._row = row
         self._signing: Signing = signing
         self._origin = origin
-        self._service = service
         self._region = region
         self._refusals = (401, 403) if signing == "sigv4" else (401,)
 
@@ -330,6 +340,8 @@ class SignedTransport:
                 "bedrock_invoke. Pass a text key.",
                 setting="api_key",
             )
+        if not self._region:  # a callable may also make a text, which needs none
+            raise _no_region(self._row)
         if not isinstance(request.body, bytes):
             raise UnsupportedError("A streamed body cannot be signed. Pass it as bytes.")
         headers = {
@@ -343,7 +355,7 @@ class SignedTransport:
             headers,
             request.body,
             credentials=value,
-            service=self._service,
+            service=self._row.aws_service,
             region=self._region,
             now=datetime.now(UTC),
         )

@@ -59,7 +59,7 @@ def add_environment(
     if token is not None and "api_key" not in known and not found["api_key"]:
         found["api_key"] = partial(str, token)
     elif row.identity is not None and "api_key" not in known and not found["api_key"]:
-        found["api_key"] = _identity(row.identity, environ)
+        found["api_key"] = _identity(row.identity, environ, row.key_env)
     values = {header: first_value(environ, (name,)) for header, name in row.headers_env.items()}
     headers = {header: value for header, value in values.items() if value is not None}
     given = known.get("default_headers", {})
@@ -93,8 +93,10 @@ def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
         raise ConfigurationError(text, setting="base_url") from None
 
 
-def _identity(identity: Identity, environ: Mapping[str, str]) -> KeySource:
+def _identity(
+    identity: Identity, environ: Mapping[str, str], key_env: tuple[str, ...]
+) -> KeySource:
     """The keys of a cloud that this environment has; they are looked for at the first call."""
-    from interlingua.providers.cloud_identities import aws_source, google_source
+    from interlingua.providers.cloud_identities import AwsSource, google_source
 
-    return aws_source(environ) if identity == "aws" else google_source()
+    return AwsSource(environ, key_env) if identity == "aws" else google_source()

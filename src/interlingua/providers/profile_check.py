@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from interlingua.prepare.settings import max_tokens_sent
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_own_id, maker_of, providers
 from interlingua.spec.contracts import ModelKind, Prepared, Profile
-from interlingua.spec.errors import ContextLengthError, UnsupportedError
+from interlingua.spec.errors import ConfigurationError, ContextLengthError, UnsupportedError
 from interlingua.spec.facts import Facts
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
@@ -110,6 +111,20 @@ def check_maker(model: str, row: Provider) -> None:
         f"{row.name} serves only models of {' or '.join(row.makers)}, not {model!r}. "
         + (f"Write {names[0]}." if names else "Name another provider.")
     )
+
+
+def check_places(model: str, row: Provider, places: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if an id is of another place than the address: a region."""
+    match = re.fullmatch(row.own_ids, model) if row.own_ids else None
+    for place, value in ({} if match is None else match.groupdict()).items():
+        own = places.get(place) if place in row.url_env else None
+        if own is not None and value not in (None, own):
+            variables = " or ".join(row.url_env[place])
+            raise ConfigurationError(
+                f"{model!r} is of the {place} {value}, and {row.name} is used in {own}. Set "
+                f'{variables}, or pass places={{"{place}": "{value}"}}.',
+                setting="places",
+            )
 
 
 def check_window(request: Request, window: int, family: str) -> None:

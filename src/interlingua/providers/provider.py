@@ -131,6 +131,19 @@ class DerivedPlace(Record, frozen=True, kw_only=True):
         return self.exceptions.get(other) or self.form.format(other)
 
 
+class Branch(Record, frozen=True, kw_only=True):
+    """The models of a row that are called through another row, or in another dialect."""
+
+    models: str
+    """Their ids, as a regular expression for the whole id."""
+    row: str = ""
+    """The name of the row whose address, dialect and endpoints are used; empty for the same row."""
+    dialect: str = ""
+    """The dialect; empty for the first one of that row."""
+    is_signed: bool | None = None
+    """Whether it is for requests that are signed with keys of AWS; None for all requests."""
+
+
 class SizeLimits(Record, frozen=True, kw_only=True):
     """What a provider accepts, in bytes; None if it is not known."""
 
@@ -160,7 +173,14 @@ class Provider(Record, frozen=True, kw_only=True):
     The form of ids that only this provider has, as a regular expression for the whole id.
 
     A name of this form may have a colon, and needs no provider before it where this provider is the
-    only one. If the provider itself writes a part of it, that is the group `id`.
+    only one. If the provider itself writes a part of it, that is the group `id`. A group with the
+    name of a place in `base_url` must have the value of that place.
+    """
+    branches: tuple[Branch, ...] = ()
+    """
+    How models are called where that differs between them; the first branch of a model is used.
+
+    A model without a branch is called as the row says. `dialect=` of an adapter disables them.
     """
     makers: tuple[str, ...] = ()
     """The makers whose models it serves; empty if it may serve any model."""

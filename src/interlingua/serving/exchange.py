@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.client.client import Client
-from interlingua.client.configured import row_of
+from interlingua.client.configured import adapter_for, row_of
 from interlingua.providers.operations import offers
 from interlingua.runtime.ulid import new_ulid
 from interlingua.serving.answer_stamp import AnswerStamp
@@ -161,7 +161,9 @@ class Exchange:
         self._dialect = dialects.get(incoming.dialect)
         addressed = client.calls.routing.address(replace(asked, model=route.model))
         self._provider = addressed.provider or ""
-        upstream = getattr(client.calls.adapters.get(self._provider), "dialect", None)
+        adapter = client.calls.adapters.get(self._provider)
+        self._adapter = adapter_for(adapter, addressed.model)
+        upstream = getattr(self._adapter, "dialect", None)
         self._state: SealedState | None = None
         self._warnings: tuple[Warning, ...] = ()
         if upstream is not None:
@@ -198,7 +200,7 @@ class Exchange:
             on_loss=asked.on_loss or "warn",
             request_id=self._ids.request_id,
         )
-        row = row_of(self._client.calls.adapters.get(self._provider))
+        row = row_of(self._adapter)
         request, refused = without_refused_flags(request, incoming.dialect, row)
         self._warnings = (*self._warnings, *refused)
         return with_settings(request, route.settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args
@@ -13,10 +14,12 @@ from msgspec.structs import replace
 from interlingua import lazy
 from interlingua.prepare.options import AUTO_CACHE, TOOLS
 from interlingua.providers.adapter_options import (
+    Branching,
     RowSettings,
     check_key,
     check_settings,
     find_base_url,
+    find_branching,
     find_endpoint,
     find_headers,
     find_timeouts,
@@ -33,6 +36,7 @@ from interlingua.providers.environment import add_environment
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.keys import Key, KeySource
 from interlingua.providers.provider import (
+    Branch,
     Endpoint,
     Provider,
     Signing,
@@ -117,6 +121,9 @@ class Configuration:
         self.api_version: str = checked.get("api_version", "")
         self._speak(checked.get("dialect") or named or row.dialect)
         self.places: Mapping[str, str] = checked.get("places", {})
+        self.branching: Branching | None = None
+        if row.branches and not self.has_own_dialect and named is None:
+            self.branching = find_branching(row, checked.get("base_url"), self.places)
         self.options: Mapping[str, Json] = checked.get("options", {})
         self.overrides: Mapping[str, Any] = checked.get("profile", {})
         self.model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
@@ -147,6 +154,10 @@ class Configuration:
             twin.starts_server = False
             base_url, named = split_endpoint(self.provider, base_url)
             address = find_base_url(self.provider, {"base_url": base_url}, has_server=False)
+            if named is not None:
+                twin.branching = None
+            elif self.branching is not None:
+                twin.branching = find_branching(self.provider, base_url, self.places)
             if named not in (None, self.dialect_name) and not self.has_own_dialect:
                 twin._speak(named)  # noqa: SLF001
                 twin.profiles = Profiles()
@@ -154,6 +165,32 @@ class Configuration:
         key = own if api_key is None else check_key(api_key)
         twin._bind(key, address, join_headers(self.headers, headers or {}))  # noqa: SLF001
         return twin
+
+    def branched(self, branch: Branch) -> Self:
+        """A copy for the models of a branch; see `HttpAdapter.for_model`."""
+        twin, own, address = copy(self), self.provider, self.base_url
+        if branch.row:
+            row = find_provider(branch.row)
+            twin.provider = replace(row, aliases=(*row.aliases, own.name, *own.aliases))
+        if self.branching is not None and self.branching.places is not None:
+            twin.places = self.branching.places
+            address = find_base_url(twin.provider, {"places": twin.places}, has_server=False)
+        twin.branching, twin.profiles = None, Profiles()
+        twin._speak(branch.dialect or twin.provider.dialect)  # noqa: SLF001
+        key = self.key if self.credentials is None else self.credentials
+        twin._bind(key, address, self.headers)  # noqa: SLF001
+        twin.seller = self.seller
+        return twin
+
+    def find_branch(self, model: str) -> Branch | None:
+        """The branch of a model; None if it is called as the row says."""
+        if self.branching is None:
+            return None
+        is_signed = self.credentials is not None and self.credentials.is_signed
+        for branch in self.provider.branches:
+            if branch.is_signed in (None, is_signed) and re.fullmatch(branch.models, model):
+                return branch
+        return None
 
     def _speak(self, dialect: str) -> None:
         settings = {"api_version": self.api_version} if self.api_version else {}

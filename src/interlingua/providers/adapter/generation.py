@@ -29,6 +29,7 @@ from interlingua.providers.http_requests import (
 from interlingua.providers.profile_check import (
     can_stream,
     check_maker,
+    check_places,
     check_window,
     must_stream,
     refuse_losses,
@@ -253,10 +254,8 @@ class Generation:
     ) -> WireCall:
         own = self._configuration
         row, dialect = own.provider, own.dialect
-        if profile.kind not in (None, "chat") and not self._is_lenient(request):
-            raise wrong_kind(request.model, profile.kind)
-        if row.makers and not self._is_lenient(request):
-            check_maker(request.model, row)
+        if row.url_env or profile.kind not in (None, "chat"):
+            self._check_model(request, profile)
         headers: dict[str, str] = {}
         unknown: list[Warning] = []
         if own.options or request.provider_options:
@@ -286,6 +285,16 @@ class Generation:
             return wire
         refuse_losses(wire.warnings, request, request.on_loss or own.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
+
+    def _check_model(self, request: Request, profile: Profile) -> None:
+        """Raise an error if the model does not chat, or is not one of this address."""
+        own = self._configuration
+        check_places(request.model, own.provider, own.places)
+        if self._is_lenient(request):
+            return
+        if profile.kind not in (None, "chat"):
+            raise wrong_kind(request.model, profile.kind)
+        check_maker(request.model, own.provider)
 
     def _check_length(self, request: Request, profile: Profile, size: int) -> None:
         """Raise an error if the body is longer than the provider or the model accepts."""

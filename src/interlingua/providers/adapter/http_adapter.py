@@ -15,7 +15,7 @@ from interlingua.providers.adapter.generation import Generation
 from interlingua.providers.adapter_options import AdapterSettings, RowSettings
 from interlingua.providers.http_requests import DryRun, Ready, with_defaults
 from interlingua.providers.keys import Key
-from interlingua.providers.provider import Provider
+from interlingua.providers.provider import Branch, Provider
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.runtime.cancel import Scopes
 from interlingua.spec.behaviour import Behaviour
@@ -75,6 +75,7 @@ class HttpAdapter(lazy.Remade):
     def _assemble(self, configuration: Configuration) -> None:
         self.configuration: Configuration = configuration
         self.generation: Generation = Generation(configuration)
+        self._branches: dict[Branch, Self] = {}
         lazy.forget(self, "operations")
 
     @lazy.attribute
@@ -88,6 +89,23 @@ class HttpAdapter(lazy.Remade):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._assemble(configuration)
+        return twin
+
+    def for_model(self, model: str) -> Self:
+        """
+        Return the adapter that calls a model: itself, unless its row has branches.
+
+        It has the same name, key, options and connections. A client calls it for each attempt.
+        """
+        if self.configuration.branching is None or not model:
+            return self
+        branch = self.configuration.find_branch(model)
+        if branch is None:
+            return self
+        twin = self._branches.get(branch)
+        if twin is None:
+            twin = self._with_configuration(self.configuration.branched(branch))
+            self._branches[branch] = twin
         return twin
 
     def __copy__(self) -> Self:
@@ -129,6 +147,9 @@ class HttpAdapter(lazy.Remade):
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """Return the whole answer; raise `AbortError` if the call is cancelled."""
+        routed = self.for_model(request.model)
+        if routed is not self:
+            return await routed.complete(request, strict=strict)
         request = with_defaults(request, strict=strict)
         request_id = request.request_id or ""
         if request.upload is None:
@@ -153,6 +174,9 @@ class HttpAdapter(lazy.Remade):
         Closing the iterator closes the connection. If the stream fails after its first event,
         `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
+        routed = self.for_model(request.model)
+        if routed is not self:
+            return routed.stream(request, strict=strict)
         request = with_defaults(request, strict=strict)
         if request.upload is None:
             return self._stream(request)
@@ -181,7 +205,8 @@ class HttpAdapter(lazy.Remade):
 
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
         """Return what would be sent, without the API key; nothing is sent."""
-        return self.generation.dry_run(with_defaults(request, strict=strict), stream=stream)
+        request = with_defaults(request, strict=strict)
+        return self.for_model(request.model).generation.dry_run(request, stream=stream)
 
     async def perform(
         self,
@@ -221,7 +246,7 @@ class HttpAdapter(lazy.Remade):
 
     def estimate_input_tokens(self, request: Request) -> int:
         """Estimate the number of input tokens offline."""
-        return self.generation.estimate_input_tokens(request)
+        return self.for_model(request.model).generation.estimate_input_tokens(request)
 
     # Its life.
 
@@ -270,6 +295,7 @@ class HttpAdapter(lazy.Remade):
     @name.setter
     def name(self, name: str) -> None:
         self.configuration.name = name
+        self._branches.clear()
 
     @property
     def source(self) -> str:
@@ -279,6 +305,7 @@ class HttpAdapter(lazy.Remade):
     @source.setter
     def source(self, source: str) -> None:
         self.configuration.source = source
+        self._branches.clear()
 
     @property
     def max_retries(self) -> int:
@@ -288,6 +315,7 @@ class HttpAdapter(lazy.Remade):
     @max_retries.setter
     def max_retries(self, count: int) -> None:
         self.configuration.max_retries = count
+        self._branches.clear()
 
     @property
     def provider(self) -> Provider:
@@ -359,7 +387,7 @@ class HttpAdapter(lazy.Remade):
 
     def profile_for(self, model: str) -> Profile:
         """Return the profile of a model."""
-        return self.configuration.profile_for(model)
+        return self.for_model(model).configuration.profile_for(model)
 
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
         """
@@ -367,7 +395,7 @@ class HttpAdapter(lazy.Remade):
 
         Without a model, whether the provider does: whether some models of its own do.
         """
-        return self.configuration.supports_tool_choice(mode, model)
+        return self.for_model(model).configuration.supports_tool_choice(mode, model)
 
 
 # One adapter class for each well-known provider.

@@ -34,6 +34,7 @@ from interlingua.providers.operations import (
     rough_json_size,
     stream_items,
 )
+from interlingua.providers.profile_check import check_places
 from interlingua.providers.provider import is_at_loopback, is_own, join_url
 from interlingua.providers.replies import LARGE, find_request_id, read_error
 from interlingua.providers.tariffs import Tariffs, price_answer
@@ -156,6 +157,8 @@ class Operations:
             model = model_of(value)
             profile = own.profiles.get(model) or own.profile_for(model)
             check_operation(operation, value, profile, own.provider.name, own.on_loss)
+            if own.provider.url_env:
+                check_places(model, own.provider, own.places)
             base_url = own.base_url
             if own.starts_server:
                 base_url = await own.start_server(model, embeddings=operation.name == EMBED)

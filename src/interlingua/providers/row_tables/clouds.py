@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
+from interlingua.providers.provider import Branch, DerivedPlace, Endpoint, Provider, SizeLimits
 from interlingua.providers.row_tables.builders import (
     BATCH,
     CHAT,
@@ -13,6 +13,7 @@ from interlingua.providers.row_tables.builders import (
     FILES,
     GEMINI,
     IMAGES,
+    LIST,
     MB,
     MESSAGES,
     MODELS,
@@ -30,11 +31,40 @@ from interlingua.providers.row_tables.builders import (
 _VERSION = {"api-version": "{api_version}"}
 _DEPLOYMENT = "/deployments/{model}"
 # Bedrock writes the maker before the name (seen in recordings: `mistral.voxtral-mini-3b-2507`).
-# With `InvokeModel` a region may precede it, and a version follows (`-v1:0` in
-# `anthropic/_constants.py`); the endpoints for a bearer key take neither.
-_MAKERS = "(?:ai21|amazon|anthropic|cohere|deepseek|google|meta|mistral|nvidia|openai|qwen)"
-_BEDROCK_IDS = rf"(?:[a-z-]+\.)?(?P<id>{_MAKERS}\.[a-z0-9.-]+?)(?:-v[0-9]+:[0-9]+)?"
-_INVOKE_IDS = rf"(?:[a-z-]+\.)?{_MAKERS}\.[a-z0-9.-]+(?::[0-9]+)?|arn:aws[a-z-]*:bedrock:.+"
+# At `bedrock-runtime` an inference profile (`us.`, `global.`) may precede it, and a version follows
+# (`-v1:0` in `anthropic/_constants.py`); `bedrock-mantle` takes neither.
+_MAKERS = (
+    "(?:ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai"
+    "|nvidia|openai|qwen|stability|twelvelabs|writer|xai|zai)"
+)
+_BEDROCK_IDS = (
+    rf"(?:[a-z-]+\.)?{_MAKERS}\.[a-z0-9.-]+(?::[0-9]+)*"
+    "|arn:aws[a-z-]*:bedrock:(?P<region>[a-z0-9-]+):.+"
+)
+# The ARN of a model or of a profile of AWS ends in its id. That of a profile of the account
+# (`application-inference-profile`) does not tell whose model it is.
+_ARN = "arn:aws[a-z-]*:bedrock:[^/]*:(?:foundation-model|inference-profile)/"
+# What `bedrock-mantle` serves, and how: Claude in Messages; the models of OpenAI in Responses, of
+# which some are also in Chat; in Chat the open models of OpenAI, Grok, Gemma 4, and others with
+# another id at `bedrock-runtime` (`deepseek.v3-v1:0`, `qwen.qwen3-32b-v1:0`).
+_CLAUDE = r"(?:anthropic\.)?claude"
+_MANTLE_CHAT = (
+    r"openai\.gpt-oss-[a-z0-9-]+|xai\.grok-[a-z0-9.-]+|google\.gemma-4-[a-z0-9-]+|deepseek\.v3\.1"
+    r"|qwen\.qwen3-(?:32b|235b-a22b-2507|(?:coder|next|vl)-[0-9]+b-a[0-9]+b-instruct)"
+)
+# All models for text are in Converse, except those above:
+# https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html
+_BEDROCK_BRANCHES = (
+    Branch(
+        models=rf"(?!.*-v[0-9]+$){_CLAUDE}[a-z0-9.-]*",
+        dialect=MESSAGES,
+        is_signed=False,  # the keys of AWS that people have permit `InvokeModel`
+    ),
+    Branch(models=rf"(?:{_ARN})?(?:[a-z-]+\.)?{_CLAUDE}.*", row="bedrock_invoke"),
+    Branch(models=_MANTLE_CHAT, dialect=CHAT),
+    Branch(models=r"openai\.gpt-[a-z0-9.-]+", dialect=RESPONSES),
+    Branch(models="(?s:.*)", row="bedrock_converse"),
+)
 _REGION = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")}
 # Bedrock and Vertex read the version from the body (`anthropic/lib/bedrock/_client.py` and
 # `anthropic/lib/vertex/_client.py`), and each has its own name for it.
@@ -114,21 +144,27 @@ ROWS: tuple[Provider, ...] = (
         aliases=("bedrock-mantle", "bedrock_mantle", "amazon-bedrock", "aws-bedrock"),
         families=("nova-", "titan-"),
         own_ids=_BEDROCK_IDS,
+        branches=_BEDROCK_BRANCHES,
         other_dialects=(RESPONSES, MESSAGES),
         url_env=_REGION,
         endpoints={
             CHAT: Endpoint(path="/v1/chat/completions"),
             MESSAGES: Endpoint(path="/anthropic/v1/messages", flags=_BEDROCK_FLAGS),
         },
+        # `anthropic/lib/bedrock/_mantle.py` and `openai/lib/_bedrock_auth.py` sign for it too.
+        signing="sigv4",
+        aws_service="bedrock-mantle",
+        identity="aws",
         key_env=("AWS_BEARER_TOKEN_BEDROCK",),
         base_url_env=("BEDROCK_BASE_URL",),
-        operations=has(),
+        operation_paths={"list_models": "/v1/models"},  # in the form of OpenAI for all models
+        operations=has(LIST),
     ),
     Provider(
         name="bedrock_invoke",  # the models of Anthropic through `InvokeModel`
         dialect=MESSAGES,
         aliases=("bedrock-invoke", "bedrock_runtime", "bedrock-runtime"),
-        own_ids=_INVOKE_IDS,
+        own_ids=_BEDROCK_IDS,
         makers=("anthropic",),
         base_url="https://bedrock-runtime.{region}.amazonaws.com",
         url_env=_REGION,
@@ -155,7 +191,7 @@ ROWS: tuple[Provider, ...] = (
         name="bedrock_converse",  # all models that Bedrock serves for text, through `Converse`
         dialect=CONVERSE,
         aliases=("bedrock-converse", "converse"),
-        own_ids=_INVOKE_IDS,
+        own_ids=_BEDROCK_IDS,
         base_url="https://bedrock-runtime.{region}.amazonaws.com",
         url_env=_REGION,
         endpoints={
