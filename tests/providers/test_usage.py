@@ -34,17 +34,18 @@ ANSWER = "The weather in Oslo is cold, with some rain in the afternoon. " * 4
 REQUEST = Request(model="m", messages="What is the weather like in Oslo today?")
 
 
-def adapter_for(provider, transport=None):
+def adapter_for(provider, transport=None, **settings):
     address = address_of(find_provider(provider))
     transport = transport or CannedTransport([])
-    return HttpAdapter(provider, "k", transport=transport, base_url=address)
+    return HttpAdapter(provider, "k", transport=transport, base_url=address, **settings)
 
 
 @pytest.mark.parametrize("provider", CHAT_ROWS)
 def test_chat_rows_ask_for_usage(provider):
     """Every Chat row asks for the usage of a stream, except where it is refused (field bug 106)."""
-    body = adapter_for(provider).dry_run(REQUEST, stream=True).body
-    whole = adapter_for(provider).dry_run(REQUEST).body
+    adapter = adapter_for(provider, dialect="openai_chat")
+    body = adapter.dry_run(REQUEST, stream=True).body
+    whole = adapter.dry_run(REQUEST).body
 
     asked = {} if provider in WITHOUT_STREAM_OPTIONS else {"include_usage": True}
     assert body.get("stream_options", {}) == asked

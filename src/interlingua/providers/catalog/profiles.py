@@ -36,7 +36,7 @@ _QUIRKS = "quirks"
 _MODELS = "models"
 _CATALOG = "catalog"
 _TOOL_CALLS = "tool_calls"
-_MAKER = re.compile(r"(?:[a-z][a-z-]*\.)+(?=[a-z])")  # Bedrock: us.anthropic.claude-opus-5
+_MAKER = re.compile(r"(?:(?:[a-z][a-z-]*|ai21)\.)+(?=[a-z])")  # Bedrock: us.anthropic.claude-opus-5
 _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
 
 
