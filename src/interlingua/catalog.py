@@ -20,7 +20,7 @@ from interlingua.providers.catalog.search import (
 from interlingua.providers.catalog.update import update
 from interlingua.providers.cost_range import CostRange
 from interlingua.providers.keys import ApiKey
-from interlingua.providers.provider import DerivedPlace, Endpoint, Provider, SizeLimits
+from interlingua.providers.provider import Branch, DerivedPlace, Endpoint, Provider, SizeLimits
 from interlingua.providers.tariffs import Prices, reprice
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
@@ -33,6 +33,7 @@ __all__ = [
     "ApiKey",
     "AwsCredentials",
     "Behaviour",
+    "Branch",
     "CostRange",
     "DerivedPlace",
     "Endpoint",

@@ -96,6 +96,24 @@ def test_live_models(program):
     assert all(row["name"].startswith("openai:") for row in json.loads(done.stdout))
 
 
+def test_the_models_of_bedrock(program):
+    """The catalog lists all of them, and `--live` those that AWS lists for the key."""
+    variables = {
+        "AWS_BEARER_TOKEN_BEDROCK": program.env["OPENAI_API_KEY"],
+        "AWS_REGION": "us-east-1",
+        "BEDROCK_BASE_URL": program.env["ANTHROPIC_BASE_URL"],
+    }
+    known, live = (
+        program.run("models", "-p", "bedrock", *options, "--json", **variables)
+        for options in ((), ("--live",))
+    )
+
+    assert (known.returncode, live.returncode) == (0, 0), live.stderr
+    names = [row["name"] for row in json.loads(known.stdout)]
+    assert "bedrock:us.amazon.nova-pro-v1:0" in names
+    assert [row["name"] for row in json.loads(live.stdout)] == ["bedrock:simulated-model"]
+
+
 def test_providers(program, bare):
     """Those with a key are first; the others say which variable is missing."""
     with_key = json.loads(program.run("providers", "--json").stdout)

@@ -4,11 +4,15 @@ import asyncio
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.catalog.models import find_model
+from interlingua.providers.catalog.search import list_models
 from interlingua.providers.identity import identity_of
+from interlingua.providers.provider import Branch, Provider
 from interlingua.providers.rows import find_provider
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError, ProviderError
@@ -29,6 +33,7 @@ SIGNED = {
 }
 BEARER = {"AWS_BEARER_TOKEN_BEDROCK": "planted-token", "AWS_REGION": REGION}
 PLACES = {"region": REGION}
+ROWS = ("bedrock", "bedrock_invoke", "bedrock_converse")
 ARN = f"arn:aws:bedrock:{REGION}"
 ACCOUNT_PROFILE = f"{ARN}:123456789012:application-inference-profile/abc"
 
@@ -203,7 +208,7 @@ def test_a_signature_needs_a_region(model):
     assert not transport.requests
 
 
-@pytest.mark.parametrize("row", ["bedrock", "bedrock_invoke", "bedrock_converse"])
+@pytest.mark.parametrize("row", ROWS)
 def test_an_arn_of_another_region_is_refused(row):
     """The error is raised before anything is sent, also where losses are only warnings."""
     transport = CannedTransport([])
@@ -272,6 +277,32 @@ def test_a_dialect_of_the_adapter_is_used_for_all_models():
     assert adapter.dry_run(Request(model=NOVA, messages="Rain?")).url.endswith("/completions")
 
 
+def test_a_row_of_ones_own_has_branches():
+    """Also at another address; a branch that names no row is an error of configuration."""
+    row = Provider(
+        name="house",
+        dialect="anthropic_messages",
+        base_url="https://{region}.house.example",
+        url_env={"region": ("HOUSE_REGION",)},
+        branches=(
+            Branch(models="gpt-.*", dialect="openai_chat"),
+            Branch(models="nova-.*", row="bedrock_converse"),
+            Branch(models="odd-.*", row="no_such_row"),
+        ),
+    )
+    gpt, nova = (Request(model=name, messages="Rain?") for name in ("gpt-x", "nova-x"))
+    own = HttpAdapter(row, "k", places=PLACES)
+    known = replace(row, branches=row.branches[:2])
+    moved = HttpAdapter(known, "k", base_url="https://host.example")
+
+    assert own.dry_run(gpt).url == f"https://{REGION}.house.example/chat/completions"
+    assert own.dry_run(nova).url.startswith(f"https://bedrock-runtime.{REGION}.amazonaws.com/model")
+    assert moved.dry_run(gpt).url == "https://host.example/chat/completions"
+    assert moved.dry_run(nova).url == "https://host.example/model/nova-x/converse"
+    with pytest.raises(ConfigurationError, match="no provider 'no_such_row'"):
+        own.dry_run(Request(model="odd-x", messages="Rain?"))
+
+
 def test_without_keys_the_error_names_all_variables(tmp_path):
     """`bedrock` may be named with the login of AWS; without one, the error says what to set."""
     environ = {"AWS_REGION": REGION, "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
@@ -311,3 +342,70 @@ def test_a_name_that_is_given_later_is_that_of_all_apis():
     assert adapter.for_model(NOVA) is adapter.for_model("meta.llama3-8b-instruct-v1:0")
     adapter.name = "mine"
     assert adapter.for_model(NOVA).name == "mine"
+
+
+# Prices and lists.
+
+PRICED = (
+    *("amazon.nova-lite-v1:0", "us.amazon.nova-pro-v1:0", "eu.amazon.nova-micro-v1:0"),
+    *("anthropic.claude-opus-5", "us.anthropic.claude-opus-5", "global.anthropic.claude-opus-5"),
+    f"{ARN}:1:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+)
+
+
+@pytest.mark.parametrize("model", PRICED)
+def test_a_model_costs_the_same_by_each_row(bedrock, model):
+    """Whatever its API is; the catalog has the price of each inference profile."""
+    guard, url = bedrock
+    guard.check = has_header("authorization", "Bearer planted-token")
+    is_claude = "claude" in model
+    rows = ["bedrock", "bedrock_converse", *["bedrock_invoke"] * is_claude]
+    settings = {"base_url": url, "places": PLACES}
+
+    async def work():
+        adapters = {row: HttpAdapter(row, "planted-token", **settings) for row in rows}
+        async with Client(adapters) as client:
+            requests = [Request(model=f"{row}:{model}", messages="Rain?" * 99) for row in rows]
+            return [await client.complete(each) for each in requests]
+
+    price = find_model(model, "bedrock").prices[0].rates
+    for answer in asyncio.run(work()):
+        tokens = (answer.usage.input_tokens, answer.usage.output_tokens)
+        dollars = (tokens[0] * price.input + tokens[1] * price.output) / 1e6
+        assert answer.cost.total == pytest.approx(dollars)
+
+
+def test_the_catalog_has_one_price_for_a_model_at_all_rows():
+    """Tokens cost the same; searches on the web are only known of one of the addresses."""
+    models = {row: {model.id: model for model in list_models(row)} for row in ROWS}
+    assert models["bedrock"].keys() == models["bedrock_converse"].keys()
+    assert models["bedrock_invoke"].keys() <= models["bedrock"].keys()
+    for row in ROWS:
+        for name, model in models[row].items():
+            known = models["bedrock"][name]
+            assert model.input_cost_per_million == known.input_cost_per_million
+            assert model.output_cost_per_million == known.output_cost_per_million
+
+
+def test_a_profile_without_a_price_has_none(bedrock):
+    """What AWS asks for a model through another profile is not guessed."""
+    guard, url = bedrock
+    guard.check = has_header("authorization", "Bearer planted-token")
+    adapter = HttpAdapter("bedrock", "planted-token", base_url=url)
+    answer = asyncio.run(adapter.complete(Request(model=ACCOUNT_PROFILE, messages="Rain?")))
+    assert answer.cost is None
+    assert [warning.code for warning in answer.warnings] == ["price_unknown"]
+
+
+@pytest.mark.parametrize("key", ["planted-token", KEYS], ids=["text", "keys"])
+def test_the_models_that_are_served(bedrock, key):
+    """The list is that of `bedrock-mantle`, with the same keys."""
+    guard, url = bedrock
+    is_text = isinstance(key, str)
+    bearer = has_header("authorization", "Bearer planted-token")
+    guard.check = bearer if is_text else is_signed(KEYS, service="bedrock-mantle")
+    adapter = HttpAdapter("bedrock", key, base_url=url, places=PLACES)
+
+    (model,) = asyncio.run(adapter.list_models())
+    assert (model.id, model.provider) == ("simulated-model", "bedrock")
+    assert guard.received[-1].target == "/v1/models"

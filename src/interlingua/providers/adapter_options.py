@@ -25,7 +25,7 @@ from interlingua.providers.provider import (
     find_dialect,
     is_version,
 )
-from interlingua.providers.rows import providers
+from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import (
     Count,
@@ -248,8 +248,8 @@ def find_branching(
     """
     if base_url is None:
         return Branching(places)
-    names = dict.fromkeys((row.name, *(branch.row or row.name for branch in row.branches)))
-    for each in [providers()[name] for name in names]:
+    others = dict.fromkeys(branch.row for branch in row.branches if branch.row)
+    for each in (row, *map(find_provider, others)):
         pattern = re.sub(r"\\\{(\w+)\\\}", rf"(?P<\1>{_LABEL})", re.escape(each.base_url))
         match = re.fullmatch(rf"{pattern}(?P<path>/.*)?", base_url.rstrip("/"))
         if match is not None:

@@ -38,7 +38,7 @@ from interlingua.wire.sigv4 import sign_request
 _TIMEOUT = 60.0
 _LIFETIME = 300.0  # of a key whose end is not known; its maker often caches it itself
 _MARGIN = 300.0
-"""Seconds before its end when a key is made anew, at most a fifth of its lifetime."""
+"""Seconds before a key expires when the next one is made, at most a fifth of its lifetime."""
 _MAX_TEXTS = 16
 _PAUSE = 10.0
 """Seconds between two attempts to make a key while the old one is still valid."""
@@ -49,15 +49,15 @@ class Secret(NamedTuple):
 
     value: str | AwsCredentials
     renew_at: float
-    """When it is made anew, on the monotonic clock."""
+    """When the next one is made, on the monotonic clock."""
     ends_at: float
 
 
 class Credentials:
     """
-    The key of a source: made by one task at a time, cached, and made anew before it ends.
+    The key of a source: made by one task at a time, cached, and made again before it expires.
 
-    While it is made anew, calls use the old one as long as it is valid. Event loops and threads
+    While it is made again, calls use the old one as long as it is valid. Event loops and threads
     share the key; each loop makes its own attempt at most once at a time.
     """
 
@@ -202,7 +202,7 @@ def _retrieve(task: asyncio.Task[Secret]) -> None:
 def _log_failure(task: asyncio.Task[Secret]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        logger.warning("A key was not made anew; the old one is used until it ends: %s", error)
+        logger.warning("No new key was made; the old one is used until it expires: %s", error)
 
 
 @lru_cache(maxsize=128)

@@ -192,9 +192,11 @@ def _match(
 
 
 def _spellings(model: str) -> Iterator[str]:
-    """The name of a model, and the name without the date of a version."""
+    """The name of a model, its id in the ARN of Bedrock, and the name without a date."""
     if model:
         yield model
+        if model.startswith("arn:"):
+            yield model.rpartition("/")[2]
         bare = without_date(model)
         if bare != model:
             yield bare

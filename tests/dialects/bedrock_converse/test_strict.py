@@ -36,11 +36,11 @@ DECLARED = {"toolConfig": {"tools": [TOOL]}}
 
 
 @contextlib.contextmanager
-def client_of(app):
+def client_of(app, service="bedrock-runtime"):
     """Botocore's own client, with keys of AWS."""
     with serve_in_thread(app) as server:
         client = botocore.session.get_session().create_client(
-            "bedrock-runtime",
+            service,
             region_name="us-east-1",
             endpoint_url=server.url,
             aws_access_key_id="AKIDEXAMPLE",
@@ -147,3 +147,17 @@ def test_scripted_errors_have_the_names_of_aws(status, name):
         client.converse(modelId=MODEL, messages=[HI])
 
     assert type(caught.value).__name__ == name
+
+
+def test_a_client_of_the_service_bedrock_lists_the_models():
+    """Botocore reads the list and one model at the same address."""
+    app = Simulator(text("ok"), models=["amazon.nova-lite-v1:0", "meta.llama3-8b-instruct-v1:0"])
+    with client_of(app, "bedrock") as client:
+        listed = client.list_foundation_models()["modelSummaries"]
+        one = client.get_foundation_model(modelIdentifier="amazon.nova-lite-v1:0")["modelDetails"]
+
+    assert [model["modelId"] for model in listed] == [
+        *("amazon.nova-lite-v1:0", "meta.llama3-8b-instruct-v1:0")
+    ]
+    assert one == listed[0]
+    assert one["modelArn"].endswith("::foundation-model/amazon.nova-lite-v1:0")

@@ -1,4 +1,4 @@
-"""Operations: count tokens. Lists of models are of another service, `bedrock`."""
+"""Operations: count tokens. AWS lists models at another host, that of the service `bedrock`."""
 
 from __future__ import annotations
 

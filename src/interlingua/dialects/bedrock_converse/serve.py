@@ -1,5 +1,9 @@
 """
-The server side besides the codec: routes, error bodies.
+The server side besides the codec: routes, lists of models, error bodies.
+
+AWS has the lists of models at another host, that of the service `bedrock`; a server has them here,
+so that a client of that service can use the same address. A row cannot list models there, because
+its key is sent only to its own host: the row `bedrock` lists those of `bedrock-mantle`.
 
 Messages of errors are those of the documentation. For a status that AWS is not known to send, the
 body has the usual shape.
@@ -29,6 +33,8 @@ from interlingua.wire.fields import extra_of, request_errors, wrong_type
 _CONVERSE = re.compile(r".*/model/[^/]+/converse")
 _STREAM = re.compile(r".*/model/[^/]+/converse-stream")
 _COUNT = re.compile(r".*/model/[^/]+/count-tokens")
+_MODELS = re.compile(".*/foundation-models")
+_MODEL = re.compile(".*/foundation-models/(?P<model>[^/]+)")
 
 
 def shown_thinking(part: Thinking, request: Request, profile: Profile) -> Thinking:
@@ -57,9 +63,11 @@ SERVER = ServerFacts(
             framing="aws-event-stream",
         ),
         ServerRoute(method="POST", pattern=_COUNT, kind="count"),
+        ServerRoute(method="GET", pattern=_MODELS, kind="models"),
+        ServerRoute(method="GET", pattern=_MODEL, kind="model"),
     ),
     own_headers=("x-amz-date",),
-    own_paths=("/converse", "/count-tokens"),
+    own_paths=("/converse", "/count-tokens", "/foundation-models"),
     required_fields=("messages",),
     stream_field="",  # the path says it
     request_id_header="x-amzn-requestid",
@@ -89,11 +97,15 @@ _MESSAGES: dict[int, str] = {
 
 def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:  # noqa: ARG001 -- it has no pages
     """All models, as `ListFoundationModels` lists them."""
-    return {"modelSummaries": [describe_model(model) for model in models]}
+    return {"modelSummaries": [_summary(model) for model in models]}
 
 
 def describe_model(model: ServedModel) -> dict[str, Json]:
-    """Return the description of a model."""
+    """Return the description of a model, as `GetFoundationModel` does."""
+    return {"modelDetails": _summary(model)}
+
+
+def _summary(model: ServedModel) -> dict[str, Json]:
     body: dict[str, Json] = {
         "modelId": model.id,
         "modelArn": f"arn:aws:bedrock:us-east-1::foundation-model/{model.id}",

@@ -272,9 +272,9 @@ class Generation:
         wire = dialect.encode_request(prepared, profile, stream=stream)
         if own.endpoint is not None:
             wire = own.endpoint.address(wire, request.model, own.api_version)
-        notices = NOTICES.get((row.name, request.model))
+        notices = NOTICES.get((own.seller.provider, request.model))
         if notices is None:
-            notices = lifecycle_notices(row.name, request.model)
+            notices = lifecycle_notices(own.seller.provider, request.model)
         if request.short_name is not None:
             notices = (*notices, short_name_notice(request.short_name, own.name, request.model))
         if headers or unknown or notices:
