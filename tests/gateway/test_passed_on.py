@@ -67,7 +67,7 @@ def test_flags_and_session_of_claude_code(running):
     assert seen["x-claude-code-session-id"] == "s-1"
 
 
-@pytest.mark.parametrize("provider", ["bedrock_invoke", "vertex_anthropic"])
+@pytest.mark.parametrize("provider", ["bedrock", "bedrock_invoke", "vertex_anthropic"])
 def test_flags_that_a_cloud_refuses(provider):
     """They are left out, with a warning: one of them would fail every request of Claude Code."""
     guard = Guard(Simulator(lambda _: text("Hello.")), lambda _: True)

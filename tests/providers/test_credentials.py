@@ -175,7 +175,7 @@ def test_a_failed_renewal_does_not_fail_calls(caplog):
 
     assert asyncio.run(work()).value == "planted-1"
     assert keys.made == 2
-    assert "the old one is used until it ends" in caplog.text
+    assert "the old one is used until it expires" in caplog.text
     assert "planted" not in caplog.text
 
 

@@ -263,7 +263,7 @@ def _find_target(target: str) -> tuple[Dialect, Profile, str]:
                 f"dialect: {names}"
             )
         return find_dialect(target), NEUTRAL_PROFILE, ""
-    adapter = HttpAdapter(provider, "not-needed")
+    adapter = HttpAdapter(provider, "not-needed").for_model(model)
     return find_dialect(adapter.dialect), adapter.profile_for(model), model
 
 

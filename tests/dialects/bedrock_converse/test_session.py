@@ -142,3 +142,35 @@ def test_a_stream_that_is_cut_before_its_first_content_is_asked_for_again(provid
 
     assert last.response.text == "Again."
     assert len(app.script.received) == 2
+
+
+def test_a_conversation_on_the_row_bedrock_goes_through_its_apis():
+    """Four APIs behind one name: tools, images and the signed reasoning of Claude are intact."""
+    models = (
+        *("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-2-lite-v1:0"),
+        *("openai.gpt-5.5", "anthropic.claude-sonnet-4-6"),
+    )
+    app = Simulator(*answers(), strict=True)
+
+    async def run(url):
+        history = ()
+        async with Client({"bedrock": HttpAdapter("bedrock", "k", base_url=url)}) as client:
+            for model in models:
+                history = await turn(client, f"bedrock:{model}", history)
+        return history
+
+    with serve_in_thread(app) as server:
+        history = asyncio.run(run(server.url))
+    received = app.script.received
+    assert [exchange.status for exchange in received] == [200] * 8
+    assert [exchange.dialect for exchange in received[::2]] == [
+        *("anthropic_messages", "bedrock_converse", "openai_responses", "anthropic_messages")
+    ]
+    blocks = [block for each in received[-1].call.body["messages"] for block in each["content"]]
+    kinds = [block["type"] for block in blocks]
+    assert [kinds.count(kind) for kind in ("image", "tool_use", "tool_result")] == [4, 4, 4]
+    thoughts = {each["thinking"]: each["signature"] for each in blocks if "thinking" in each}
+    made = [part for message in history for part in message.content if type(part) is Thinking]
+    signatures = {part.text: part.signature for part in made}
+    assert thoughts["Thought 0."] == signatures["Thought 0."]
+    assert "Thought 2." not in thoughts  # only OpenAI can read it

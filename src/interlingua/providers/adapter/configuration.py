@@ -121,9 +121,8 @@ class Configuration:
         self.api_version: str = checked.get("api_version", "")
         self._speak(checked.get("dialect") or named or row.dialect)
         self.places: Mapping[str, str] = checked.get("places", {})
-        self.branching: Branching | None = None
-        if row.branches and not self.has_own_dialect and named is None:
-            self.branching = find_branching(row, checked.get("base_url"), self.places)
+        has_branches = row.branches and not self.has_own_dialect and named is None
+        self.branching: Branching | None = Branching(None) if has_branches else None
         self.options: Mapping[str, Json] = checked.get("options", {})
         self.overrides: Mapping[str, Any] = checked.get("profile", {})
         self.model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
@@ -131,7 +130,7 @@ class Configuration:
         self.timeouts: Timeouts | None = find_timeouts(checked)
         self.limits: Limits | None = checked.get("limits")
         self.shared_transport: Transport = find_transport(checked)
-        base_url = find_base_url(row, checked, has_server=self.starts_server)
+        base_url = self._find_address(checked.get("base_url"))
         self._bind(check_key(api_key), base_url, find_headers(row, checked))
 
     def rebound(
@@ -153,11 +152,8 @@ class Configuration:
         if base_url is not None:
             twin.starts_server = False
             base_url, named = split_endpoint(self.provider, base_url)
-            address = find_base_url(self.provider, {"base_url": base_url}, has_server=False)
-            if named is not None:
-                twin.branching = None
-            elif self.branching is not None:
-                twin.branching = find_branching(self.provider, base_url, self.places)
+            twin.branching = self.branching if named is None else None
+            address = twin._find_address(base_url)  # noqa: SLF001
             if named not in (None, self.dialect_name) and not self.has_own_dialect:
                 twin._speak(named)  # noqa: SLF001
                 twin.profiles = Profiles()
@@ -165,6 +161,15 @@ class Configuration:
         key = own if api_key is None else check_key(api_key)
         twin._bind(key, address, join_headers(self.headers, headers or {}))  # noqa: SLF001
         return twin
+
+    def _find_address(self, base_url: str | None) -> str:
+        """The base URL; with branches, also where their models are called."""
+        if self.branching is not None:
+            self.branching = find_branching(self.provider, base_url, self.places)
+        if self.branching is not None and self.branching.places is not None:
+            base_url, self.places = None, self.branching.places
+        settings = {"base_url": base_url, "places": self.places}
+        return find_base_url(self.provider, settings, has_server=self.starts_server)
 
     def branched(self, branch: Branch) -> Self:
         """A copy for the models of a branch; see `HttpAdapter.for_model`."""
