@@ -166,7 +166,8 @@ def test_a_conversation_on_the_row_bedrock_goes_through_its_apis():
     assert [exchange.dialect for exchange in received[::2]] == [
         *("anthropic_messages", "bedrock_converse", "openai_responses", "anthropic_messages")
     ]
-    blocks = [block for each in received[-1].call.body["messages"] for block in each["content"]]
+    contents = [message["content"] for message in received[-1].call.body["messages"]]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
     kinds = [block["type"] for block in blocks]
     assert [kinds.count(kind) for kind in ("image", "tool_use", "tool_result")] == [4, 4, 4]
     thoughts = {each["thinking"]: each["signature"] for each in blocks if "thinking" in each}
