@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 IGNORED: Mapping[str, str] = {
     "answers_take_request": "found by `dialect_name`",
-    "branching": "which adapter calls a model; that one counts",
+    "branching": "follows from the row, `base_url` and `places`; the model decides the rest",
     "max_retries": "how often a call is tried",
     "source": "where the adapter is configured",
     "starts_server": "read by `_server_form`",
@@ -67,8 +67,6 @@ def identity_of(adapter: Adapter, model: str, *, with_key: bool = True) -> bytes
     may have an attribute `cache_identity`, a text; without it, it is equal only to itself. One
     that is made of others has them in `members`, each as its `adapter`.
     """
-    if isinstance(adapter, HttpAdapter):
-        adapter = adapter.for_model(model)
     profile_for = getattr(adapter, "profile_for", None)
     profile: Profile = NEUTRAL_PROFILE if profile_for is None else profile_for(model)
     try:
