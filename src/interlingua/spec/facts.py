@@ -55,8 +55,6 @@ class HistoryRules(Record, frozen=True, kw_only=True):
 
     A target that accepts none has no form for the tool choice `none` either: no tools are sent.
     """
-    tool_options: tuple[str, ...] = ()
-    """The provider options that declare tools too."""
     stored: bool = False
     """The server stores earlier turns: a result may belong to a call that is not in the history."""
     stored_options: tuple[str, ...] = ()

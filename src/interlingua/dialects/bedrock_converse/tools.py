@@ -48,9 +48,14 @@ _HOSTED_NAMES = {"nova_code_interpreter": "code_execution", "nova_grounding": "w
 
 
 def encode_tools(
-    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+    request: Request,
+    profile: Profile,
+    body: dict[str, Json],
+    warnings: WarningList,
+    *,
+    has_more: bool,
 ) -> None:
-    """`toolConfig`."""
+    """`toolConfig`; `has_more` is True if there are tools among the options of the request."""
     choice = request.tool_choice
     if request.parallel_tool_calls:
         warnings.setting_implied("parallel_tool_calls")
@@ -63,7 +68,7 @@ def encode_tools(
         _warn_of_choice(choice, warnings, has_tools=bool(request.tools))
         choice = None
     tools = _encode_list(request, choice, warnings)
-    if choice is not None and not tools:
+    if choice is not None and not tools and not has_more:
         _warn_of_choice(choice, warnings, has_tools=False)
         choice = None
     config: dict[str, Json] = {"tools": tools} if tools else {}
