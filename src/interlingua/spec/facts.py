@@ -219,6 +219,8 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
 
     mark: str = ""
     """The field that marks the end of a cached prefix; empty if there are no marks."""
+    carried_mark: str = ""
+    """The key in `extra` of a part or tool that had a mark; empty if it is `mark`."""
     marked_places: tuple[str, ...] = ()
     """The body fields that may contain marks, in reverse order of the prompt."""
     marked_blocks: tuple[str, ...] = ()

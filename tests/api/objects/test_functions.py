@@ -186,7 +186,7 @@ def test_tools_beside_it(provider, mode):
         assert "tools_withheld" in codes(result)
     else:
         assert last.tool_choice.mode == ("named" if mode == "tool" else "none")
-        assert [each.content for each in results(last)] == ["36"]
+        assert [int(each.content) for each in results(last)] == [36]
 
 
 @every_mode

@@ -153,6 +153,7 @@ STRICT_SCHEMA = SchemaRules(
 # messages are cached in this order.
 CACHE = CacheRules(
     mark=POINT,
+    carried_mark=MARK,  # a block of its own, which is read into the part before it
     order=(
         MODEL,
         CacheStep(fields=("toolConfig.tools",), code=TOOLS.code, cost=TOOLS.cost),
