@@ -429,8 +429,10 @@ def _decode_result(inner: UncheckedJson, path: str) -> Part | None:
 
 
 def _decode_result_content(items: list[Any], path: str) -> Any:
-    """A single text or JSON object is the content itself."""
+    """A single text or JSON object is the content itself, and no item is an empty text."""
     match items:
+        case []:
+            return ""
         case [{"text": str(text), **rest}] if not rest and text:
             return text
         # An object that looks like a part in JSON form would be read as one.
