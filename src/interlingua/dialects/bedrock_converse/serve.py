@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from interlingua.dialects.bedrock_converse.content import hosted_parts
 from interlingua.dialects.bedrock_converse.errors import TYPE_HEADER, name_of
 from interlingua.dialects.bedrock_converse.facts import MODEL_FIELDS, NAME
 from interlingua.spec.content import Json, Thinking
@@ -66,6 +67,7 @@ SERVER = ServerFacts(
     error_headers=_error_headers,
     call_prefix="tooluse_",
     shown_thinking=shown_thinking,
+    hosted_parts=hosted_parts,
     refusal="content_filter",  # the stop reason `content_filtered`; there is no block for it
 )
 
