@@ -57,7 +57,10 @@ def test_a_citation_comes_out_in_every_dialect(name):
 
     assert cited(whole) == cited(again)
     assert [(c.url, c.title) for c in cited(whole)[0]] == [("https://a.example/x", "A page")]
-    if name not in ("anthropic_messages", "bedrock_converse"):  # whose citations are for a whole text
+    if name not in (
+        "anthropic_messages",
+        "bedrock_converse",
+    ):  # whose citations are for a whole text
         assert [(c.start, c.end) for c in cited(whole)[0]] == [(0, 5)]
 
 
