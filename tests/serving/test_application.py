@@ -9,7 +9,6 @@ from interlingua import dialects
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.serving.application import (
-    SSE,
     Application,
     RefusedError,
     check_form,
@@ -36,7 +35,6 @@ from interlingua.spec.errors import (
 from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
 from interlingua.transport import AsgiTransport
-from interlingua.wire.sse import encode_sse
 from support.patience import PATIENCE
 from support.simulated import DIALECTS, KEY, MODELS, adapters, settled
 from support.simulator_calls import call, call_async
