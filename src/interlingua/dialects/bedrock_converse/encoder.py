@@ -141,9 +141,9 @@ class Encoder(SequentialEncoder):
         if block is None:
             return []
         self._index += 1
-        return [*self._whole(event, block), self._stop()]
+        return [*self._whole(block), self._stop()]
 
-    def _whole(self, event: ProviderEvent, block: dict[str, Any]) -> list[Frame]:
+    def _whole(self, block: dict[str, Any]) -> list[Frame]:
         """A block at once: redacted reasoning, text, or what a start and its deltas hold."""
         match block:
             case {"reasoningContent": {"reasoningText": dict(reasoning)}}:

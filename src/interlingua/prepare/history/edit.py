@@ -61,7 +61,7 @@ class Edits(WarningList):
         self.history: Messages = messages if history is None else history
         """The caller's history. In `messages`, parts of it may have been dropped since."""
         self.messages: Messages = distinct(messages)
-        """The history to edit. An object that is in it twice is here two objects, with two paths."""
+        """The history to edit; an object that is in it twice is two objects, with two paths."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # holds the object: ids are reused
         self._cache: dict[Callable[..., Any], tuple[Messages, Any]] = {}
