@@ -402,8 +402,10 @@ def _hosted_use(kind: str, block: Block) -> Opaque:
 def _output(content: UncheckedJson) -> UncheckedJson:
     """Return what a tool returned, for readers; a result without a simpler form stays as it is."""
     match content:
-        case [{"json": {"stdOut": str(out), **rest}}]:
-            return out + text_of(rest.get("stdErr"))
+        case [{"json": {"stdOut": str(out), "stdErr": str(errors)}}]:
+            return out + errors
+        case [{"json": {"stdOut": str(out)}}]:
+            return out
         case [{"json": value}]:
             return value
     return content
@@ -415,12 +417,18 @@ def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
     if name is None:
         return ()
     call_id = f"tooluse_{part.tool_call_id}"
-    use = {"toolUseId": call_id, "name": name, "type": "server_tool_use", "input": part.input or {}}
+    use: Block = {
+        "toolUseId": call_id,
+        "name": name,
+        "type": "server_tool_use",
+        "input": part.input or {},
+    }
     found: dict[str, Json] = {"sources": part.output}
     if part.tool == "code_execution":
         found = {"stdOut": part.output or "", "stdErr": "", "exitCode": 0, "isError": False}
     # The type of a result, and the fields in it, are unverified.
-    result = {"toolUseId": call_id, "content": [{"json": found}], "type": f"{name}{_RESULT}"}
+    content: list[Json] = [{"json": found}]
+    result: Block = {"toolUseId": call_id, "content": content, "type": f"{name}{_RESULT}"}
     return _hosted_use("toolUse", {"toolUse": use}), _hosted_use(
         "toolResult", {"toolResult": result}
     )
