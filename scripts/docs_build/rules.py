@@ -80,7 +80,7 @@ def encoder_codes() -> str:
     """Warnings that only the encoders add, and which of them."""
     rows = []
     for code, row in sorted(WARNINGS.items()):
-        users = [name for name in dialects.names()[:4] if code in _constants(f"dialects/{name}")]
+        users = [name for name in dialects.names() if code in _constants(f"dialects/{name}")]
         if users and code not in _constants("prepare"):
             rows.append(f"| `{code}` | {row.kind} | {', '.join(f'`{name}`' for name in users)} |")
     return "\n".join(("| code | kind | dialects |", "|---|---|---|", *rows))

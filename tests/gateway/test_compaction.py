@@ -56,8 +56,9 @@ def said(items):
 
 
 def texts(simulator):
-    """What the model was given last."""
-    return [message.text for message in simulator.script.requests[-1].messages]
+    """The texts that the model was given last; some APIs have those of a role in one message."""
+    messages = simulator.script.requests[-1].messages
+    return [part.text for message in messages for part in message.content]
 
 
 @every_upstream

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from interlingua import Request
+from interlingua import Request, dialects
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.defaults import Limits, Timeouts
@@ -18,7 +18,6 @@ from interlingua.spec.operations import Operation
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
 
-DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate")
 EVENTS = ("content-type: text/event-stream",)
 PACKED = (*EVENTS, "content-encoding: gzip")
 
@@ -315,9 +314,7 @@ def test_pings_do_not_keep_a_stream_alive_for_ever(transport_type, timeout, phas
 HTML = b"<!DOCTYPE html><html><body>Welcome to the proxy</body></html>"
 
 
-@pytest.mark.parametrize(
-    "dialect", ["openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"]
-)
+@pytest.mark.parametrize("dialect", dialects.names())
 @pytest.mark.parametrize(
     ("body", "content_type"),
     [
@@ -374,7 +371,7 @@ def test_a_done_with_blanks_ends_the_stream(transport_type, done):
     "dialect", ["openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"]
 )
 def test_an_error_line_is_the_error(transport_type, dialect):
-    """Its text is the message, on every dialect."""
+    """Its text is the message, on every dialect with lines: Converse has frames of bytes."""
     body = b'error: {"code":500,"message":"the context is broken","type":"server_error"}\n\n'
 
     async def work(transport):

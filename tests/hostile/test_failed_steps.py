@@ -26,6 +26,7 @@ from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import SDKError
 from interlingua.spec.response import Response
 from interlingua.transport import CannedReply, CannedTransport
+from interlingua.wire.aws_event_stream import encode_event
 from interlingua.wire.sse import encode_sse
 from support import patterns
 
@@ -38,6 +39,7 @@ ROWS = {
     "openai_responses": "openai",
     "anthropic_messages": "anthropic",
     "gemini_generate": "gemini",
+    "bedrock_converse": "bedrock_converse",
 }
 
 
@@ -69,25 +71,40 @@ def contents(_):
     return [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f"}}]}}]}]
 
 
+def converse(number):
+    use = {"toolUseId": f"c{number}", "name": "f"}
+    delta = {"delta": {"toolUse": {"input": ARGUMENTS}}, "contentBlockIndex": number}
+    return [
+        ("contentBlockStart", {"start": {"toolUse": use}, "contentBlockIndex": number}),
+        ("contentBlockDelta", delta),
+    ]
+
+
 FRAMES = {
     "openai_chat": chat,
     "openai_responses": responses,
     "anthropic_messages": messages,
     "gemini_generate": contents,
+    "bedrock_converse": converse,
 }
 STARTS = {
     "openai_responses": {"type": "response.created", "response": {"id": "r", "model": "m"}},
     "anthropic_messages": {"type": "message_start", "message": {"id": "m"}},
+    "bedrock_converse": ("messageStart", {"role": "assistant"}),
 }
 ERRORS = {
     "openai_chat": {"error": {"message": "Boom.", "type": "server_error", "code": 500}},
     "openai_responses": {"type": "error", "code": "server_error", "message": "Boom."},
     "anthropic_messages": {"type": "error", "error": {"type": "api_error", "message": "Boom."}},
     "gemini_generate": {"error": {"code": 500, "message": "Boom.", "status": "INTERNAL"}},
+    "bedrock_converse": ("internalServerException", {"message": "Boom."}),
 }
 
 
 def packed(values):
+    if isinstance(values[0], tuple):  # the events of AWS have names, in frames of bytes
+        frames = [Frame(event=name, data=json.dumps(data)) for name, data in values]
+        return b"".join(map(encode_event, frames))
     return b"".join(encode_sse(Frame(data=json.dumps(value))) for value in values)
 
 
@@ -96,8 +113,10 @@ def adapter_for(dialect, count, *ends):
     starts = [STARTS[dialect]] if dialect in STARTS else []
     calls = [frame for number in range(count) for frame in FRAMES[dialect](number)]
     body = (packed([*starts, *calls]), *ends)
-    reply = CannedReply(headers={"content-type": "text/event-stream"}, body=body)
-    url = {"base_url": "http://host/v1"} if dialect == "openai_chat" else {}
+    is_aws = dialect == "bedrock_converse"
+    kind = "application/vnd.amazon.eventstream" if is_aws else "text/event-stream"
+    reply = CannedReply(headers={"content-type": kind}, body=body)
+    url = {"base_url": "http://host/v1"} if is_aws or dialect == "openai_chat" else {}
     return HttpAdapter(ROWS[dialect], "k", transport=CannedTransport([reply]), **url)
 
 

@@ -13,6 +13,7 @@ from interlingua.runtime import fold
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import SDKError, StreamError
 from interlingua.transport import CannedReply, CannedTransport, bodies
+from interlingua.wire.aws_event_stream import encode_event
 from interlingua.wire.sse import encode_sse
 from support.servers import Server, answering, reply
 
@@ -23,7 +24,12 @@ ROWS = {
     "openai_responses": "openai",
     "anthropic_messages": "anthropic",
     "gemini_generate": "gemini",
+    "bedrock_converse": "bedrock_converse",
 }
+
+
+ADDRESSED = ("openai_chat", "bedrock_converse")
+"""Their rows have no address without a name or a region."""
 
 
 def chat(calls):
@@ -61,11 +67,22 @@ def contents(count):
     return [{"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}]
 
 
+def converse(count):
+    uses = [{"toolUseId": f"c{n}", "name": "f"} for n in range(count)]
+    starts = [
+        ("contentBlockStart", {"start": {"toolUse": use}, "contentBlockIndex": n})
+        for n, use in enumerate(uses)
+    ]
+    last = {"usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}
+    return [*starts, ("messageStop", {"stopReason": "tool_use"}), ("metadata", last)]
+
+
 STREAMS = {
     "openai_chat": chat(chat_calls(COUNT)),
     "openai_responses": responses(COUNT),
     "anthropic_messages": messages(COUNT),
     "gemini_generate": contents(COUNT),
+    "bedrock_converse": converse(COUNT),
 }
 WHOLE = {
     "openai_chat": {
@@ -78,17 +95,35 @@ WHOLE = {
         "content": [block["content_block"] for block in messages(COUNT)[1:-1]],
     },
     "gemini_generate": contents(COUNT)[0],
+    "bedrock_converse": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}}
+                    for n in range(COUNT)
+                ],
+            }
+        },
+        "stopReason": "tool_use",
+    },
 }
 
 
 def events_body(values):
+    if isinstance(values[0], tuple):  # the events of AWS have names, in frames of bytes
+        frames = [Frame(event=name, data=json.dumps(data)) for name, data in values]
+        return b"".join(map(encode_event, frames))
     texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
     return b"".join(encode_sse(Frame(data=text)) for text in texts)
 
 
-def adapter_for(dialect, body, content_type="text/event-stream"):
+def adapter_for(dialect, body, content_type=None):
+    if content_type is None:
+        is_aws = dialect == "bedrock_converse"
+        content_type = "application/vnd.amazon.eventstream" if is_aws else "text/event-stream"
     transport = CannedTransport([CannedReply(headers={"content-type": content_type}, body=body)])
-    url = {"base_url": "http://host/v1"} if dialect == "openai_chat" else {}
+    url = {} if dialect not in ADDRESSED else {"base_url": "http://host/v1"}
     return HttpAdapter(ROWS[dialect], api_key="k", transport=transport, **url)
 
 

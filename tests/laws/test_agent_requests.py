@@ -7,7 +7,7 @@ import pytest
 from interlingua import dialects
 from interlingua.spec.contracts import WireCall
 
-NAMES = dialects.names()[:4]
+NAMES = dialects.names()
 HI = [{"role": "user", "content": "Hi."}]
 BILLING = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; cc_entrypoint=cli;"}
 MARK = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}

@@ -126,8 +126,10 @@ def test_tools_on_the_way(provider):
     """They are run, and then the object comes."""
 
     def play(request):
-        if given(request):
-            return give({"name": given(request)[0].content, "age": 30})(
+        # In words where the choice `none` has no form: then no tools are sent.
+        if given(request) or request.messages[-1].text.startswith("get_weather returned: Oslo:"):
+            assert bool(given(request)) == (provider != "bedrock_converse")
+            return give({"name": "Oslo: rain", "age": 30})(
                 replace(request, tools=[t for t in request.tools if t.name != "get_weather"])
             )
         return tool_call("get_weather", city="Oslo")

@@ -120,11 +120,15 @@ def test_passive_tools_are_the_callers(provider):
 @every_provider
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "get_weather"])
 def test_tool_choices(provider, choice):
-    """Each mode reaches the provider, without a warning."""
+    """Each mode reaches the provider, without a warning; Converse has no `none`."""
     with simulated(text("ok")) as peer:
         result = ask(peer, provider, tools=[get_weather], tool_choice=choice)
         (request,) = peer.app.script.requests
 
+    if (provider, choice) == ("bedrock_converse", "none"):  # then it gets no tools
+        assert (request.tools, request.tool_choice) == ((), None)
+        assert codes(result) == ["tools_withheld"]
+        return
     assert request.tool_choice.mode == ("named" if choice == "get_weather" else choice)
     assert request.tool_choice.tool_name == ("get_weather" if choice == "get_weather" else None)
     assert [tool.name for tool in request.tools] == ["get_weather"]

@@ -75,6 +75,10 @@ def test_whole_and_streamed_answers_agree(provider):
     assert (whole.request_id, streamed.request_id) == ("r1", "r2")
 
 
+WRONG_KEY = {"gemini": 400, "bedrock_converse": 403}
+"""What others answer with 401."""
+
+
 @every_provider
 def test_the_key_is_shown_where_the_provider_looks(provider):
     """A wrong one is refused in that vendor's words, and not repeated in ours."""
@@ -84,7 +88,7 @@ def test_the_key_is_shown_where_the_provider_looks(provider):
         with pytest.raises(AuthenticationError) as caught:
             asyncio.run(closing(wrong, wrong.complete(peer.ask(provider, request_id="mine"))))
 
-    assert caught.value.status_code in (400, 401)
+    assert caught.value.status_code == WRONG_KEY.get(provider, 401)
     assert (caught.value.provider, caught.value.request_id) == (provider, "mine")
     assert "sk-wrong" not in repr(vars(caught.value))
 
@@ -424,9 +428,9 @@ def test_capabilities_come_from_the_profile():
 
 
 def test_models_are_listed_live():
-    """In each vendor's words, page by page."""
+    """In each vendor's words, page by page; the API of Converse has no such list."""
     with simulated(text("hi")) as peer:
-        for provider in DIALECTS:
+        for provider in DIALECTS.keys() - {"bedrock_converse"}:
             found = run(peer, lambda client, name=provider: client.list_models(name))
             assert found
             assert {model.provider for model in found} == {provider}

@@ -13,8 +13,19 @@ BUILTIN = {
     "openai_compatible": {"type": "web_search"},
     "anthropic": {"type": "web_search_20260318", "name": "web_search"},
     "gemini": {"googleSearch": {}},
+    "bedrock_converse": {"systemTool": {"name": "nova_grounding"}},
 }
 TOOL = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
+
+
+def with_tools(provider, *tools):
+    """The option or the field of a body that has these tools."""
+    field = {"tools": list(tools)}
+    return {"toolConfig": field} if provider == "bedrock_converse" else field
+
+
+def tools_in(provider, body):
+    return (body["toolConfig"] if provider == "bedrock_converse" else body)["tools"]
 
 
 def dry_run(provider, *, adapter_options=None, stream=False, **fields):
@@ -35,11 +46,11 @@ def test_tools_among_the_options_are_added(provider, stream, by):
         provider,
         stream=stream,
         tools=[TOOL],
-        adapter_options={"tools": [more]},
-        provider_options={name: {"tools": [BUILTIN[provider]], "auto_cache": False}},
+        adapter_options=with_tools(provider, more),
+        provider_options={name: with_tools(provider, BUILTIN[provider]) | {"auto_cache": False}},
     )
 
-    first, *others = call.body["tools"]
+    first, *others = tools_in(provider, call.body)
     assert "look" in str(first)
     assert others == [more, BUILTIN[provider]]
     assert call.warnings == ()
@@ -48,11 +59,12 @@ def test_tools_among_the_options_are_added(provider, stream, by):
 @every_provider
 def test_tools_among_the_options_alone_are_the_tools(provider):
     """A choice among them is a choice."""
-    options = {provider: {"tools": [BUILTIN[provider]], "auto_cache": False}}
+    options = {provider: with_tools(provider, BUILTIN[provider]) | {"auto_cache": False}}
     call = dry_run(provider, tool_choice=ToolChoice(mode="required"), provider_options=options)
 
-    assert call.body["tools"] == [BUILTIN[provider]]
-    assert "tool_choice" in call.body or "toolConfig" in call.body
+    assert tools_in(provider, call.body) == [BUILTIN[provider]]
+    chosen = {**call.body, **call.body.get("toolConfig", {})}
+    assert {"tool_choice", "toolChoice", "functionCallingConfig"} & chosen.keys()
 
 
 @every_provider
@@ -78,6 +90,7 @@ def test_options_for_other_providers_are_no_mistake():
         ("openai_compatible", "logit_bais", "logit_bias"),
         ("anthropic", "contianer", "container"),
         ("gemini", "safetySetings", "safetySettings"),
+        ("bedrock_converse", "guardrailConfg", "guardrailConfig"),
     ],
 )
 def test_a_misspelt_option_is_sent_with_a_note(provider, name, meant):

@@ -25,7 +25,7 @@ from interlingua.spec.request import BuiltinTool
 from support.patience import PATIENCE
 from support.simulator_calls import ask, call, read
 
-NAMES = dialects.names()[:4]
+NAMES = dialects.names()
 SOURCES = [{"url": "https://a.example/x", "title": "A page"}]
 SEARCHERS = [name for name in NAMES if name != "openai_chat"]
 HI = Request(model="m", messages="Hi.")
@@ -159,9 +159,9 @@ def test_citations(name, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "anthropic_messages"])
+@pytest.mark.parametrize("name", ["openai_responses", "openai_chat", "gemini_generate"])
 def test_tokens_are_sent_if_they_are_asked_for(name, stream):
-    """As many alternatives as the request asks for, and none without the question."""
+    """As many alternatives as are asked for, and none without the question; others have none."""
     token = TokenLogprob(token="Hi", logprob=-0.5)
     app = Simulator(text("Hi", logprobs=[replace(token, top=(token, token, token))]))
     for number, alternatives in ((None, []), (0, [0]), (2, [2])):
@@ -178,7 +178,7 @@ def test_errors_of_ours(name):
     spent = ask(Simulator(fail(QuotaExceededError("The budget is spent."))), name, HI)
     long = ask(Simulator(fail(ContextLengthError("Too long."))), name, HI, stream=True)
 
-    expected = {"anthropic_messages": 402, "gemini_generate": 403}
+    expected = {"anthropic_messages": 402, "gemini_generate": 403, "bedrock_converse": 400}
     assert spent.status == expected.get(name, 429)
     with pytest.raises(AccessDeniedError if name == "gemini_generate" else QuotaExceededError):
         read(name, spent)

@@ -17,6 +17,7 @@ DIALECTS = {
     "openai_compatible": "openai_chat",
     "anthropic": "anthropic_messages",
     "gemini": "gemini_generate",
+    "bedrock_converse": "bedrock_converse",
 }
 """The row that speaks each dialect."""
 
@@ -25,6 +26,7 @@ MODELS = {
     "openai_compatible": "house-model",
     "anthropic": "claude-haiku-4-5",
     "gemini": "gemini-2.5-flash",
+    "bedrock_converse": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
 }
 KEY = "sk-planted-key-of-a-test"
 SLOW = text("word " * 2_000) + latency(between=0.01, write_bytes=400) + stall(8_000)

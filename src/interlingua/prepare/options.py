@@ -35,14 +35,35 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
 
 
 def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """`merge`, but tools are added to the tools of the body; equal tools are sent once."""
+    """
+    `merge`, but tools are added to the tools of the body; equal tools are sent once.
+
+    They are at the top, or one object deeper, as in `toolConfig`.
+    """
     # A caller gives tools of the provider as options beside tools of the request; to replace the
     # one by the other would lose them silently.
     merged = merge(body, options)
-    present, more = body.get(TOOLS), options.get(TOOLS)
-    if isinstance(present, (list, tuple)) and isinstance(more, (list, tuple)):
-        merged[TOOLS] = [*present, *(tool for tool in more if tool not in present)]
+    for key, value in options.items():
+        present = body.get(key)
+        if key == TOOLS:
+            merged[TOOLS] = _joined_tools(present, value, merged[TOOLS])
+        elif isinstance(present, Mapping) and isinstance(value, Mapping) and TOOLS in value:
+            inner = merged[key]
+            inner[TOOLS] = _joined_tools(present.get(TOOLS), value[TOOLS], inner[TOOLS])
     return merged
+
+
+def _joined_tools(present: object, more: object, merged: object) -> object:
+    if not isinstance(present, (list, tuple)) or not isinstance(more, (list, tuple)):
+        return merged
+    return [*present, *(tool for tool in more if tool not in present)]
+
+
+def declares_tools(options: Mapping[str, object]) -> bool:
+    """Whether there are tools among the options, or in an object of them as in `toolConfig`."""
+    if options.get(TOOLS):
+        return True
+    return any(isinstance(each, Mapping) and each.get(TOOLS) for each in options.values())
 
 
 def body_with_options(body: dict[str, Any], value: OperationInput, dialect: str) -> dict[str, Any]:

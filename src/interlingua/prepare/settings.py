@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from interlingua.prepare.options import TOOLS, Settings, options_for
+from interlingua.prepare.options import Settings, declares_tools, options_for
 from interlingua.prepare.thinking import (
     ask_for_thoughts,
     budget_below_max_tokens,
@@ -232,7 +232,7 @@ def choice_without_tools(request: Request, profile: Profile, warnings: WarningLi
     """A tool choice without tools."""
     if profile.tool_choice_without_tools is not False or request.tools:
         return request
-    if request.provider_options and options_for(request, profile.dialect).get(TOOLS):
+    if request.provider_options and declares_tools(options_for(request, profile.dialect)):
         return request
     if request.tool_choice is not None:
         if request.tool_choice.mode in _FORCED:

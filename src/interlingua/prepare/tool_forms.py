@@ -185,11 +185,11 @@ HostedForm: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 """The wire form of a tool from its options; the options that it uses are removed."""
 
 HOSTED_BY = {
-    "code_execution": "Anthropic's Messages, OpenAI's Responses and Gemini",
+    "code_execution": "Anthropic's Messages, OpenAI's Responses, Gemini and Bedrock's Converse",
     "computer": "Anthropic's Messages, OpenAI's Responses and Gemini",
     "file_search": "OpenAI's Responses and Gemini",
     "url_context": "Anthropic's Messages and Gemini",
-    "web_search": "Anthropic's Messages, OpenAI's Responses and Gemini",
+    "web_search": "Anthropic's Messages, OpenAI's Responses, Gemini and Bedrock's Converse",
 }
 """The APIs that have each tool; the keys are all canonical names."""
 

@@ -118,7 +118,7 @@ def prompt_text(request: Request) -> str:
 
 
 def prompt_blocks(request: Request, dialect: str = "", mark: str = "") -> list[Block]:
-    """The blocks of the prompt; `mark` is the name of the dialect's cache mark."""
+    """The blocks of the prompt; `mark` is the key in `extra` of what has a cache mark."""
 
     def is_marked(fields: Json) -> bool:
         return isinstance(fields, Mapping) and bool(fields.get(mark))
@@ -151,7 +151,8 @@ def count_usage(
     prompt = prompt_text(request)
     rules = dialects.get(dialect).FACTS.cache if dialect else None
     if rules is not None and rules.mark:
-        read, written = cache.read_marked(prompt_blocks(request, dialect, rules.mark))
+        mark = rules.carried_mark or rules.mark
+        read, written = cache.read_marked(prompt_blocks(request, dialect, mark))
     else:
         read, written = cache.read(prompt), None
     thinking = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))

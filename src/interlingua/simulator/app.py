@@ -310,6 +310,9 @@ def check_body(incoming: Incoming, request: Request) -> None:
     for name in facts.required_fields:
         if name not in given:
             raise RefusedError(Failure(status=400, message=f"{name}: Field required"))
+    problem = None if facts.body_problem is None else facts.body_problem(call.body)
+    if problem is not None:
+        raise RefusedError(Failure(status=400, message=problem))
     roles = (message.role for message in request.messages)
     prompts = {f"messages[{i}]" for i, role in enumerate(roles) if role == "system"}
     version = call.headers.get(facts.version_header)

@@ -55,8 +55,6 @@ class HistoryRules(Record, frozen=True, kw_only=True):
 
     A target that accepts none has no form for the tool choice `none` either: no tools are sent.
     """
-    tool_options: tuple[str, ...] = ()
-    """The provider options that declare tools too."""
     stored: bool = False
     """The server stores earlier turns: a result may belong to a call that is not in the history."""
     stored_options: tuple[str, ...] = ()
@@ -221,6 +219,8 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
 
     mark: str = ""
     """The field that marks the end of a cached prefix; empty if there are no marks."""
+    carried_mark: str = ""
+    """The key in `extra` of a part or tool that had a mark; empty if it is `mark`."""
     marked_places: tuple[str, ...] = ()
     """The body fields that may contain marks, in reverse order of the prompt."""
     marked_blocks: tuple[str, ...] = ()

@@ -340,6 +340,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The header that names the version of the API."""
     required_fields: tuple[str, ...] = ()
     """The fields that the body of a request for an answer must have."""
+    body_problem: Callable[[Mapping[str, Json]], str | None] | None = None
+    """What the vendor has against the shape of such a body, for a strict simulator."""
     stream_field: str = "stream"
     """The body field that is true to request a stream."""
     stream_path: str = ""

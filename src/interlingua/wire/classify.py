@@ -75,6 +75,7 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "max_tokens_exceeded": ContextLengthError,
     "exceed_context_size_error": ContextLengthError,
     "insufficient_quota": QuotaExceededError,
+    "servicequotaexceededexception": QuotaExceededError,
     "billing_error": QuotaExceededError,
     "billing_hard_limit_reached": QuotaExceededError,
     "enforced_spend_limit_reached": QuotaExceededError,

@@ -148,7 +148,8 @@ def test_tools_and_reasoning(provider):
     assert result.reasoning == "Let me look."
     assert result.text == "Rain."
     assert len(result.messages) == 4
-    assert result.usage.reasoning_tokens > 0
+    # `TokenUsage` of Converse does not tell how many of its tokens are reasoning.
+    assert (result.usage.reasoning_tokens > 0) == (provider != "bedrock_converse")
 
 
 @every_provider

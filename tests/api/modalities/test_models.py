@@ -8,9 +8,13 @@ from interlingua import Client, HttpAdapter, sync
 from interlingua.errors import ConfigurationError, NotFoundError, UnsupportedError
 from interlingua.media import count_tokens, served_model, served_models
 from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.sync import media as blocking
 from support.simulated import MODELS, adapters
 
 SLASH = "maker/three:free"
+LISTING = sorted(MODELS.keys() - {"bedrock_converse"})
+"""The lists of Bedrock are of another service, with an address of its own."""
+every_listing = pytest.mark.parametrize("provider", LISTING)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,7 @@ def ask(url, work):
     return asyncio.run(whole())
 
 
-@pytest.mark.parametrize("provider", MODELS)
+@every_listing
 def test_models_that_are_served(url, provider):
     """With the limits that the provider tells; the key and the address may be those of the call."""
 
@@ -50,13 +54,21 @@ def test_models_that_are_served(url, provider):
 
 
 def test_models_of_all_providers(url):
-    """Of each that is configured."""
+    """Of each that is configured and has a list."""
     listed = ask(url, lambda client: served_models(client=client))
 
-    assert {model.provider for model in listed} == {*MODELS}
+    assert {model.provider for model in listed} == {*LISTING}
 
 
-@pytest.mark.parametrize("provider", MODELS)
+@pytest.mark.parametrize("function", [served_models, served_model])
+def test_who_has_no_list(url, function):
+    """The error names providers that have one."""
+    name = "bedrock_converse" if function is served_models else "bedrock_converse:one"
+    with pytest.raises(UnsupportedError, match="These providers have it: openai, anthropic"):
+        ask(url, lambda client: function(name, client=client))
+
+
+@every_listing
 def test_one_model_that_is_served(url, provider):
     """It is as the list has it; its name may have a slash, and the provider may be apart."""
 
@@ -75,7 +87,7 @@ def test_one_model_that_is_served(url, provider):
     assert (one.provider, one.context_window) == (provider, 1_048_576)
 
 
-@pytest.mark.parametrize("provider", MODELS)
+@every_listing
 def test_a_model_that_is_not_served(url, provider):
     """The provider's 404 is a `NotFoundError` that names the provider and the model."""
     with pytest.raises(NotFoundError) as caught:
@@ -94,7 +106,7 @@ def test_who_cannot_describe_one_model():
         asyncio.run(served_model("", client=client))
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "bedrock_converse"])
 def test_tokens_are_counted_by_the_provider(url, provider):
     """A prompt, messages, a system prompt and tools, as in `generate`."""
     model = f"{provider}:{MODELS[provider]}"
@@ -126,10 +138,10 @@ def test_who_cannot_count(url):
 def test_blocking(url):
     """The same functions in `interlingua.sync.media`."""
     with sync.Client({"gemini": HttpAdapter("gemini", "k", base_url=url)}) as client:
-        listed = sync.media.served_models("gemini", client=client)
-        one = sync.media.served_model("gemini:one", client=client)
+        listed = blocking.served_models("gemini", client=client)
+        one = blocking.served_model("gemini:one", client=client)
         assert client.retrieve_model("gemini:one") == one
-        tokens = sync.media.count_tokens("gemini:gemini-2.5-flash", "Hello?", client=client)
+        tokens = blocking.count_tokens("gemini:gemini-2.5-flash", "Hello?", client=client)
 
     assert listed[0] == one
     assert one.id == "one"

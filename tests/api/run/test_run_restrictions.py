@@ -9,6 +9,7 @@ from interlingua.spec.content import ToolResult
 from interlingua.spec.request import ToolChoice
 from support.runs import MODES, named, run_in
 from support.simulated import DIALECTS, run, simulated
+from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -41,7 +42,8 @@ def results_of(result):
 
 def tool_lists(peer):
     """The tools on the wire, request by request."""
-    return [exchange.call.body.get("tools") for exchange in peer.app.script.received]
+    bodies = [exchange.call.body for exchange in peer.app.script.received]
+    return [body.get("tools") or body.get("toolConfig", {}).get("tools") for body in bodies]
 
 
 @every_provider
@@ -66,7 +68,11 @@ def test_allowed_tools_bind_every_round(provider, mode, kind):
     assert all("Unknown tool 'erase'. Available tools: look" in each.content for each in refused)
     assert len(lists) == 3
     assert lists[0] == lists[1] == lists[2]
-    if provider != "anthropic":  # it has no such choice: only the allowed tools are sent
+    if provider in ("anthropic", "bedrock_converse"):  # they have no such choice
+        assert "look" in str(lists[0])  # only the allowed tools are sent
+        assert "erase" not in str(lists[0])
+        assert "allowed_tools_narrowed" in codes(result)
+    else:
         assert [each.allowed for each in asked[1:]] == [("look",)] * 2
     assert {each.mode for each in asked[1:] if each is not None} <= {"auto"}
 
@@ -81,11 +87,16 @@ def test_no_tool_runs_under_none(provider, mode):
             mode, peer, provider, tools=make_tools(ran), tool_choice="none", max_tool_rounds=3
         )
         asked = [request.tool_choice for request in peer.app.script.requests]
+        lists = tool_lists(peer)
 
     assert ran == []
     assert result.text.endswith("done")
     assert [each.is_error for each in results_of(result)] == [True, True]
-    assert [each.mode for each in asked] == ["none"] * 3
+    if provider == "bedrock_converse":  # it has no choice `none`: no tools are sent
+        assert lists == [None] * 3
+        assert "tools_withheld" in codes(result)
+    else:
+        assert [each.mode for each in asked] == ["none"] * 3
 
 
 @every_provider

@@ -151,7 +151,8 @@ def test_what_the_caller_owns_stays_as_it_is(provider, asks):
     before = msgspec.json.encode({**options, "tools": [schema]})
 
     def answer(request):
-        if not results(request):
+        has_result = results(request) or request.messages[-1].text.startswith("far returned: ")
+        if not has_result:  # in words where the choice `none` has no form
             return tool_call("far", a=1)
         is_asked = any(made.name == "answer" for made in request.tools or ())
         return tool_call("answer", {"a": 1}) if is_asked else text('{"a": 1}')

@@ -250,11 +250,13 @@ def test_a_tool_call_has_our_id_in_the_history_and_its_own_on_the_wire(provider,
         assert wire_id.startswith("toolu_simulated")
     if provider in ("openai", "openai_compatible"):
         assert wire_id.startswith("call_simulated")
+    if provider == "bedrock_converse":
+        assert wire_id.startswith("tooluse_simulated")
 
 
 def prompts_on_the_wire(provider, body):
     """The system prompts, where this provider has them."""
-    if provider == "anthropic":
+    if provider in ("anthropic", "bedrock_converse"):
         system = body.get("system", [])
         return [system] if isinstance(system, str) else [block["text"] for block in system]
     if provider == "gemini":
@@ -613,8 +615,14 @@ REPORTED = usage(1_532, 42, cache_read=1_000, cache_write=200, reasoning=30)
 
 
 def expected_counts(provider):
-    """What a provider says of `REPORTED`: Gemini does not report what it writes to its cache."""
-    return (1_532, 42, 1_000, None if provider == "gemini" else 200, 30, False)
+    """
+    What a provider says of `REPORTED`.
+
+    Gemini does not report what it writes to its cache, nor Converse what is reasoning.
+    """
+    written = None if provider == "gemini" else 200
+    reasoning = None if provider == "bedrock_converse" else 30
+    return (1_532, 42, 1_000, written, reasoning, False)
 
 
 def counts_of(used):

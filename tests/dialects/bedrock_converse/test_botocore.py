@@ -13,6 +13,7 @@ from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.errors import (
     AccessDeniedError,
     NotFoundError,
+    QuotaExceededError,
     RateLimitError,
     ServerError,
     StreamError,
@@ -128,6 +129,7 @@ def _text(response):
         (RateLimitError("Slow down.", status_code=429), "ThrottlingException"),
         (AccessDeniedError("No.", status_code=403), "AccessDeniedException"),
         (NotFoundError("None.", status_code=404), "ResourceNotFoundException"),
+        (QuotaExceededError("Spent.", status_code=402), "ServiceQuotaExceededException"),
         (ServerError("Busy.", status_code=503), "ServiceUnavailableException"),
         (ServerError("Broken."), "InternalServerException"),
     ],

@@ -319,3 +319,31 @@ def test_bytes_that_are_no_text_stay_as_they_are():
 
     again = CONVERSE.encode_request(request).body["messages"][-1]["content"][0]
     assert again == block
+
+
+def test_results_and_the_next_words_are_one_message_in_their_order():
+    """That is the usual form; other dialects have them apart again, in the same order."""
+    call = ToolCall(id="c1", name="look", arguments={})
+    asked = [Text("Next?"), Image(b"\x89PNG\r\n\x1a\n", media_type="image/png")]
+    messages = (
+        Message.user("Hi."),
+        Message.assistant([call]),
+        Message.tool_result("c1", "42"),
+        Message.user(asked),
+    )
+    made = CONVERSE.encode_request(Request(model="m", messages=messages))
+    read = CONVERSE.decode_request(made)
+
+    assert made.warnings == ()
+    assert [[*block] for block in made.body["messages"][2]["content"]] == [
+        ["toolResult"],
+        ["text"],
+        ["image"],
+    ]
+    assert CONVERSE.encode_request(read).body == made.body
+    for name in dialects.names():
+        dialect = dialects.get(name)
+        crossed = dialect.encode_request(read)
+        parts = [p for m in dialect.decode_request(crossed).messages[2:] for p in m.content]
+        assert [part.kind for part in parts] == ["tool_result", "text", "image"]
+        assert crossed.warnings == ()

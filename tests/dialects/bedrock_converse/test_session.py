@@ -5,7 +5,18 @@ import base64
 
 import pytest
 
-from interlingua import Client, HttpAdapter, Image, Message, Request, RetryPolicy, Text, stream
+from interlingua import (
+    Client,
+    HttpAdapter,
+    Image,
+    Message,
+    Request,
+    RetryPolicy,
+    Session,
+    Text,
+    stream,
+    tool,
+)
 from interlingua.simulator import Simulator, cut, serve_in_thread, text, thinking, tool_call
 from interlingua.spec.content import Thinking, ToolCall, ToolResult
 from interlingua.spec.request import ToolDefinition
@@ -121,6 +132,108 @@ def test_thinking_of_converse_goes_back_to_anthropic():
     thoughts = [each for each in blocks if isinstance(each, dict) and each["type"] == "thinking"]
     assert thoughts[0]["signature"] == first.signature
     assert thoughts[0]["thinking"] == "Thought 0."
+
+
+# The same with a session, which swaps its model.
+
+ROUTE = (
+    f"anthropic:{CLAUDE}",
+    f"bedrock_converse:{ON_BEDROCK}",
+    "openai:gpt-5.5",
+    f"bedrock_converse:{ON_BEDROCK}",
+    "openai:gpt-5.5",
+    f"anthropic:{CLAUDE}",
+)
+SIGNATURES = [f"c2lnbmVk{number:04}" for number in range(2 * len(ROUTE))]
+"""Two for each turn, in base64."""
+SEEN = b"\x89PNG\r\n\x1a\n of the tool"
+
+
+@tool
+def look(city: str):
+    """Look out of the window."""
+    return [Text(f"{city}: rain"), Image(SEEN, media_type="image/png")]
+
+
+def session_answers():
+    """Each model thinks, calls the tool twice at once, and answers."""
+    for number, _ in enumerate(ROUTE):
+        calls = tool_call("look", city=f"A{number}") + tool_call("look", city=f"B{number}")
+        first, second = SIGNATURES[2 * number : 2 * number + 2]
+        yield thinking("Hm.", signature=first) + text(f"Looking {number}.") + calls
+        yield thinking("So it is.", signature=second) + text(f"Answer {number}.")
+
+
+async def swap_through(url, path, *, streamed):
+    """One turn with each model, with an image; in the middle the session is saved and loaded."""
+    adapters = {
+        "anthropic": HttpAdapter("anthropic", "k", base_url=url),
+        "bedrock_converse": HttpAdapter("bedrock_converse", "k", base_url=url),
+        "openai": HttpAdapter("openai", "k", base_url=f"{url}/v1"),
+    }
+    options = {"tools": [look], "max_tokens": 8000, "reasoning_effort": "low"}
+    async with Client(adapters) as client:
+        session = Session(ROUTE[0], client=client, **options)
+        for number, model in enumerate(ROUTE):
+            if number == 2:
+                session.save(path)
+                session = Session.load(path, client=client, tools=[look])
+            session.swap(model)
+            question = [f"What is this {number}?", Image(PNG + bytes([number]))]
+            if streamed:
+                [_ async for _ in session.stream(question)]
+            else:
+                await session.send(question)
+
+
+def signatures_in(body):
+    """The signatures in a body, in order; OpenAI's reasoning is encrypted."""
+    if isinstance(body, list):
+        return [found for item in body for found in signatures_in(item)]
+    if not isinstance(body, dict):
+        return []
+    own = [body[name] for name in ("signature", "encrypted_content") if name in body]
+    return own + [found for item in body.values() for found in signatures_in(item)]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_session_swaps_its_model_and_nothing_is_lost(streamed, tmp_path):
+    """Tools, images and signed reasoning: each vendor gets its own signatures byte-equal."""
+    app = Simulator(*session_answers(), strict=True)
+    with serve_in_thread(app) as server:
+        asyncio.run(swap_through(server.url, tmp_path / "s.json", streamed=streamed))
+
+    received = app.script.received
+    assert [exchange.status for exchange in received] == [200] * 12
+    assert [exchange.dialect for exchange in received[::2]] == [
+        *("anthropic_messages", "bedrock_converse", "openai_responses"),
+        *("bedrock_converse", "openai_responses", "anthropic_messages"),
+    ]
+    for number, exchange in enumerate(received):
+        sent = exchange.request.messages
+        turns = range(number // 2 + 1)
+        assert [part.data for part in images_of(sent)] == [PNG + bytes([n]) for n in turns]
+        cities = [call.arguments["city"] for call in parts_of(sent, ToolCall)]
+        done = range((number + 1) // 2)
+        assert cities == [f"{letter}{n}" for n in done for letter in "AB"]
+        calls = [call.id for call in parts_of(sent, ToolCall)]
+        results = parts_of(sent, ToolResult)
+        assert [result.tool_call_id for result in results] == calls
+        shown = [(result.content[0].text, result.content[1].data) for result in results]
+        assert shown == [(f"{city}: rain", SEEN) for city in cities]
+
+    # The last requests to Claude, by each of its two APIs, and to OpenAI, in the middle of a turn.
+    for number, own in ((7, (0, 1, 3)), (9, (2, 4)), (11, (0, 1, 3, 5))):
+        *made, _ = [SIGNATURES[2 * turn + i] for turn in own for i in (0, 1)]
+        assert signatures_in(received[number].call.body) == made
+
+
+def parts_of(messages, kind):
+    return [part for message in messages for part in message.content if type(part) is kind]
+
+
+def images_of(messages):
+    return parts_of([message for message in messages if message.role == "user"], Image)
 
 
 async def read_stream(url, provider):

@@ -7,7 +7,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from interlingua.dialects.bedrock_converse.shapes import SHAPES, UNIONS
 from interlingua.simulator import Simulator, error, serve_in_thread, text
+from support.simulator_calls import call
 
 MODEL = "us.amazon.nova-pro-v1:0"
 ARN = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123"
@@ -88,22 +90,124 @@ def test_what_aws_refuses_is_refused(name):
     assert caught.value.response["Error"]["Message"].startswith(("messages", "tool"))
 
 
-def test_an_unknown_field_is_refused():
-    """Botocore would not send it; another client may."""
-    import json
-    import urllib.error
-    import urllib.request
+def refusal(body):
+    """The name and the message of the exception for a body that botocore would not send."""
+    app = Simulator(text("No."), strict=True)
+    reply = call(app, f"/model/{MODEL}/converse", body, {"authorization": "Bearer k"})
+    assert reply.status == 400
+    return reply.headers["x-amzn-errortype"], reply.json["message"]
 
-    body = json.dumps({"messages": [HI], "temprature": 1}).encode()
-    with serve_in_thread(Simulator(text("No."), strict=True)) as server:
-        url = f"{server.url}/model/{MODEL}/converse"
-        request = urllib.request.Request(url, body, method="POST")  # noqa: S310 -- loopback
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request)  # noqa: S310 -- loopback
-        reply = caught.value
-        with reply:
-            assert reply.headers["x-amzn-errortype"] == "ValidationException"
-            assert json.loads(reply.read())["message"] == "temprature: Unknown parameter"
+
+def with_block(**block):
+    """A conversation whose last message has this block."""
+    messages = [*CALLED, said("user", result(1), {**result(2), **block})]
+    return {"messages": messages, **DECLARED}
+
+
+def with_result(**fields):
+    inner = {**result(2)["toolResult"], **fields}
+    return with_block(toolResult=inner)
+
+
+LAST = "messages[2].content[1]"
+PNG = {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}
+MISSHAPEN = {
+    "a field": ({"messages": [HI], "temprature": 1}, "temprature: Unknown parameter"),
+    "a member of a message": (
+        {"messages": [{**HI, "name": "ada"}]},
+        "messages[0].name: Unknown parameter",
+    ),
+    "a member of a result": (with_result(sttus="error"), f"{LAST}.toolResult.sttus: Unknown"),
+    "a word": (with_result(status="failed"), f"{LAST}.toolResult.status: Must be one of success"),
+    "a number for a text": (with_result(type=1), f"{LAST}.toolResult.type: Expected a string"),
+    "two members of a block": (with_block(text="x"), f"{LAST}: Must set one of"),
+    "a block without a member": ({"messages": [said("user", {})]}, "messages[0].content[0]: Must"),
+    "an unknown block": (
+        {"messages": [said("user", {"hologram": {}})]},
+        "messages[0].content[0].hologram: Unknown parameter",
+    ),
+    "a block in a result": (
+        with_result(content=[use(3)]),
+        f"{LAST}.toolResult.content[0].toolUse: Unknown parameter",
+    ),
+    "a result as a text": (with_result(content="ok"), f"{LAST}.toolResult.content"),
+    "no base64": (
+        {"messages": [said("user", {"image": {**PNG, "source": {"bytes": "?"}}})]},
+        "messages[0].content[0].image.source.bytes: Expected bytes",
+    ),
+    "a missing member": (
+        {"messages": [said("user", {"image": {"format": "png"}})]},
+        "messages[0].content[0].image.source: Field required",
+    ),
+    "an URL": (
+        {"messages": [said("user", {"image": {**PNG, "source": {"url": "https://a.example"}}})]},
+        "messages[0].content[0].image.source.url: Unknown parameter",
+    ),
+    "a tool": (
+        {"messages": [HI], "toolConfig": {"tools": [{"toolSpec": {**TOOL["toolSpec"], "x": 1}}]}},
+        "toolConfig.tools[0].toolSpec.x: Unknown parameter",
+    ),
+    "a choice": (
+        {"messages": [HI], "toolConfig": {"tools": [TOOL], "toolChoice": {"none": {}}}},
+        "toolConfig.toolChoice.none: Unknown parameter",
+    ),
+    "a number as text": (
+        {"messages": [HI], "inferenceConfig": {"maxTokens": "9"}},
+        "inferenceConfig.maxTokens",
+    ),
+    "a label": ({"messages": [HI], "requestMetadata": {"a": 1}}, "requestMetadata.a: Expected"),
+}
+
+
+@pytest.mark.parametrize("name", MISSHAPEN)
+def test_what_has_not_the_shape_is_refused(name):
+    """Botocore would not send it; another client may. The message says where it is."""
+    body, words = MISSHAPEN[name]
+    kind, message = refusal(body)
+
+    assert kind == "ValidationException"
+    assert message.startswith(words)
+
+
+def shape_of(shape):
+    """The type of a shape of the service model, in the words of our table."""
+    if getattr(shape, "is_document_type", False):
+        return "any"
+    match shape.type_name:
+        case "structure":
+            return shape.name
+        case "list":
+            return f"[{shape_of(shape.member)}]"
+        case "map":
+            return f"{{{shape_of(shape.value)}}}"
+        case "string" if shape.enum:
+            return f"={'|'.join(shape.enum)}"
+    return {"string": "text", "boolean": "flag", "float": "number"}.get(
+        shape.type_name, shape.type_name
+    )
+
+
+def members_of(shape):
+    required = {*shape.required_members}
+    return {
+        name: shape_of(member) + ("!" if name in required else "")
+        for name, member in shape.members.items()
+        if name != "modelId"  # it is in the path
+    }
+
+
+def test_the_shapes_are_those_of_the_service_model():
+    """Every member of every shape that a request can have, and which shapes are unions."""
+    model = botocore.session.get_session().get_service_model("bedrock-runtime")
+    whole = model.operation_model("ConverseStream").input_shape
+
+    for name, members in SHAPES.items():
+        shape = whole if name == "Request" else model.shape_for(name)
+        assert members_of(shape) == members, name
+        assert bool(shape.metadata.get("union")) == (name in UNIONS), name
+    used = {kind.strip("[]{}!") for members in SHAPES.values() for kind in members.values()}
+    plain = {"text", "blob", "flag", "integer", "number", "any"}
+    assert {kind for kind in used if kind[0] != "="} - plain == SHAPES.keys() - {"Request"}
 
 
 def test_what_aws_accepts_is_answered():

@@ -11,7 +11,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 
 OWN = dialects.get("openai_responses")
-OTHERS = [name for name in dialects.names()[:4] if name != "openai_responses"]
+OTHERS = [name for name in dialects.names() if name != "openai_responses"]
 SCHEMA = {"type": "object", "properties": {"ms": {"type": "integer"}}}
 TOOLS = [
     {

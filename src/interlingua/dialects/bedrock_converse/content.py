@@ -97,6 +97,9 @@ _TYPES: Mapping[str, Mapping[str, str]] = {
 _TEXTS = ("txt", "md", "csv", "html")
 _ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
 _S3 = "s3://"
+_RESULT = "_result"  # the end of the types of the results of tools that AWS runs
+HOSTED_NAMES = {"nova_code_interpreter": "code_execution", "nova_grounding": "web_search"}
+"""Our names of the tools that `SystemTool` names."""
 # `DocumentBlock.name`: «Alphanumeric characters, Whitespace characters (no more than one in a row),
 # Hyphens, Parentheses, Square brackets», at most 200 characters.
 _bad_characters = re.compile(r"[^0-9A-Za-z\s\-()\[\]]+")
@@ -385,14 +388,50 @@ def read_part(block: UncheckedJson) -> Part:
 def _hosted_use(kind: str, block: Block) -> Opaque:
     """A block without a canonical form; the use of a tool that AWS runs is described."""
     inner = block[kind]
-    use: dict[str, Any] = {}
-    if kind == "toolUse" and isinstance(inner, dict):  # `ToolUseType`: `server_tool_use`
-        use = {"tool": text_or_none(inner.get("name")), "input": inner.get("input")}
-    if kind in ("toolUse", "toolResult") and isinstance(inner, dict):
-        use["tool_call_id"] = text_or_none(inner.get("toolUseId"))
-    if kind == "toolResult" and isinstance(inner, dict):
-        use["output"] = inner.get("content")
-    return Opaque(dialect=NAME, data=block, **use)
+    if kind not in ("toolUse", "toolResult") or not isinstance(inner, dict):
+        return Opaque(dialect=NAME, data=block)
+    use: dict[str, Any] = {"tool_call_id": text_or_none(inner.get("toolUseId"))}
+    if kind == "toolUse":  # `ToolUseType`: `server_tool_use`
+        name, use["input"] = text_of(inner.get("name")), inner.get("input")
+    else:
+        name = text_of(inner.get("type")).removesuffix(_RESULT)
+        use["output"] = _output(inner.get("content"))
+    return Opaque(dialect=NAME, data=block, tool=HOSTED_NAMES.get(name, name) or None, **use)
+
+
+def _output(content: UncheckedJson) -> UncheckedJson:
+    """Return what a tool returned, for readers; a result without a simpler form stays as it is."""
+    match content:
+        case [{"json": {"stdOut": str(out), "stdErr": str(errors)}}]:
+            return out + errors
+        case [{"json": {"stdOut": str(out)}}]:
+            return out
+        case [{"json": value}]:
+            return value
+    return content
+
+
+def hosted_parts(part: Opaque) -> tuple[Opaque, ...]:
+    """The blocks of a hosted tool call and its result that a script describes."""
+    name = next((theirs for theirs, ours in HOSTED_NAMES.items() if ours == part.tool), None)
+    if name is None:
+        return ()
+    call_id = f"tooluse_{part.tool_call_id}"
+    use: Block = {
+        "toolUseId": call_id,
+        "name": name,
+        "type": "server_tool_use",
+        "input": part.input or {},
+    }
+    found: dict[str, Json] = {"sources": part.output}
+    if part.tool == "code_execution":
+        found = {"stdOut": part.output or "", "stdErr": "", "exitCode": 0, "isError": False}
+    # The type of a result, and the fields in it, are unverified.
+    content: list[Json] = [{"json": found}]
+    result: Block = {"toolUseId": call_id, "content": content, "type": f"{name}{_RESULT}"}
+    return _hosted_use("toolUse", {"toolUse": use}), _hosted_use(
+        "toolResult", {"toolResult": result}
+    )
 
 
 def _decode_text(inner: UncheckedJson, path: str) -> Part:
@@ -429,8 +468,10 @@ def _decode_result(inner: UncheckedJson, path: str) -> Part | None:
 
 
 def _decode_result_content(items: list[Any], path: str) -> Any:
-    """A single text or JSON object is the content itself."""
+    """A single text or JSON object is the content itself, and no item is an empty text."""
     match items:
+        case []:
+            return ""
         case [{"text": str(text), **rest}] if not rest and text:
             return text
         # An object that looks like a part in JSON form would be read as one.

@@ -16,7 +16,7 @@ from interlingua.dialects.bedrock_converse.response import (
     encode_stop_reason,
     encode_usage,
 )
-from interlingua.spec.content import Json, Thinking
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
@@ -46,6 +46,7 @@ from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.tool_calls import ArgumentText
 
+_REASONING = ("text", "signature")
 _STOP_FIELDS = ("additionalModelResponseFields",)
 """The field of `MessageStopEvent` beside the reason; the others are of the metadata."""
 
@@ -140,13 +141,17 @@ class Encoder(SequentialEncoder):
         if block is None:
             return []
         self._index += 1
-        return [*self._whole(event, block), self._stop()]
+        return [*self._whole(block), self._stop()]
 
-    def _whole(self, event: ProviderEvent, block: dict[str, Any]) -> list[Frame]:
+    def _whole(self, block: dict[str, Any]) -> list[Frame]:
         """A block at once: redacted reasoning, text, or what a start and its deltas hold."""
-        if isinstance(event.part, Thinking):
-            return [self._delta(reasoningContent=block["reasoningContent"])]
         match block:
+            case {"reasoningContent": {"reasoningText": dict(reasoning)}}:
+                # `ReasoningContentBlockDelta` has one of the two.
+                pairs = [(name, reasoning[name]) for name in _REASONING if name in reasoning]
+                return [self._delta(reasoningContent={name: value}) for name, value in pairs]
+            case {"reasoningContent": {"redactedContent": str(data)}}:
+                return [self._delta(reasoningContent={"redactedContent": data})]
             case {"text": str(text)}:
                 return [self._delta(text=text)]
             case {"toolResult": {"content": list(content), **start}}:

@@ -38,6 +38,7 @@ NAMES = {
     500: "InternalServerException",
     503: "ServiceUnavailableException",
 }
+_OTHER_STATUSES = {402: 400}  # the service model has 400 for `ServiceQuotaExceededException`
 _STREAMED = {
     # `ConverseStreamOutput` has these exceptions.
     400: "validationException",
@@ -68,7 +69,7 @@ def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Return the status, headers and body of an error."""
     status = _status_of(error)
     headers = {TYPE_HEADER: name_of(status), **retry_headers(error)}
-    return status, headers, {"message": _message(error)}
+    return _OTHER_STATUSES.get(status, status), headers, {"message": _message(error)}
 
 
 def _status_of(error: Exception) -> int:

@@ -97,7 +97,6 @@ HISTORY = HistoryRules(
     paired_calls=True,  # «Expected toolResult blocks at messages.2.content for the following Ids»
     # «The toolConfig field must be defined when using toolUse and toolResult content blocks.»
     undeclared_calls=False,
-    tool_options=("toolConfig",),
     call_id=r"[a-zA-Z0-9_.:-]{1,64}",  # `ToolUseId`
     call_name=r"[a-zA-Z0-9_-]{1,64}",  # `ToolName`
     unique_call_ids="turn",  # «contains duplicate Ids»
@@ -154,6 +153,7 @@ STRICT_SCHEMA = SchemaRules(
 # messages are cached in this order.
 CACHE = CacheRules(
     mark=POINT,
+    carried_mark=MARK,  # a block of its own, which is read into the part before it
     order=(
         MODEL,
         CacheStep(fields=("toolConfig.tools",), code=TOOLS.code, cost=TOOLS.cost),

@@ -21,7 +21,13 @@ from interlingua.dialects.bedrock_converse.facts import (
     extra_for,
 )
 from interlingua.prepare.cache import is_cacheable
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
+from interlingua.prepare.options import (
+    AUTO_CACHE,
+    Settings,
+    declares_tools,
+    foreign_options,
+    merge_options,
+)
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.spec.content import Json, Text, ToolResult, UncheckedJson
@@ -73,7 +79,7 @@ def encode_request(
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         from interlingua.dialects.bedrock_converse.tools import encode_tools
 
-        encode_tools(request, profile, body, warnings)
+        encode_tools(request, profile, body, warnings, has_more=declares_tools(options))
     _encode_model_fields(request, profile, body, warnings)
     _encode_settings(request, body, warnings)
     body = merge_options(body, options) if options else body

@@ -16,8 +16,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from interlingua.dialects.bedrock_converse.content import hosted_parts
 from interlingua.dialects.bedrock_converse.errors import TYPE_HEADER, name_of
 from interlingua.dialects.bedrock_converse.facts import MODEL_FIELDS, NAME
+from interlingua.dialects.bedrock_converse.shapes import body_problem
 from interlingua.spec.content import Json, Thinking
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import (
@@ -69,11 +71,13 @@ SERVER = ServerFacts(
     own_headers=("x-amz-date",),
     own_paths=("/converse", "/count-tokens", "/foundation-models"),
     required_fields=("messages",),
+    body_problem=body_problem,
     stream_field="",  # the path says it
     request_id_header="x-amzn-requestid",
     error_headers=_error_headers,
     call_prefix="tooluse_",
     shown_thinking=shown_thinking,
+    hosted_parts=hosted_parts,
     refusal="content_filter",  # the stop reason `content_filtered`; there is no block for it
 )
 

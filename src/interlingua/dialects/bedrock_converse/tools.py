@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.dialects.bedrock_converse.content import HOSTED_NAMES
 from interlingua.dialects.bedrock_converse.facts import (
     BESIDE,
     MARK,
@@ -44,13 +45,17 @@ def _web_search(_: dict[str, Json]) -> dict[str, Json]:
 # https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-tools.html: `SystemTool` names the
 # tools that Nova runs.
 HOSTED: dict[str, HostedForm] = {"code_execution": _code_execution, "web_search": _web_search}
-_HOSTED_NAMES = {"nova_code_interpreter": "code_execution", "nova_grounding": "web_search"}
 
 
 def encode_tools(
-    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+    request: Request,
+    profile: Profile,
+    body: dict[str, Json],
+    warnings: WarningList,
+    *,
+    has_more: bool,
 ) -> None:
-    """`toolConfig`."""
+    """`toolConfig`; `has_more` is True if there are tools among the options of the request."""
     choice = request.tool_choice
     if request.parallel_tool_calls:
         warnings.setting_implied("parallel_tool_calls")
@@ -63,7 +68,7 @@ def encode_tools(
         _warn_of_choice(choice, warnings, has_tools=bool(request.tools))
         choice = None
     tools = _encode_list(request, choice, warnings)
-    if choice is not None and not tools:
+    if choice is not None and not tools and not has_more:
         _warn_of_choice(choice, warnings, has_tools=False)
         choice = None
     config: dict[str, Json] = {"tools": tools} if tools else {}
@@ -185,8 +190,8 @@ def _decode_tool(tool: UncheckedJson, path: str) -> ToolSpec:
 def _decode_hosted(tool: dict[str, Json]) -> BuiltinTool:
     """The tool verbatim, with its canonical name if it has one."""
     match tool:
-        case {"systemTool": {"name": str(name)}} if name in _HOSTED_NAMES:
-            return BuiltinTool(dialect=NAME, data=tool, name=_HOSTED_NAMES[name])
+        case {"systemTool": {"name": str(name)}} if name in HOSTED_NAMES:
+            return BuiltinTool(dialect=NAME, data=tool, name=HOSTED_NAMES[name])
     return BuiltinTool(dialect=NAME, data=tool)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -47,7 +47,7 @@ class Edits(WarningList):
     table is made at the first change: a history that needs none costs nothing.
     """
 
-    __slots__ = ("_cache", "_narrowed", "_places", "history", "policy")
+    __slots__ = ("_cache", "_narrowed", "_places", "history", "messages", "policy")
 
     def __init__(
         self,
@@ -60,6 +60,8 @@ class Edits(WarningList):
         self.policy: RepairPolicy = policy
         self.history: Messages = messages if history is None else history
         """The caller's history. In `messages`, parts of it may have been dropped since."""
+        self.messages: Messages = distinct(messages)
+        """The history to edit; an object that is in it twice is two objects, with two paths."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # holds the object: ids are reused
         self._cache: dict[Callable[..., Any], tuple[Messages, Any]] = {}
@@ -107,11 +109,15 @@ class Edits(WarningList):
                 self._note(message, f"messages[{i}]")
                 for k, part in enumerate(message.content):
                     self._note_part(part, f"messages[{i}].content[{k}]")
-            # `drop_media` ran before the rules and kept every message, so the two pair up by index.
-            for i, (message, narrowed) in enumerate(zip(self.history, self._narrowed, strict=True)):
-                if narrowed is not message:
-                    self._note(narrowed, f"messages[{i}]")
-                    self._note_parts(narrowed.content, message.content, f"messages[{i}].content")
+            # `drop_media` ran before the rules and kept every message, so they pair up by index.
+            every = zip(self.history, self._narrowed, self.messages, strict=True)
+            for i, (message, narrowed, own) in enumerate(every):
+                if own is not message:
+                    self._note(own, f"messages[{i}]")
+                    places = _places_in(narrowed.content, message.content)
+                    note = self._note if own is narrowed else self._note_part
+                    for part, k in zip(own.content, places, strict=True):
+                        note(part, f"messages[{i}].content[{k}]")
         return self._places
 
     def _note(self, item: object, place: str) -> None:
@@ -123,16 +129,47 @@ class Edits(WarningList):
             for k, inner in enumerate(part.parts or ()):
                 self._note(inner, f"{place}.content[{k}]")
 
-    def _note_parts(self, narrowed: tuple[Part, ...], parts: tuple[Part, ...], path: str) -> None:
-        """Some parts were dropped; some results have other parts inside."""
-        k = 0
-        for part in narrowed:
-            while type(parts[k]) is not type(part) or (
-                part is not parts[k] and not isinstance(part, ToolResult)
-            ):
-                k += 1
-            self._note(part, f"{path}[{k}]")
+
+def _places_in(narrowed: tuple[Part, ...], parts: tuple[Part, ...]) -> Iterator[int]:
+    """Where each part was before some were dropped; some results have other parts inside."""
+    k = 0
+    for part in narrowed:
+        while type(parts[k]) is not type(part) or (
+            part is not parts[k] and not isinstance(part, ToolResult)
+        ):
             k += 1
+        yield k
+        k += 1
+
+
+def distinct(messages: Messages) -> Messages:
+    """The history with a copy for each later place of an object; itself if there is none."""
+    seen: set[int] = set()
+    return _distinct(messages, seen, lambda message: _distinct_message(message, seen))
+
+
+def _distinct(
+    items: tuple[Item, ...], seen: set[int], inside: Callable[[Item], Item]
+) -> tuple[Item, ...]:
+    own: list[Item] = []
+    for item in items:
+        unlike = inside(item)
+        own.append(msgspec.structs.replace(item) if unlike is item and id(item) in seen else unlike)
+        seen.add(id(item))
+    return items if is_unchanged(own, items) else tuple(own)
+
+
+def _distinct_message(message: Message, seen: set[int]) -> Message:
+    parts = _distinct(message.content, seen, lambda part: _distinct_part(part, seen))
+    is_same = parts is message.content
+    return message if is_same else msgspec.structs.replace(message, content=parts)
+
+
+def _distinct_part(part: Part, seen: set[int]) -> Part:
+    if type(part) is not ToolResult or not part.parts:
+        return part
+    parts = _distinct(part.parts, seen, lambda inner: inner)
+    return part if parts is part.parts else msgspec.structs.replace(part, content=parts)
 
 
 Rule: TypeAlias = Callable[[Messages, HistoryRules, Edits], Messages]

@@ -129,10 +129,12 @@ def apply_rules(
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
-    edits.store(messages, scan)
-    repaired, position = messages, 0
+    if edits.messages is messages:
+        edits.store(messages, scan)
+    repaired, position = edits.messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, edits, position)
+    repaired = messages if repaired is edits.messages else repaired
     if warnings is not None:
         warnings.warnings += edits.warnings
         if repaired is not edits.history:

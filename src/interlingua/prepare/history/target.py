@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from interlingua.prepare.options import declares_tools
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.facts import Facts, HistoryRules
@@ -32,8 +33,7 @@ def rules_for(
     changes |= _quirk_changes(facts, profile)
     # The codec alone sends again what a server accepted, as with blank prompts below.
     if profile.dialect and not (facts.history.undeclared_calls or _sends_tools(request)):
-        declares = not options.keys().isdisjoint(facts.history.tool_options)
-        changes |= {} if declares else {"tools": False}
+        changes |= {} if declares_tools(options) else {"tools": False}
     # A compatible server may have the dialect without its free-text tools.
     if profile.custom_tools is False:
         types = tuple(kind for kind in facts.history.tool_types if kind != "custom")
