@@ -26,7 +26,7 @@ from interlingua.local import local_server
 from interlingua.prepare.schema.keywords import FOREIGN
 from interlingua.providers.rows import providers as provider_rows
 from support import preloaded
-from support.reader import PREPARED, prepare_answers, simulated_providers
+from support.reader import PREPARED, prepare_answers, simulated_providers, write_files
 from support.type_checks import type_check
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,6 +86,7 @@ def fits(printed, expected):
 def providers(monkeypatch, tmp_path):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
     monkeypatch.chdir(tmp_path)  # examples may write files
+    write_files(tmp_path)
     with simulated_providers(monkeypatch):
         yield
 
