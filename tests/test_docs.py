@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -87,6 +88,8 @@ def providers(monkeypatch, tmp_path):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
     monkeypatch.chdir(tmp_path)  # examples may write files
     write_files(tmp_path)
+    environment = Path(sys.executable).parent  # is active: `python` is this one
+    monkeypatch.setenv("PATH", f"{environment}{os.pathsep}{os.environ['PATH']}")
     with simulated_providers(monkeypatch):
         yield
 
