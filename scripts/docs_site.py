@@ -41,7 +41,11 @@ FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`\n]*`")
 SIMULATED = re.compile(r"^<!-- answers: |\[simulated answer", re.MULTILINE)
-NOTE = "\n---\n\n*The models' answers on this page are examples: a simulator gives them when the tests run the page.*\n"
+NOTE = """
+---
+
+*The models' answers on this page are examples: a simulator gives them when the tests run the page.*
+"""
 """The end of each page that shows answers of models."""
 LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.) ")
 

@@ -1,4 +1,4 @@
-"""The environment of someone who reads the documentation: keys, addresses, files; simulated models."""
+"""The environment of a reader of the documentation: keys, addresses, files; simulated models."""
 
 import base64
 from collections import deque
@@ -23,7 +23,10 @@ KEYS = ("OPENAI", "ANTHROPIC", "GEMINI")
 PREPARED = deque()
 """What a page says that the next calls are answered; first come, first served."""
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQ"
+    "DwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
 NOTES = '''
 from mcp.server.mcpserver import MCPServer
 
@@ -74,7 +77,7 @@ def prepare_answers(expression):
 
 
 def other_adapters(url):
-    """Providers beside those of `KEYS` that a reader has configured, at the address of the simulator."""
+    """Providers beside those of `KEYS` that a reader has configured; the simulator is there."""
     key, region = "a-key-of-the-reader", {"region": "eu-central-1"}
     aws = AwsCredentials(access_key_id="AKIDEXAMPLE", secret_access_key=key)
     return {
