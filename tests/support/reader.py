@@ -93,8 +93,8 @@ def other_adapters(url):
 def simulated_providers(monkeypatch, *answers):
     """Set the variables and the default client; the simulator answers."""
     monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
-    quick = [VideoScript(polls=0)]  # the first video of a page is ready when it is asked for
-    with serve_in_thread(Simulator(*answers or [answer], videos=quick)) as server:
+    videos = [VideoScript(polls=0), VideoScript()]  # the first video of a page is ready when it is asked for
+    with serve_in_thread(Simulator(*answers or [answer], videos=videos)) as server:
         for name in KEYS:
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
