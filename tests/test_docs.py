@@ -268,6 +268,36 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in slugs, anchor
 
 
+# Words.
+
+ODD = re.compile(
+    r"\b(?:anew|told|whoever|rooms|weakness(?:es)?|one's own|cannot be said|keys? that ends?"
+    r"|the house|by whom)\b",
+    re.IGNORECASE,
+)
+"""What a native engineer would not write: expire, recreate, vulnerability, package, …"""
+WRITTEN = [*PAGES, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
+
+
+def odd_words(text):
+    """Those in the prose of a page; code is not prose."""
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
+    return ODD.findall(prose)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_in_plain_english(page):
+    """Also the docstrings of public names, which are the reference."""
+    assert odd_words(page.read_text(encoding="utf-8")) == []
+
+
+def test_odd_words_are_found():
+    """In prose, not in code."""
+    text = "A key that ends is made Anew.\n\n```python\ntold = 1\n```\nSee `told` in the rooms.\n"
+
+    assert odd_words(text) == ["key that ends", "Anew", "rooms"]
+
+
 def linked_pages(page):
     """The pages of docs/ that a page links to."""
     targets = {target for target, _ in LINK.findall(page.read_text(encoding="utf-8")) if target}
