@@ -181,6 +181,22 @@ def test_a_page_begins_with_a_call_and_its_output(page):
     assert what_is_wrong(page.read_text("utf-8")) == ""
 
 
+def test_the_first_page_fits_on_one_screen():
+    """A swap in ten lines with its output, the installation, the doors, the speed; README too."""
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    match = BEGINNING.match(text)
+    first, *_ = text.partition("## Where to go")
+    doors, speed = re.findall(r"(?:^\|.*\n)+", first, re.MULTILINE)
+
+    assert len(match["program"].splitlines()) <= 10
+    assert ".swap(" in match["program"]
+    assert "$ pip install" in first
+    assert doors.count("](") >= 3
+    assert "**Interlingua**" in speed
+    assert len(first.splitlines()) <= 50  # as many as Chromium shows at 1300 x 1000
+    assert match["program"] in (ROOT / "README.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
