@@ -42,7 +42,7 @@ class CircuitBreaker(Remade):
     Each model has a circuit. `failures` in a row within `window` seconds open it: calls raise
     `CircuitOpenError` at once. After `cooldown` seconds one call goes through. If it succeeds, the
     circuit closes; if not, it stays open for twice as long, up to `max_cooldown`. A wrong key opens
-    the circuit of the whole provider at once, and `Retry-After` that of the model for that long.
+    the circuit of the whole provider at once, and `Retry-After` that of the model for so long.
     Invalid requests, too long ones and cancellations never count.
 
     With `store`, several processes share the circuits. `key(request)` gives, for instance, each
