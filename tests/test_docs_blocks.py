@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from interlingua import Client, set_default_client, sync
+from interlingua import Client, sync
 from support.http_calls import make_certificate, server_tls
 from support.node import run_node
 from support.reader import simulated_providers
@@ -216,7 +216,7 @@ async def pass_on(reader, writer):
     writer.close()
 
 
-def test_the_first_call_through_a_proxy(monkeypatch, tmp_path, capsys):
+def test_the_first_call_through_a_proxy(monkeypatch, tmp_path):
     """It goes to OpenAI's address through a proxy with another authority, as the page says."""
     certificate = make_certificate(tmp_path / "company.pem", name="api.openai.com")
     first = next(body for kind, body in blocks_of(DOCS / "howto/proxies.md")[0] if kind == "python")
@@ -225,16 +225,15 @@ def test_the_first_call_through_a_proxy(monkeypatch, tmp_path, capsys):
         Server(relay_to(simulator.port), tls=server_tls(certificate)) as openai,
         Server(tunnel_to(openai.port)) as proxy,
     ):
-        set_default_client(None)  # the one of the environment
-        monkeypatch.delenv("OPENAI_BASE_URL")
-        for name in ("https_proxy", "no_proxy", "NO_PROXY"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        exec(first, {})  # noqa: S102 -- our own page
-        sync.get_default_client().close()
+        replaced = ("https_proxy", "no_proxy", "NO_PROXY", "OPENAI_BASE_URL")
+        env = {name: value for name, value in os.environ.items() if name not in replaced}
+        env["PYTHONPATH"] = str(ROOT / "src")
+        env["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.port}"
+        env["SSL_CERT_FILE"] = str(certificate)
+        program = [sys.executable, "-c", first]  # a process loads the certificates once
+        done = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
 
-    assert capsys.readouterr().out == "Oslo.\n"
+    assert (done.stdout, done.stderr) == ("Oslo.\n", "")
     (asked,) = proxy.requests
     assert (asked.method, asked.target) == ("CONNECT", "api.openai.com:443")
 
