@@ -40,6 +40,13 @@ ROOT_PAGES = {
 FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`\n]*`")
+SIMULATED = re.compile(r"^<!-- answers: |\[simulated answer", re.MULTILINE)
+NOTE = """
+---
+
+*The models' answers on this page are examples: a simulator gives them when the tests run the page.*
+"""
+"""The end of each page that shows answers of models."""
 LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.) ")
 
 
@@ -118,7 +125,8 @@ def copy_page(source: Path, target: Path, folder: Path) -> list[str]:
         # The Markdown of the site knows that a bar in code ends no cell, and shows its escape.
         return CODE.sub(lambda code: code[0].replace("\\|", "|"), linked)
 
-    target.write_text(_outside_fences(text, adapt), encoding="utf-8")
+    adapted = _outside_fences(text, adapt)
+    target.write_text(adapted + NOTE * bool(SIMULATED.search(text)), encoding="utf-8")
     name = source.relative_to(ROOT)
     return [f"{name}:{line}: {problem}" for line, problem in list_problems(text)]
 

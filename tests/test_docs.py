@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from interlingua.local import local_server
 from interlingua.prepare.schema.keywords import FOREIGN
 from interlingua.providers.rows import providers as provider_rows
 from support import preloaded
-from support.reader import PREPARED, prepare_answers, simulated_providers
+from support.reader import PREPARED, prepare_answers, simulated_providers, write_files
 from support.type_checks import type_check
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,6 +87,9 @@ def fits(printed, expected):
 def providers(monkeypatch, tmp_path):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
     monkeypatch.chdir(tmp_path)  # examples may write files
+    write_files(tmp_path)
+    environment = Path(sys.executable).parent  # is active: `python` is this one
+    monkeypatch.setenv("PATH", f"{environment}{os.pathsep}{os.environ['PATH']}")
     with simulated_providers(monkeypatch):
         yield
 
@@ -262,6 +266,36 @@ def test_links_lead_somewhere(page):
         headings = re.findall(r"^#+ (.*)", linked.read_text(encoding="utf-8"), re.MULTILINE)
         slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
         assert not anchor or anchor in slugs, anchor
+
+
+# Words.
+
+ODD = re.compile(
+    r"\b(?:anew|told|whoever|rooms|weakness(?:es)?|one's own|cannot be said|keys? that ends?"
+    r"|the house|by whom)\b",
+    re.IGNORECASE,
+)
+"""What a native engineer would not write: expire, recreate, vulnerability, package, …"""
+WRITTEN = [*PAGES, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
+
+
+def odd_words(text):
+    """Those in the prose of a page; code is not prose."""
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
+    return ODD.findall(prose)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_in_plain_english(page):
+    """Also the docstrings of public names, which are the reference."""
+    assert odd_words(page.read_text(encoding="utf-8")) == []
+
+
+def test_odd_words_are_found():
+    """In prose, not in code."""
+    text = "A key that ends is made Anew.\n\n```python\ntold = 1\n```\nSee `told` in the rooms.\n"
+
+    assert odd_words(text) == ["key that ends", "Anew", "rooms"]
 
 
 def linked_pages(page):

@@ -1,5 +1,6 @@
 """Every block of code in the documentation has a test that runs it; here are the rarer kinds."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -11,8 +12,10 @@ from types import ModuleType
 import pytest
 
 from interlingua import Client, sync
+from support.http_calls import make_certificate, server_tls
 from support.node import run_node
 from support.reader import simulated_providers
+from support.servers import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -175,6 +178,64 @@ def test_a_provider_package(tmp_path):
     )
 
     assert done.stdout == "https://api.acme.example/v1/chat/completions\n"
+
+
+# A proxy.
+
+
+def relay_to(port):
+    """A script of a server that passes all bytes on to another one."""
+
+    async def script(connection):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            await asyncio.gather(
+                pass_on(connection.reader, writer), pass_on(reader, connection.writer)
+            )
+        finally:
+            writer.transport.abort()
+
+    return script
+
+
+def tunnel_to(port):
+    """A script of a proxy whose tunnels all end there."""
+
+    async def script(connection):
+        await connection.read_request()
+        await connection.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await relay_to(port)(connection)
+
+    return script
+
+
+async def pass_on(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+def test_the_first_call_through_a_proxy(monkeypatch, tmp_path):
+    """It goes to OpenAI's address through a proxy with another authority, as the page says."""
+    certificate = make_certificate(tmp_path / "company.pem", name="api.openai.com")
+    first = next(body for kind, body in blocks_of(DOCS / "howto/proxies.md")[0] if kind == "python")
+    with (
+        simulated_providers(monkeypatch, "Oslo.") as simulator,
+        Server(relay_to(simulator.port), tls=server_tls(certificate)) as openai,
+        Server(tunnel_to(openai.port)) as proxy,
+    ):
+        replaced = ("https_proxy", "no_proxy", "NO_PROXY", "OPENAI_BASE_URL")
+        env = {name: value for name, value in os.environ.items() if name not in replaced}
+        env["PYTHONPATH"] = str(ROOT / "src")
+        env["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.port}"
+        env["SSL_CERT_FILE"] = str(certificate)
+        program = [sys.executable, "-c", first]  # a process loads the certificates once
+        done = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("Oslo.\n", "")
+    (asked,) = proxy.requests
+    assert (asked.method, asked.target) == ("CONNECT", "api.openai.com:443")
 
 
 # Spans.

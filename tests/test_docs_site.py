@@ -68,6 +68,13 @@ def test_the_pages_of_the_root_are_in_the_site(built):
     assert "](docs/" not in text
 
 
+def test_a_page_says_that_its_answers_are_examples(built):
+    """Once, where answers are prepared for the tests, and on no other page."""
+    for name, count in (("howto/streaming", 1), ("howto/configuration", 1), ("reference", 0)):
+        html = (built / "site" / f"{name}.html").read_text(encoding="utf-8")
+        assert html.count("answers on this page are examples") == count
+
+
 # The search.
 
 WORDS = {
@@ -140,12 +147,74 @@ def test_pages_of_the_reference_are_not_too_long():
     assert max(heights.values()) > 8 * SCREEN
 
 
-@pytest.mark.parametrize("path", sorted({*WORDS.values()}))
-def test_a_page_begins_with_a_call_and_its_output(path):
-    """People see at once what to write and what they get, before anything is explained."""
-    text = (ROOT / "docs" / f"{path}.md").read_text("utf-8")
+# How a page begins.
 
-    assert re.match(r"# .*\n\n(?:<!-- .* -->\n\n)?```python\n[^`]*```\n\n```text\n", text)
+HOWTO = sorted((ROOT / "docs" / "howto").glob("*.md"))
+BEGINNING = re.compile(
+    r"# [^\n]+\n\n"
+    r"(?P<prose>(?:(?!<!--|```|#)[^\n]+\n)*)\n?"
+    r"(?:<!-- answers: [^\n]* -->\n\n)?"
+    r"```(?P<language>\w+)\n(?P<program>.*?)\n```\n\n"
+    r"(?P<output>```text\n)?",
+    re.DOTALL,
+)
+SENTENCE = re.compile(r"[.:?!](?=\s+[A-Z`*\[]|\s*\Z)")
+
+
+def what_is_wrong(text):
+    """What is wrong with the beginning of a page about how to do something."""
+    match = BEGINNING.match(text)
+    if match is None:
+        return "no program after the title and a short paragraph"
+    if len(SENTENCE.findall(match["prose"])) > 2:
+        return "more than two sentences before the program"
+    lines = match["program"].splitlines()
+    if len(lines) > 35:
+        return f"a program of {len(lines)} lines"
+    shown = any(not line.startswith("$ ") for line in lines) and lines[0].startswith("$ ")
+    return "" if match["output"] or shown else "no output after the program"
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_a_page_begins_with_a_call_and_its_output(page):
+    """People see at once what to write and what they get, before anything is explained."""
+    assert what_is_wrong(page.read_text("utf-8")) == ""
+
+
+def test_the_first_page_fits_on_one_screen():
+    """A swap in ten lines with its output, the installation, the doors, the speed; README too."""
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    match = BEGINNING.match(text)
+    first, *_ = text.partition("## Where to go")
+    doors, speed = re.findall(r"(?:^\|.*\n)+", first, re.MULTILINE)
+
+    assert len(match["program"].splitlines()) <= 10
+    assert ".swap(" in match["program"]
+    assert "$ pip install" in first
+    assert doors.count("](") >= 3
+    assert "**Interlingua**" in speed
+    assert len(first.splitlines()) <= 50  # as many as Chromium shows at 1300 x 1000
+    assert match["program"] in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("One. Two.\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n", ""),
+        ("```console\n$ il ask\nHello.\n```\n\n", ""),
+        ("One. Two. Three.\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n", "more than two"),
+        ("One.\n\n```python\nprint(1)\n```\n\nThen prose.\n", "no output"),
+        ("```console\n$ il ask\n```\n\n", "no output"),
+        ("One.\n\nA second paragraph.\n\n```python\n1\n```\n\n```text\n1\n```\n", "no program"),
+        (f"```python\n{'x' * 2}{chr(10) * 40}y\n```\n\n```text\n1\n```\n", "a program of"),
+        ("## A heading\n\n```python\n1\n```\n\n```text\n1\n```\n", "no program"),
+    ],
+)
+def test_a_wrong_beginning_is_found(text, problem):
+    """The measure of the test above."""
+    found = what_is_wrong(f"# A page\n\n{text}")
+
+    assert found.startswith(problem) if problem else found == ""
 
 
 # What a build refuses.

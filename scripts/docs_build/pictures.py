@@ -93,9 +93,9 @@ def architecture() -> str:
             x = 220 + index * (width + 8)
             body += [_box(x, y, width, 34, kind), _text(x + 10, y + 22, room, "code")]
         y += 42
-    body.append(_text(220, y + 14, "A room imports only from rooms below it.", "faint"))
+    body.append(_text(220, y + 14, "A package imports only from packages below it.", "faint"))
     return FRAME.format(
-        width=856, height=y + 28, title="The rooms of the library", body="\n".join(body)
+        width=856, height=y + 28, title="The packages of the library", body="\n".join(body)
     )
 
 

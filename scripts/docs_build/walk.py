@@ -64,7 +64,7 @@ def walk_table(found: list[Visit]) -> str:
         f"| `{room}/` | {', '.join(f'`{name}`' for name in names)} |"
         for room, names in files.items()
     ]
-    return "\n".join(("| room | files that a `generate` enters |", "|---|---|", *rows))
+    return "\n".join(("| package | files that a `generate` enters |", "|---|---|", *rows))
 
 
 def picture(visits: list[Visit]) -> str:
@@ -121,7 +121,7 @@ def _link(start: tuple[float, float], end: tuple[float, float]) -> str:
 
 
 _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
-<title>The walk of a call through the rooms of the library</title>
+<title>The path of a call through the packages of the library</title>
 <style>
 text {{ font: 13px ui-monospace, monospace; fill: #1f2937 }}
 .room {{ font: bold 15px sans-serif; text-anchor: middle }}

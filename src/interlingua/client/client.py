@@ -272,7 +272,7 @@ class Client:
         Remove an adapter while calls may be under way.
 
         Calls that have begun end on it; it is closed when they have. Later requests for it are
-        routed anew, or refused with `ConfigurationError`. A key in the environment does not bring
+        routed again, or refused with `ConfigurationError`. A key in the environment does not bring
         it back.
         """
         running_loop()

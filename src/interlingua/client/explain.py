@@ -43,16 +43,16 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str
     """The dialect of the request."""
     method: str = "POST"
-    """The HTTP method; empty for an adapter of one's own."""
+    """The HTTP method; empty for an adapter of your own."""
     url: str
-    """The address; empty for an adapter of one's own."""
+    """The address; empty for an adapter of your own."""
     headers: Mapping[str, str]
     """The headers, with secrets redacted."""
     body: UncheckedJson
     """
     The body, with the bytes of local files, but without those of the URLs in `fetches`.
 
-    For an adapter of one's own, the request that it would get, in its JSON form.
+    For an adapter of your own, the request that it would get, in its JSON form.
     """
     fetches: tuple[str, ...] = ()
     """The paths of parts whose URL the call would fetch first."""

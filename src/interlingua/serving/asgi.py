@@ -181,7 +181,7 @@ class Delivery:
             await self._put({"type": "http.response.body", "body": data, "more_body": True})
 
     async def sleep(self, seconds: float | None) -> None:
-        """Wait (for ever if None); `ClientGoneError` if the client disconnects meanwhile."""
+        """Wait (without a limit if None); `ClientGoneError` if the client disconnects meanwhile."""
         if seconds == 0:
             await asyncio.sleep(0)  # lets other tasks run, and notices a disconnect
         else:

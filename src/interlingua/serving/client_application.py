@@ -168,7 +168,7 @@ class Routes:
         return self._direct
 
     def names(self) -> tuple[str, ...]:
-        """Return the names that clients are told: those that are no patterns."""
+        """Return the names that clients are shown: all that are not patterns."""
         return tuple(self._names)
 
     def items(self) -> Iterator[tuple[str, ModelRoute]]:

@@ -45,7 +45,7 @@ class Fault(Record, frozen=True, kw_only=True):
     - `cut`: the connection closes.
     - `clean_cut`: the HTTP body ends correctly, so that only the decoder can notice it.
     - `reset`: the connection is reset.
-    - `stall`: nothing is sent, for `seconds` or for ever.
+    - `stall`: nothing is sent, for `seconds` or without end.
     - `malformed`: an event of a stream, or the whole body, is invalid JSON.
     - `duplicate`: an event of a stream is sent twice.
 
@@ -293,7 +293,7 @@ def reset(at: int | None = None) -> Turn:
 
 
 def stall(at: int | None = None, seconds: float | None = None) -> Turn:
-    """Send nothing after `at` bytes (default: before the headers), for `seconds` or for ever."""
+    """Send nothing after `at` bytes (default: before the headers), for `seconds` or without end."""
     return _connection_fault("stall", at, seconds)
 
 

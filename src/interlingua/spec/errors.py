@@ -490,7 +490,7 @@ class InvalidToolCallError(SDKError):
 
     Cause: the model wrote arguments that are no JSON, or do not match the schema.
 
-    Cure: the model is told and may correct itself; simplify the schema, or pass
+    Cure: the error is sent to the model, which may correct itself; simplify the schema, or pass
     `repair_tool_call=`.
     """
 

@@ -396,7 +396,7 @@ class HasDefinition(Protocol):
 
     @property
     def definition(self) -> ToolDefinition:
-        """What the model is told about it."""
+        """The description that the model gets."""
 
 
 AnyTool: TypeAlias = ToolSpec | HasDefinition | Mapping[str, Any]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import GenerateOptions
     from interlingua.sync import batch as batch
     from interlingua.sync import files as files
+    from interlingua.sync import media as media
     from interlingua.sync import video as video
     from interlingua.sync.blocking_iterator import BlockingIterator
     from interlingua.sync.client import Client
@@ -93,5 +94,5 @@ if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getat
             ".session": ("Session",),
             ".streams": ("StreamResult", "stream"),
         },
-        modules=("batch", "files", "video"),
+        modules=("batch", "files", "media", "video"),
     )

@@ -343,7 +343,7 @@ def status_of(error: Exception, spent: int = 402) -> int:
     Return the HTTP status with which a server sends this error.
 
     `spent` is the status for an error of `SPENT`: after any other status, clients of the dialect
-    would try again for ever.
+    would retry without end.
     """
     if isinstance(error, SPENT):
         return spent

@@ -1,4 +1,4 @@
-"""How the functions of this room call operations: client, route, retries, timeout, cancelling."""
+"""How media functions call operations: client, route, retries, timeout, cancelling."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _END = object()
 
 
 class MediaOptions(TypedDict, total=False):
-    """The options that all functions of this room take."""
+    """The options that all media functions take."""
 
     provider: str | None
     """The provider, if the model does not name it."""

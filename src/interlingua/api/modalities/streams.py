@@ -1,4 +1,4 @@
-"""`ItemStream`: what the streamed functions of this room return."""
+"""`ItemStream`: what the streamed media functions return."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _no_input() -> dict[str, UncheckedJson]:
 
 
 class ToolAnnotations(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The side effects of a tool, for whoever approves calls; None is unknown."""
+    """The side effects of a tool, for code that approves calls; None is unknown."""
 
     read_only: bool | None = None
     """Whether it changes nothing."""

@@ -279,7 +279,8 @@ class _Watch:
         self._is_tool = operation == names.EXECUTE_TOOL
         is_inner = self._is_attempt or self._is_tool
         kind = api.trace.SpanKind.INTERNAL if is_inner else api.trace.SpanKind.CLIENT
-        target = facts.get(names.TOOL_NAME) or facts.get(names.REQUEST_MODEL)
+        target_names = (names.TOOL_NAME, names.REQUEST_MODEL, names.ATTEMPT_MODEL)
+        target = next((facts[each] for each in target_names if facts.get(each)), None)
         self.span: Span = api.tracer.start_span(
             f"{operation} {target}" if target else operation,
             context=parent,
@@ -377,6 +378,7 @@ class _Watch:
         }
         if usage is not None:
             facts |= {name: getattr(usage, field) for field, name in names.USAGE_FIELDS.items()}
+            facts[names.CACHE_CREATION] = usage.cache_write_tokens
         known = {name: value for name, value in facts.items() if value is not None}
         self.span.set_attributes(known)
 
@@ -426,12 +428,16 @@ class _Watch:
 def _facts(
     operation: str | None, provider: str, model: str | None, adapter: object
 ) -> dict[str, Any]:
-    """What a span and its metrics have in common."""
-    facts: dict[str, Any] = {names.PROVIDER: names.PROVIDERS.get(provider, provider)}
-    if operation is not None:
-        facts[names.OPERATION] = operation
-    if model:
+    """What a span and its metrics have in common; without an operation it is an attempt."""
+    facts: dict[str, Any] = {}
+    provider = names.PROVIDERS.get(provider, provider)
+    if operation is None:
+        # Langfuse and Phoenix take each span with a model of the conventions for a generation.
+        facts |= {names.ATTEMPT_PROVIDER: provider, names.ATTEMPT_MODEL: model}
+    else:
+        facts |= {names.PROVIDER: provider, names.OPERATION: operation}
         facts[names.REQUEST_MODEL] = model
+    facts = {name: value for name, value in facts.items() if value}
     address = urlsplit(getattr(adapter, "base_url", "") or "")
     if address.hostname:
         facts[names.SERVER_ADDRESS] = address.hostname

@@ -60,6 +60,9 @@ USAGE_FIELDS: Mapping[str, str] = {
 }
 """The counts of a usage, by field."""
 
+CACHE_CREATION = "gen_ai.usage.cache_creation.input_tokens"
+"""The older name of the cache writes, which Phoenix and Logfire read."""
+
 # Values of the conventions.
 CHAT = "chat"
 EXECUTE_TOOL = "execute_tool"
@@ -87,6 +90,8 @@ TOKEN_BUCKETS = tuple(4**power for power in range(14))
 
 # Our own.
 ATTEMPT = "interlingua.attempt"
+ATTEMPT_MODEL = "interlingua.model"
+ATTEMPT_PROVIDER = "interlingua.provider"
 ATTEMPTS = "interlingua.attempts"
 CACHED = "interlingua.cached"
 COST = "interlingua.cost"

@@ -61,7 +61,7 @@ class Limit(Record, frozen=True, kw_only=True):
     amount: float = 1.0
     """0 asks whether the maximum has been passed already."""
     period: float | None = None
-    """Amounts count for this many seconds; None: for ever."""
+    """Amounts count for this many seconds; None: without a limit."""
     mode: LimitMode = "spend"
     """`spend`, `reserve` or `hold`."""
     burst: float | None = None
