@@ -1,5 +1,7 @@
 """What is built, locked and published is what was reviewed."""
 
+import ast
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -109,6 +111,24 @@ def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
     assert "interlingua/notes.txt is not needed" in problems
     assert "the limit is 1,000" in problems
     capsys.readouterr()
+
+
+def test_the_notice():
+    """It names each collection that the catalog is built from, and has their licence."""
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    script = (ROOT / "scripts" / "update_catalog").read_text(encoding="utf-8")
+    (pins,) = (
+        ast.literal_eval(re.sub(r"date\(.*?\)", "0", ast.unparse(node.value)))
+        for node in ast.parse(script).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PINS"
+    )
+    distribution = importlib.metadata.distribution("genai-prices")
+    licence = distribution.read_text("licenses/LICENSE")
+    owner = re.search(r"Copyright .*", licence)[0]
+
+    assert re.findall(r"^- ([\w-]+)[^:]*: Copyright", notice, re.MULTILINE) == [*pins]
+    assert f"- genai-prices: {owner}\n" in notice
+    assert licence.partition(owner)[2].split() == notice.partition("The MIT License:")[2].split()
 
 
 def test_the_import_does_nothing():
