@@ -6,10 +6,12 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,37 +43,49 @@ def build(folder, kind="wheel"):
     return built
 
 
-def test_the_wheel(tmp_path, capsys):
-    """It has the same bytes each time, only the package in it, no `.pth`, and a bounded size."""
-    one, two = build(tmp_path / "one"), build(tmp_path / "two")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("wheel"))
 
-    assert one.read_bytes() == two.read_bytes()
-    assert check_wheel.check_contents(one) == []
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("sdist"), "sdist")
+
+
+def test_the_wheel(wheel, tmp_path, capsys):
+    """It has the same bytes each time, only the package in it, no `.pth`, and a bounded size."""
+    assert build(tmp_path / "again").read_bytes() == wheel.read_bytes()
+    assert check_wheel.check_contents(wheel) == []
     assert "bytes (limit" in capsys.readouterr().out
 
 
-def test_the_source_distribution(tmp_path, capsys):
+def test_the_source_distribution(sdist, capsys):
     """It has what the wheel is made of, and the tests with all that they read."""
-    sdist = build(tmp_path / "sdist", "sdist")
-
     assert check_wheel.check_sdist(sdist) == []
     assert "bytes" in capsys.readouterr().out
 
 
-def test_the_tests_of_the_source_distribution_run(tmp_path):
-    """Where it is unpacked, beside no repository; `scripts/build --test` runs all, offline."""
-    with tarfile.open(build(tmp_path / "sdist", "sdist")) as archive:
+def test_the_tests_of_the_source_distribution_run(sdist, tmp_path):
+    """
+    Where it is unpacked, beside no repository; `scripts/build --test` runs all, offline.
+
+    These read the package, the fixtures and the files beside the tests.
+    """
+    with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (folder,) = (tmp_path / "unpacked").iterdir()
+    tests = ("wire/test_sse.py", "laws/test_vendor_fields.py", "test_package.py::test_locks")
 
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/wire"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         *(f"tests/{test}" for test in tests)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder / "src")},
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
@@ -94,11 +108,9 @@ def test_the_check_of_a_source_distribution_can_fail(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
+def test_the_check_of_a_wheel_can_fail(wheel, tmp_path, monkeypatch, capsys):
     """A file that would run code at each start of Python is found; so is one too many, or size."""
-    import zipfile
-
-    wheel = build(tmp_path / "wheel")
+    wheel = Path(shutil.copy(wheel, tmp_path))
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("surprise.pth", "import os")
         archive.writestr("interlingua/notes.txt", "Remember.")
