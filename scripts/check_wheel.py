@@ -8,9 +8,10 @@ Check a wheel: what it contains, how large it is, and whether it works where it 
 `scripts/build` builds both files and calls this. With `--sdist` the contents of the source
 distribution are checked, too. With `--install` the wheel is installed into fresh environments
 (bare, with each extra, with all of them), which needs a package index and `uv`. In each, the
-library answers, and each extra's feature works or names the extra that is missing. Then it is
-installed and used with every Python from 3.11 on that this machine has. With `--use` the library
-that a Python has is used, and nothing else is done. `--pythons` lists the Pythons of this machine.
+library answers, and each extra's feature works or names the extra that is missing. Then library,
+command line and gateway are used with every Python from 3.11 on that this machine has. With
+`--use` the library that a Python has is used, and nothing else is done. `--pythons` lists the
+Pythons of this machine.
 
 Each problem is a line that starts with FAIL; the exit status is 1 if there is one.
 """
@@ -108,6 +109,46 @@ listing = subprocess.run(
 )
 assert listing.returncode == 0, listing.stderr
 """,
+    "gateway": """
+import asyncio, tempfile
+from pathlib import Path
+from interlingua import Client, HttpAdapter, sync
+from interlingua.gateway.config import gateway_from_file
+from interlingua.gateway.keys import hash_key
+from interlingua.gateway.server import listen, make_application, run, url_of
+from interlingua.simulator import Simulator, serve_in_thread, text
+
+answers = []
+
+def ask(url):
+    client = Client({"openai": HttpAdapter("openai", "il_a", base_url=f"{url}/v1")})
+    return sync.generate("openai:bird", "Hi.", client=client).text
+
+async def on_ready(running):
+    answers.append(await asyncio.to_thread(ask, url_of(listener)))
+    running.should_exit = True
+
+async def on_end():
+    pass
+
+with (
+    serve_in_thread(Simulator(text("Through the gateway."))) as server,
+    tempfile.TemporaryDirectory() as folder,
+    listen("127.0.0.1", 0) as listener,
+):
+    path = Path(folder, "interlingua.yaml")
+    path.write_text(f'''
+adapters:
+  anthropic: {{api_key: any-key, base_url: "{server.url}"}}
+gateway:
+  keys: {{alice: {{hash: "{hash_key("il_a")}"}}}}
+  routes: {{bird: anthropic:claude-haiku-4-5}}
+''')
+    gateway = gateway_from_file(path)
+    app = make_application(gateway, secret=b"at least sixteen bytes")
+    run(app, listener, gateway.timeouts, on_ready=on_ready, on_end=on_end)
+assert answers == ["Through the gateway."], answers
+""",
     "httpx": """
 from interlingua import Client, HttpAdapter, sync
 from interlingua.simulator import Simulator, serve_in_thread, text
@@ -192,6 +233,9 @@ except ConfigurationError as error:
 """,
 }
 """Of each extra, a program that works with it and fails without it."""
+
+DOORS = ("cli", "gateway")
+"""The extras that are tried with each Python, beside the library: the rest is not ours."""
 
 
 def main() -> None:
@@ -316,11 +360,10 @@ def check_installed(wheel: Path, uv: str) -> list[str]:
             print("installed", ", ".join(extras) or "bare", "FAIL" if found else "ok", flush=True)
     for version, program in find_pythons().items():
         with tempfile.TemporaryDirectory() as folder:
-            python = install(wheel, (), Path(folder) / "env", uv, str(program))
-            done = use(python, FIRST_CALL)
-            if done.returncode:
-                problems.append(f"the first call fails on {version}: {last_line(done.stderr)}")
-            print("installed on", version, "FAIL" if done.returncode else "ok", flush=True)
+            python = install(wheel, DOORS, Path(folder) / "env", uv, str(program))
+            found = check_features(python, {*DOORS})
+            problems += [f"{sentence} (on {version})" for sentence in found]
+            print("installed on", version, "FAIL" if found else "ok", flush=True)
     return problems
 
 
@@ -396,6 +439,7 @@ def is_there(python: Path, extra: str, expected: set[str]) -> bool:
     """Whether another extra brought what this one needs."""
     module = {
         "cli": "click",
+        "gateway": "uvicorn",
         "httpx": "httpx2",
         "local": "xllamacpp",
         "telemetry": "opentelemetry",

@@ -1,13 +1,17 @@
 """What is built, locked and published is what was reviewed."""
 
+import ast
+import importlib.metadata
 import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -39,37 +43,49 @@ def build(folder, kind="wheel"):
     return built
 
 
-def test_the_wheel(tmp_path, capsys):
-    """It has the same bytes each time, only the package in it, no `.pth`, and a bounded size."""
-    one, two = build(tmp_path / "one"), build(tmp_path / "two")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("wheel"))
 
-    assert one.read_bytes() == two.read_bytes()
-    assert check_wheel.check_contents(one) == []
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("sdist"), "sdist")
+
+
+def test_the_wheel(wheel, tmp_path, capsys):
+    """It has the same bytes each time, only the package in it, no `.pth`, and a bounded size."""
+    assert build(tmp_path / "again").read_bytes() == wheel.read_bytes()
+    assert check_wheel.check_contents(wheel) == []
     assert "bytes (limit" in capsys.readouterr().out
 
 
-def test_the_source_distribution(tmp_path, capsys):
+def test_the_source_distribution(sdist, capsys):
     """It has what the wheel is made of, and the tests with all that they read."""
-    sdist = build(tmp_path / "sdist", "sdist")
-
     assert check_wheel.check_sdist(sdist) == []
     assert "bytes" in capsys.readouterr().out
 
 
-def test_the_tests_of_the_source_distribution_run(tmp_path):
-    """Where it is unpacked, beside no repository; `scripts/build --test` runs all, offline."""
-    with tarfile.open(build(tmp_path / "sdist", "sdist")) as archive:
+def test_the_tests_of_the_source_distribution_run(sdist, tmp_path):
+    """
+    Where it is unpacked, beside no repository; `scripts/build --test` runs all, offline.
+
+    These read the package, the fixtures and the files beside the tests.
+    """
+    with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (folder,) = (tmp_path / "unpacked").iterdir()
+    tests = ("wire/test_sse.py", "laws/test_vendor_fields.py", "test_package.py::test_locks")
 
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/wire"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         *(f"tests/{test}" for test in tests)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder / "src")},
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
@@ -92,11 +108,9 @@ def test_the_check_of_a_source_distribution_can_fail(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
+def test_the_check_of_a_wheel_can_fail(wheel, tmp_path, monkeypatch, capsys):
     """A file that would run code at each start of Python is found; so is one too many, or size."""
-    import zipfile
-
-    wheel = build(tmp_path / "wheel")
+    wheel = Path(shutil.copy(wheel, tmp_path))
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("surprise.pth", "import os")
         archive.writestr("interlingua/notes.txt", "Remember.")
@@ -109,6 +123,24 @@ def test_the_check_of_a_wheel_can_fail(tmp_path, monkeypatch, capsys):
     assert "interlingua/notes.txt is not needed" in problems
     assert "the limit is 1,000" in problems
     capsys.readouterr()
+
+
+def test_the_notice():
+    """It names each collection that the catalog is built from, and has their licence."""
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    script = (ROOT / "scripts" / "update_catalog").read_text(encoding="utf-8")
+    (pins,) = (
+        ast.literal_eval(re.sub(r"date\(.*?\)", "0", ast.unparse(node.value)))
+        for node in ast.parse(script).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PINS"
+    )
+    distribution = importlib.metadata.distribution("genai-prices")
+    licence = distribution.read_text("licenses/LICENSE")
+    owner = re.search(r"Copyright .*", licence)[0]
+
+    assert re.findall(r"^- ([\w-]+)[^:]*: Copyright", notice, re.MULTILINE) == [*pins]
+    assert f"- genai-prices: {owner}\n" in notice
+    assert licence.partition(owner)[2].split() == notice.partition("The MIT License:")[2].split()
 
 
 def test_the_import_does_nothing():

@@ -6,6 +6,7 @@ from interlingua.simulator import Script, text
 from support.cli import MODEL, Program, Terminal, simulated
 
 WRITE = "printf done > made.txt; exit 3"
+CTRL_C = "\x03"
 
 
 def propose(tmp_path, command, *keys, words=("-e",)):
@@ -16,7 +17,10 @@ def propose(tmp_path, command, *keys, words=("-e",)):
         terminal = Terminal(program, *words, "-n", "-m", MODEL, "Do it", SHELL="/bin/sh")
         for wanted, key in keys:
             terminal.expect(wanted)
-            terminal.type(key)
+            if key == CTRL_C:
+                terminal.interrupt("interrupted")
+            else:
+                terminal.type(key)
         code = terminal.close()
     terminal.requests = script.requests
     return terminal, code
@@ -35,7 +39,7 @@ def test_it_runs_after_yes(tmp_path, answer):
     assert "shell sh on" in request.messages[0].text
 
 
-@pytest.mark.parametrize("key", ["\r", "n\r", "x\r", "\x03", "\x04"])
+@pytest.mark.parametrize("key", ["\r", "n\r", "x\r", CTRL_C, "\x04"])
 def test_it_does_not_run_otherwise(tmp_path, key):
     """Enter, no, anything else, Ctrl-C and Ctrl-D are no yes."""
     _, code = propose(tmp_path, WRITE, ("[N]o", key))

@@ -33,6 +33,7 @@ class Odd(Protocol):
 
 
 EVEN = Annotated[int, Rule(lambda value: value % 2 == 0, "an even number")]
+SHORT = Annotated[str | bytes, Rule(lambda value: len(value) < 3, "short")]
 CASES = {
     "string": (str, ["", "a"], [b"a", 5, None], "a string"),
     "optional": (str | None, ["a", None], [5], "a string"),
@@ -63,6 +64,7 @@ CASES = {
     ),
     "class": (ConfigurationError, [ConfigurationError("a")], [5], "a ConfigurationError"),
     "own rule": (EVEN | None, [2, None], [3, "2"], "an even number"),
+    "own rule of several": (SHORT, ["ab", b"ab"], ["abcd", b"abcd"], "short"),
 }  # fmt: skip
 
 

@@ -156,6 +156,8 @@ def _kind(annotation: object) -> _Kind | None:
         return _mapping(arguments[1])
     if origin in _KINDS:
         return _KINDS[origin]
+    if origin in _UNIONS:  # of an `Annotated`, whose rule decides
+        return None
     if origin in (Any, object) or not isinstance(origin, type) or not _can_be_asked(origin):
         return None
     article = "an" if origin.__name__[0] in "AEIOU" else "a"

@@ -151,7 +151,7 @@ class Background:
             if made.set_running_or_notify_cancel():
                 made.set_exception(error)
             return
-        with runner:  # closes what is still open at the end
+        try:
             if not made.set_running_or_notify_cancel():
                 return
             made.set_result(loop)
@@ -159,6 +159,21 @@ class Background:
                 # SystemExit of a tool ends its own caller only, not all other calls.
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
+        finally:
+            self._close(runner)
+
+    def _close(self, runner: asyncio.Runner) -> None:
+        """
+        Close what is still open, and the loop.
+
+        The last thing that a runner does is to wait for the threads of the loop, in another thread.
+        Python 3.12 refuses to start one at exit, when the threads have ended already.
+        """
+        try:
+            runner.close()
+        except RuntimeError:
+            if not self._is_over:
+                raise
 
 
 class _Pause:

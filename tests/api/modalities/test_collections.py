@@ -209,26 +209,28 @@ def test_list_and_delete(run, tmp_path):
     assert stat.S_IMODE((tmp_path / "vectors.db").stat().st_mode) == 0o600
 
 
-def test_two_that_begin_the_same_collection(run, tmp_path):
-    """The second one to write has another model, and is refused; nothing of it is stored."""
+@pytest.mark.parametrize("first", ["sea", "sky"])
+@pytest.mark.parametrize("settings", [{"model": f"{MODEL}-2"}, {"dimensions": 3}])
+def test_two_that_begin_the_same_collection(run, tmp_path, first, settings):
+    """The second one to write has other vectors and is refused, also if the text is the same."""
 
     async def race(collections, client):
-        other = Collections(tmp_path / "vectors.db")
-        entries = [Entry("a", "sea")]
-        adds = (
-            each.add("notes", entries, model=model, client=client)
-            for each, model in ((collections, MODEL), (other, "openai:text-embedding-3-large"))
-        )
-        try:
-            return await asyncio.gather(*adds, return_exceptions=True)
-        finally:
+        async def begin():
+            other = Collections(tmp_path / "vectors.db")
+            await other.add("notes", [Entry("a", first)], model=MODEL, client=client)
             await other.close()
 
-    results = run(race)
+        def entries():
+            asyncio.run(begin())  # the second one has looked for the collection already
+            yield Entry("a", "sea")
+
+        await collections.add("notes", entries(), **{"model": MODEL, **settings}, client=client)
+
+    with pytest.raises(ConfigurationError, match=r"Use another|Compare only"):
+        run(race)
     (info,) = run(lambda found, _: found.list())
 
-    assert [isinstance(each, ConfigurationError) for each in results].count(True) == 1
-    assert info.entries == 1
+    assert (info.model, info.dimensions, info.entries) == (MODEL, 4, 1)
 
 
 def test_another_kind_of_file(run, tmp_path):

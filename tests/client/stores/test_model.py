@@ -61,7 +61,12 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.folder = tempfile.TemporaryDirectory()
-        self.store = Blocking(KINDS[self.kind](self.clock, Path(self.folder.name)), self.clock)
+        try:
+            store = KINDS[self.kind](self.clock, Path(self.folder.name))
+        except BaseException:  # there may be no server to test
+            self.folder.cleanup()
+            raise
+        self.store = Blocking(store, self.clock)
         self.model = Model()
         self.model.now = micro(self.clock())
         self.values = {}  # (kind, key): (value, end)

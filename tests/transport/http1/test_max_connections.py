@@ -8,6 +8,7 @@ import pytest
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.defaults import Limits, Timeouts
 from interlingua.spec.errors import ConfigurationError, NetworkError, RequestTimeoutError
+from interlingua.transport.http1 import transport as http1_transport
 from interlingua.transport.http1.addresses import resolve
 from interlingua.transport.http1.exchange import Exchange
 from interlingua.transport.http1.pool import Pool
@@ -144,6 +145,34 @@ def test_first_come_first_served():
         run(work, max_connections=1)
 
     assert [int(request.body) for request in server.requests] == [*range(30)]
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+def test_the_first_calls_wait_for_one_import(monkeypatch, cancelled):
+    """They go on in their order when it has ended; if its call is cancelled, the next imports."""
+    go, imports = threading.Event(), []
+
+    def slow_import(name):
+        imports.append(name)
+        assert go.wait(PATIENCE)
+
+    monkeypatch.setattr(http1_transport, "import_module", slow_import)
+
+    async def work(transport):
+        requests = [HttpRequest(url=server.url, body=b"%d" % number) for number in range(10)]
+        tasks = [asyncio.ensure_future(read(transport, request)) for request in requests]
+        await settled(lambda: imports)
+        for task in tasks[:cancelled]:
+            task.cancel()
+        await settled(lambda: len(imports) > cancelled)
+        go.set()
+        await asyncio.gather(*tasks[cancelled:])
+
+    with Server(answering(reply())) as server:
+        run(work, max_connections=1)
+
+    assert len(imports) == 1 + cancelled
+    assert [int(request.body) for request in server.requests] == [*range(cancelled, 10)]
 
 
 def held_back():

@@ -152,7 +152,9 @@ class Collections:
         model, asked = _agreed(name, known, model, dimensions)
         total, done, left = Addition(), 0, iter(entries)
         while chunk := await asyncio.to_thread(_take, left, batch):
-            changed = await self._changed(name, [*chunk.values()], stores_texts=stores_texts)
+            changed = await self._changed(
+                name, model, asked, [*chunk.values()], stores_texts=stores_texts
+            )
             if changed:
                 texts = [entry.text for entry in changed]
                 result = await embed_many(
@@ -243,7 +245,13 @@ class Collections:
         return known
 
     async def _changed(
-        self, name: str, entries: Sequence[Entry], *, stores_texts: bool
+        self,
+        name: str,
+        model: str,
+        asked: int | None,
+        entries: Sequence[Entry],
+        *,
+        stores_texts: bool,
     ) -> Sequence[Entry]:
         """The entries that have another text than before; the texts of the others are stored."""
 
@@ -251,6 +259,8 @@ class Collections:
             known = _find(connection, name)
             if known is None:
                 return entries
+            if (known.model, known.asked) != (model, asked):  # begun by another one meanwhile
+                _agreed(name, known, model, asked)
             find = "SELECT hash FROM entries WHERE collection = ? AND id = ?"
             add = "UPDATE entries SET text = ? WHERE collection = ? AND id = ? AND text IS NULL"
             changed = []

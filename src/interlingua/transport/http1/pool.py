@@ -87,7 +87,8 @@ class Pool:
         """Do what takes time before a connection is opened: load the certificates."""
         if self._tls is None and target.needs_tls and not tls.is_loaded():
             async with self._loading:
-                await asyncio.to_thread(tls.load)
+                if not tls.is_loaded():
+                    await asyncio.to_thread(tls.load)
 
     async def wait_for_turn(self, target: Target) -> None:
         """Wait until the number of connections to the host is below the limit."""

@@ -47,6 +47,7 @@ class HttpTransport:
             refuse("max_connections", "a whole number from 1 on", given)
         self._max_connections = max_connections
         self._is_loaded = False
+        self._loading: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}  # set when it ends
         self._pools: PerLoop[Pool] = PerLoop(
             self._open, lambda pool: pool.close(), lambda pool: pool.discard()
         )
@@ -69,14 +70,29 @@ class HttpTransport:
     async def get_ready(self, url: str) -> None:
         """Import the parser and load the certificates, in a thread; later calls do nothing."""
         if not self._is_loaded:
-            await asyncio.to_thread(import_module, "interlingua.transport.http1.exchange")
-            self._is_loaded = True
+            await self._load()
         pool = self._pools.get(asyncio.get_running_loop())
         await pool.get_ready(pool.target(url))
 
     async def close(self) -> None:
         """Close every connection; a later request opens new ones."""
         await self._pools.close()
+
+    async def _load(self) -> None:
+        """Import the parser; the calls that wait for it go on in the order in which they came."""
+        loop = asyncio.get_running_loop()
+        while not self._is_loaded:
+            loading = self._loading.get(loop)
+            if loading is not None:
+                await loading.wait()
+                continue
+            loading = self._loading[loop] = asyncio.Event()
+            try:
+                await asyncio.to_thread(import_module, "interlingua.transport.http1.exchange")
+                self._is_loaded = True
+            finally:  # if it was cancelled, the next one that waits imports it
+                del self._loading[loop]
+                loading.set()
 
     def _open(self) -> Pool:
         from interlingua.transport.http1.pool import Pool
