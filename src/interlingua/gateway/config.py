@@ -207,6 +207,8 @@ class _Reader:
     ) -> None:
         self._stores = stores
         self._place = section.get("store")
+        if self._place is not None:
+            stores.open_for(section, self._place)
         self._has_telemetry = section.get("telemetry", False)
         self._adapters: dict[str, Adapter] = {**adapters}
         self._limits: list[tuple[ModelRoute, Limit]] = []
@@ -252,8 +254,7 @@ class _Reader:
             return ModelRoute(model)
         where = f"gateway.routes.{name}"
         model = section.get("model", "")
-        fallback = tuple(section.get("fallback", ()))
-        for each in (model, *fallback):
+        for each in (model, *section.get("fallback", ())):
             _check_model(section, "model", clients.plain, each)
         if "balance" in section:
             model = f"{balanced_name(section.get('balance'))}:{model.rpartition(':')[2]}"
@@ -266,7 +267,7 @@ class _Reader:
         middleware = _middleware(section, where)
         own = clients.make(*middleware, limit=limit) if middleware or limit else None
         affinity = section.get("affinity", "session")
-        route = ModelRoute(model, own, settings, affinity, fallback)
+        route = ModelRoute(model, own, settings, affinity)
         if limit is not None:
             self._limits.append((route, limit))
         return route
