@@ -29,7 +29,7 @@ from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
 from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, ErrorClass
 from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
@@ -134,9 +134,10 @@ def make_breaker() -> CircuitBreaker:
     What stops the calls of a model that is down.
 
     Agents ask again and again (Codex six times, opencode for ever), so three failures in a row are
-    enough.
+    enough. A provider that asks to wait is not down: its 429 reaches the client, which waits.
     """
-    return CircuitBreaker(failures=3)
+    down = (ErrorClass.AUTH, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
+    return CircuitBreaker(failures=3, errors=down)
 
 
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
@@ -238,12 +239,15 @@ class _Reader:
                 raise section.error("balance", f"{where}: this file has no adapter {name!r}.")
         weights = section.get("balance")
         try:
-            self._adapters[balanced_name(names)] = Balance(
+            balance = Balance(
                 *(self._adapters[name] for name in names),
                 weights=[*weights.values()] if isinstance(weights, Mapping) else None,
             )
         except ConfigurationError as error:
             raise section.error("balance", f"{where}: {error.message}") from None
+        # Each is asked before a client is told that one of them has failed.
+        balance.max_retries = max(balance.max_retries, len(names) - 1)
+        self._adapters[balanced_name(names)] = balance
 
     def route(self, name: str, clients: Clients) -> ModelRoute:
         """The route of a public name: the name of a model, or a section."""
