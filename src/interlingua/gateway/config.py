@@ -27,6 +27,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.serving.client_application import MAX_BODY, Caller, Routes
 from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
+from interlingua.serving.storage import Storage
 from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, ErrorClass
@@ -65,6 +66,7 @@ class _Gateway(TypedDict, total=False):
     cors: list[str]
     max_body: Positive
     timeouts: Mapping[str, Any]
+    storage: Mapping[str, Any]
     store: str
     telemetry: bool
 
@@ -78,6 +80,16 @@ class _Timeouts(TypedDict, total=False):
     grace: Seconds
 
 
+class _Storage(TypedDict, total=False):
+    """The keys of the storage of a key."""
+
+    files: Positive
+    file_bytes: Positive
+    jobs: Positive
+    responses: Positive
+    response_bytes: Positive
+
+
 class _Key(TypedDict, total=False):
     """The keys of a key."""
 
@@ -85,6 +97,7 @@ class _Key(TypedDict, total=False):
     models: list[str]
     limits: Mapping[str, Any]  # `gateway/limits.py` reads it
     responses: Any
+    storage: Mapping[str, Any]
 
 
 class _Route(TypedDict, total=False):
@@ -122,6 +135,8 @@ class Gateway(NamedTuple):
     """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
     store: Store | None = None
     """The files of callers, and where their batches and videos are; None for this process only."""
+    storage: Storage = Storage()
+    """The most that is stored for one key, unless the key has its own."""
 
 
 def guarded(client: Client) -> Client:
@@ -169,11 +184,12 @@ def gateway_from_file(
     clients = reader.open(default, registry)
     found = {name: reader.route(name, clients) for name in reader.routes}
     keys = section.sections("keys", rows_of_options(_Key))
+    storage = _read_storage(section, "gateway.storage", Storage())
     timeouts = section.section("timeouts", "gateway.timeouts").check(rows_of_options(_Timeouts))
     return Gateway(
         clients.plain,
         Routes(found, direct=section.get("direct", not found)),
-        tuple(_key(name, each) for name, each in keys.items()),
+        tuple(_key(name, each, storage) for name, each in keys.items()),
         host=section.get("host", HOST),
         port=section.get("port", PORT),
         kept=read_kept(section, stores),
@@ -184,10 +200,17 @@ def gateway_from_file(
         limits=reader.limits(clients, keys),
         telemetry=section.get("telemetry", False),
         store=stores.open(FILES),
+        storage=storage,
     )
 
 
-def _key(name: str, section: Section) -> Key:
+def _read_storage(section: Section, where: str, usual: Storage) -> Storage:
+    """The part `storage` of a section; what it leaves out is as usual."""
+    given = section.section("storage", where).check(rows_of_options(_Storage))
+    return usual._replace(**{name: given.get(name) for name in given})
+
+
+def _key(name: str, section: Section, usual: Storage) -> Key:
     value = section.get("hash", "")
     if not is_hash(value):
         raise section.error(
@@ -197,7 +220,8 @@ def _key(name: str, section: Section) -> Key:
         )
     models = section.get("models")
     keep = read_keep(section, name)
-    return Key(value, Caller(name, None if models is None else tuple(models), keep))
+    storage = _read_storage(section, f"gateway.keys.{name}.storage", usual)
+    return Key(value, Caller(name, None if models is None else tuple(models), keep, storage))
 
 
 class _Reader:

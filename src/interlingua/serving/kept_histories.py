@@ -108,17 +108,19 @@ class Histories:
         history: History,
         new: Items,
         output: Items,
-    ) -> None:
-        """Keep a response whose input was a history and then these items."""
+    ) -> int:
+        """Keep a response whose input was a history and then these items; its bytes."""
         least = self._clock() + self._seconds
         for turn in history:
             if turn.ends < least:
                 await self._put(turn)
-        await self._put(Turn(id, _names(history), new, output))
+        size = await self._put(Turn(id, _names(history), new, output))
         if history and await self._get(history[-1].id) is None:
             # It was deleted while the model answered, and nobody knew of this response.
-            await self._put(Turn(id, (), (*items_of(history), *new), output))
-        await self._store.put(self._response_key(id), pack(body), ttl=self._seconds)
+            size = await self._put(Turn(id, (), (*items_of(history), *new), output))
+        data = pack(body)
+        await self._store.put(self._response_key(id), data, ttl=self._seconds)
+        return size + len(data)
 
     async def delete(self, id: str) -> bool:  # noqa: A002 -- the name of the field
         """Delete a response; whether there was one. What later ones need of it stays."""
@@ -155,14 +157,15 @@ class Histories:
         before, given, output, ends = unpack(data)
         return Turn(id, tuple(before), _to_items(given), _to_items(output), ends)
 
-    async def _put(self, turn: Turn) -> None:
-        """Keep a turn from now on; the one before it knows of it first."""
+    async def _put(self, turn: Turn) -> int:
+        """Keep a turn from now on; the one before it knows of it first. Returns its bytes."""
         now = self._clock()
         if turn.before:
             key = self._next_key(turn.before[-1], int(now // self._life))
             await self._store.append(key, turn.id.encode(), ttl=2 * self._life)
         data = pack((turn.before, turn.input, turn.output, now + self._life))
         await self._store.put(self._turn_key(turn.id), data, ttl=self._life)
+        return len(data)
 
     # Lists end at a fixed time, so those who need a turn are listed by the period of their life
     # in which they were put: all that still live are in one of the last two.

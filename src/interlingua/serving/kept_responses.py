@@ -28,6 +28,7 @@ from interlingua.serving.application import (
 from interlingua.serving.asgi import Reply
 from interlingua.serving.kept_histories import Histories, History, items_of, pack, unpack
 from interlingua.serving.sealed_state import KeptSeals, kept_seals_in
+from interlingua.serving.storage import Room, Storage
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -72,10 +73,14 @@ class KeptResponses:
         self._seconds = seconds
         self._clock = clock
 
-    def of_caller(self, name: str, seconds: float | None = None) -> Shelf | None:
+    def of_caller(
+        self, name: str, seconds: float | None = None, most: Storage | None = None
+    ) -> Shelf | None:
         """Return what is kept for a caller; None if nothing is (`seconds` is 0)."""
         seconds = self._seconds if seconds is None else seconds
-        return Shelf(self._store, name, seconds, self._clock) if seconds > 0 else None
+        if seconds <= 0:
+            return None
+        return Shelf(self._store, name, seconds, self._clock, most or Storage())
 
 
 class Draft(NamedTuple):
@@ -146,6 +151,8 @@ async def start_keeping(incoming: Incoming, shelf: Shelf | None) -> tuple[Incomi
     body = {name: value for name, value in body.items() if name not in form.options}
     if not draft.references.is_answer:
         return incoming._replace(call=replace(incoming.call, body=body)), None
+    if draft.references.is_kept or draft.references.conversation is not None:
+        await shelf.check_room()
     call = replace(incoming.call, body={**body, **draft.echo})
     return incoming._replace(call=call), Keeping(shelf, form, draft, incoming.dialect)
 
@@ -211,8 +218,14 @@ class Shelf:
     """What is kept for one caller."""
 
     def __init__(
-        self, store: Store, caller: str, seconds: float, clock: Callable[[], float]
+        self,
+        store: Store,
+        caller: str,
+        seconds: float,
+        clock: Callable[[], float],
+        most: Storage,
     ) -> None:
+        self._room = Room(store, caller, most)
         self._store = store
         self._caller = quote(caller, safe="")
         self._seconds = seconds
@@ -243,6 +256,15 @@ class Shelf:
         id, echo = _new_id(form.response_prefix), form.echo(references)
         return resolved, Draft(id, references, history, rest, new, echo)
 
+    async def check_room(self) -> None:
+        """Raise `QuotaExceededError` if there is no room for more."""
+        await self._room.check("responses", "response_bytes", period=self._seconds)
+
+    async def _count(self, size: int, responses: int = 0) -> None:
+        """Count what was stored, until its time is over."""
+        amounts = {"responses": responses, "response_bytes": size}
+        await self._room.count(self._seconds, period=self._seconds, **amounts)
+
     async def keep(self, draft: Draft, body: Mapping[str, Json], form: KeptForm) -> None:
         """Keep a response; `StoreError` if it cannot be kept."""
         output = form.output(body)
@@ -254,7 +276,8 @@ class Shelf:
         new = {id for id, _ in draft.new}
         for id, _ in (*(each for each in draft.rest if each[0] in new), *output):
             await self._put(self._item_key(id), draft.id.encode())
-        await self._histories.keep(draft.id, dict(body), draft.history, draft.rest, output)
+        size = await self._histories.keep(draft.id, dict(body), draft.history, draft.rest, output)
+        await self._count(size, responses=1)
 
     async def _find_items(
         self, ids: Sequence[str], form: KeptForm
@@ -332,7 +355,9 @@ class Shelf:
             created_at=int(self._clock()),
             metadata=value.metadata,
         )
+        await self.check_room()
         await self._put_conversation(made)
+        await self._count(len(pack(asdict(made))), responses=1)
         await self._add(made, value, form)
         return made
 
@@ -350,6 +375,7 @@ class Shelf:
         await self._store.delete(self._conversation_key(value.id))
 
     async def _add_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
+        await self.check_room()
         return await self._add(await self._conversation(value.id, form), value, form)
 
     async def _list_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
@@ -381,7 +407,9 @@ class Shelf:
     async def _append_to(self, known: KeptConversation, change: Items | str) -> None:
         """Add items, or remove the one with this id."""
         key, left = self._conversation_key(known.id), self._left(known)
-        await self._store.append(key, pack(change), ttl=left)
+        data = pack(change)
+        await self._store.append(key, data, ttl=left)
+        await self._count(len(data))
 
     async def _conversation(self, id: str, form: KeptForm) -> KeptConversation:  # noqa: A002
         data = await self._store.get(self._conversation_key(id))
