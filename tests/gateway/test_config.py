@@ -189,3 +189,12 @@ def test_where_responses_are_kept(read, place):
     gateway = read(f"{ADAPTER}gateway:\n  responses: {{keep: 1h, store: '{place}'}}\n")
 
     assert gateway.kept is not None
+
+
+@pytest.mark.parametrize(
+    "written", ["store: 'mysql://x'", "responses: {keep: 1h, store: 's3://x'}"]
+)
+def test_an_unknown_place_is_told(read, written):
+    """With the line: it is not the name of a file."""
+    with pytest.raises(ConfigurationError, match=r"yaml.*3.*no store for .*postgresql://"):
+        read(f"{ADAPTER}gateway:\n  {written}\n")

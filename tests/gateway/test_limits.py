@@ -20,6 +20,7 @@ from interlingua.simulator import (
 )
 from interlingua.spec.errors import ConfigurationError
 from support.gateways import Program, file_text, gateway_of_file
+from support.postgres_server import new_database
 from support.wire_requests import ask
 
 TURN = [{"role": "user", "content": "Hi"}]
@@ -250,3 +251,20 @@ def test_a_wrong_balance_is_told(tmp_path, balance):
     path.write_text(BALANCED.format("http://a", "http://b", *hashes, balance, "key"), "utf-8")
     with pytest.raises(ConfigurationError, match=r"interlingua.yaml:10: .*gateway.routes.m"):
         gateway_from_file(path, {})
+
+
+def test_limits_and_responses_in_postgresql(upstream, tmp_path):
+    """Two gateways with one database share what is spent, and what is kept."""
+    url = new_database()
+    more = f"  store: {url}\n  responses: {{keep: 1h, store: '{url}'}}\n"
+    content = limited(upstream, "{requests_per_minute: 2}", more=more)
+    with gateway_of_file(tmp_path, content) as first:
+        made = ask(first, *PATHS["responses"])
+        with gateway_of_file(tmp_path, content) as second:
+            kept = ask(second, f"/v1/responses/{made.json['id']}", None, method="GET")
+            again = ask(second, *PATHS["chat"])
+            refused = ask(second, *PATHS["chat"])
+            last = ask(first, *PATHS["chat"])
+
+    assert kept.json == made.json
+    assert [made.status, again.status, refused.status, last.status] == [200, 200, 429, 429]

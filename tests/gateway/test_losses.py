@@ -6,6 +6,7 @@ import pytest
 
 from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
 from interlingua.gateway.losses import FEATURES, Loss, as_asked, find_losses, served_dialects
+from interlingua.middleware import Fallback
 from interlingua.serving.exchange import ModelRoute
 from interlingua.simulator import Script, Simulator, echo, serve_in_thread
 from support.gateways import gateway
@@ -76,7 +77,8 @@ def test_a_loss_has_sentences():
 
 def test_every_model_of_a_route_is_looked_at():
     """A request that falls back loses what the other model does not have."""
-    route = ModelRoute("openai:gpt-5.2", fallback=("anthropic:claude-haiku-4-5",))
+    client = CLIENT.with_middleware(Fallback("anthropic:claude-haiku-4-5"))
+    route = ModelRoute("openai:gpt-5.2", client)
     found = {(loss.model, loss.feature) for loss in find_losses(CLIENT, route)}
 
     assert ("anthropic:claude-haiku-4-5", "penalties") in found

@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from interlingua.errors import QuotaExceededError
+from interlingua.gateway.keys import hash_key
 from interlingua.simulator import Simulator, cut, error, fail, serve_in_thread, text
-from support.gateways import gateway
+from support.gateways import Program, gateway, gateway_of_file
 from support.simulated import adapters
 from support.wire_requests import ask
 
@@ -207,3 +208,60 @@ def test_an_error_in_a_stream_has_no_address(form):
     said = json.dumps(json.loads(last.removeprefix("data: ")))
     assert "ended without its last part" in said
     assert "You can retry your request." in said  # the words after which pi asks again
+
+
+@every_form
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("wait", [7, None])
+def test_an_upstream_that_asks_to_wait_is_not_down(form, stream, wait):
+    """Each client is told its 429 and how long to wait; the next answer comes as soon as can be."""
+    answers = [error(429, message="Slow down.", retry_after=wait)] * 10 + [text("Hello.")]
+    simulator = Simulator(*answers)
+    with serve_in_thread(simulator) as server, gateway(adapters(server.url)) as front:
+        path, body = forms("anthropic:claude-haiku-4-5")[form]
+        if stream and form == "gemini":
+            path = path.replace(":generate", ":streamGenerate") + "?alt=sse"
+        elif stream:
+            body = {**body, "stream": True}
+        replies = [ask(front, path, body) for _ in answers]
+
+    *refused, last = replies
+    assert {reply.status for reply in refused} == {429}
+    assert all("Slow down." in reply.text and has_error_of(form, reply.json) for reply in refused)
+    assert {float(reply.headers["retry-after"]) for reply in refused} == {wait or 1}
+    assert last.status == 200
+    assert len(simulator.script.received) == len(answers)
+
+
+def limited_file(limited, free, route):
+    """A file with two adapters, the first of which is told to wait, and this route."""
+    return f"""
+adapters:
+  openai: {{api_key: k, base_url: "{limited}/v1"}}
+  other: {{type: openai, api_key: k, base_url: "{free}/v1"}}
+gateway:
+  keys: {{tests: {{hash: "{hash_key(Program.key)}"}}}}
+  routes: {{default: {route}}}
+"""
+
+
+@every_form
+@pytest.mark.parametrize(
+    "route",
+    [
+        "{model: openai:gpt-5.2, fallback: [other:gpt-5.2]}",
+        "{model: openai:gpt-5.2, balance: [openai, other]}",
+    ],
+)
+def test_others_are_asked_before_a_client_must_wait(form, route, tmp_path):
+    """Another model or another key answers in place of one that asks to wait."""
+    waiting = Simulator(lambda _: error(429, message="Slow down.", retry_after=60))
+    free = Simulator(lambda _: text("Hello."))
+    with serve_in_thread(waiting) as first, serve_in_thread(free) as second:
+        content = limited_file(first.url, second.url, route)
+        with gateway_of_file(tmp_path, content) as front:
+            replies = [ask(front, *forms("any")[form]) for _ in range(6)]
+
+    assert {reply.status for reply in replies} == {200}
+    assert len(free.script.received) == 6
+    assert 1 <= len(waiting.script.received) <= 6

@@ -93,9 +93,12 @@ def test_damage_is_told():
     store = MemoryStore()
     shelf = KeptResponses(store).of_caller("a")
     for damaged in (b"x", zlib.compress(b"{")):
-        asyncio.run(store.put("response/a/resp_1", damaged))
+        for kind in ("response", "turn"):
+            asyncio.run(store.put(f"{kind}/a/resp_1", damaged))
         with pytest.raises(StoreError, match="damaged"):
             asyncio.run(shelf.resolve(call({"previous_response_id": "resp_1"}), FORM))
+        with pytest.raises(StoreError, match="damaged"):
+            asyncio.run(shelf.perform("get_response", KeptQuery(id="resp_1"), FORM))
 
 
 class Watched(MemoryStore):

@@ -118,12 +118,12 @@ def _tell(out: Output, url: str, key: str | None) -> None:
 
 def _show_routes(out: Output, gateway: Gateway) -> None:
     """Print the routes, and what each loses of the requests of each dialect."""
-    from interlingua.gateway.losses import find_losses, served_dialects
+    from interlingua.gateway.losses import find_losses, models_of, served_dialects
 
     rows: list[dict[str, Any]] = []
     for name, route in gateway.routes.items():
         losses = [*find_losses(gateway.client, route)]
-        models = (route.model, *route.fallback)
+        models = models_of(gateway.client, route)
         rows.append({"name": name, "models": models, "losses": losses})
     if out.json:
         shown = [{**row, "losses": [each._asdict() for each in row["losses"]]} for row in rows]

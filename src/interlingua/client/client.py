@@ -340,6 +340,11 @@ class Client:
         self._routing = routing
         self.calls = self.calls.rebind(routing)
 
+    @property
+    def middleware(self) -> tuple[Middleware, ...]:
+        """The middleware, in the order in which it was given."""
+        return self._middleware
+
     def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:
         outer, inner = self._set_middleware((*self._middleware, *middleware))
         self.calls = self.calls.rebind(self._routing, outer, inner)

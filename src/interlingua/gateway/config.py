@@ -27,9 +27,10 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.serving.client_application import MAX_BODY, Caller, Routes
 from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
+from interlingua.serving.storage import Storage
 from interlingua.spec.check import Positive, Seconds, rows_of_options
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, ErrorClass
 from interlingua.spec.request import Request
 
 HOST = "127.0.0.1"
@@ -65,6 +66,7 @@ class _Gateway(TypedDict, total=False):
     cors: list[str]
     max_body: Positive
     timeouts: Mapping[str, Any]
+    storage: Mapping[str, Any]
     store: str
     telemetry: bool
 
@@ -78,6 +80,16 @@ class _Timeouts(TypedDict, total=False):
     grace: Seconds
 
 
+class _Storage(TypedDict, total=False):
+    """The keys of the storage of a key."""
+
+    files: Positive
+    file_bytes: Positive
+    jobs: Positive
+    responses: Positive
+    response_bytes: Positive
+
+
 class _Key(TypedDict, total=False):
     """The keys of a key."""
 
@@ -85,6 +97,7 @@ class _Key(TypedDict, total=False):
     models: list[str]
     limits: Mapping[str, Any]  # `gateway/limits.py` reads it
     responses: Any
+    storage: Mapping[str, Any]
 
 
 class _Route(TypedDict, total=False):
@@ -122,6 +135,8 @@ class Gateway(NamedTuple):
     """Whether calls are told to OpenTelemetry, as part of the traces of their clients."""
     store: Store | None = None
     """The files of callers, and where their batches and videos are; None for this process only."""
+    storage: Storage = Storage()
+    """The most that is stored for one key, unless the key has its own."""
 
 
 def guarded(client: Client) -> Client:
@@ -134,9 +149,10 @@ def make_breaker() -> CircuitBreaker:
     What stops the calls of a model that is down.
 
     Agents ask again and again (Codex six times, opencode for ever), so three failures in a row are
-    enough.
+    enough. A provider that asks to wait is not down: its 429 reaches the client, which waits.
     """
-    return CircuitBreaker(failures=3)
+    down = (ErrorClass.AUTH, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
+    return CircuitBreaker(failures=3, errors=down)
 
 
 def gateway_from_env(environ: Mapping[str, str] | None = None) -> Gateway:
@@ -168,11 +184,12 @@ def gateway_from_file(
     clients = reader.open(default, registry)
     found = {name: reader.route(name, clients) for name in reader.routes}
     keys = section.sections("keys", rows_of_options(_Key))
+    storage = _read_storage(section, "gateway.storage", Storage())
     timeouts = section.section("timeouts", "gateway.timeouts").check(rows_of_options(_Timeouts))
     return Gateway(
         clients.plain,
         Routes(found, direct=section.get("direct", not found)),
-        tuple(_key(name, each) for name, each in keys.items()),
+        tuple(_key(name, each, storage) for name, each in keys.items()),
         host=section.get("host", HOST),
         port=section.get("port", PORT),
         kept=read_kept(section, stores),
@@ -183,10 +200,17 @@ def gateway_from_file(
         limits=reader.limits(clients, keys),
         telemetry=section.get("telemetry", False),
         store=stores.open(FILES),
+        storage=storage,
     )
 
 
-def _key(name: str, section: Section) -> Key:
+def _read_storage(section: Section, where: str, usual: Storage) -> Storage:
+    """The part `storage` of a section; what it leaves out is as usual."""
+    given = section.section("storage", where).check(rows_of_options(_Storage))
+    return usual._replace(**{name: given.get(name) for name in given})
+
+
+def _key(name: str, section: Section, usual: Storage) -> Key:
     value = section.get("hash", "")
     if not is_hash(value):
         raise section.error(
@@ -196,7 +220,8 @@ def _key(name: str, section: Section) -> Key:
         )
     models = section.get("models")
     keep = read_keep(section, name)
-    return Key(value, Caller(name, None if models is None else tuple(models), keep))
+    storage = _read_storage(section, f"gateway.keys.{name}.storage", usual)
+    return Key(value, Caller(name, None if models is None else tuple(models), keep, storage))
 
 
 class _Reader:
@@ -207,6 +232,8 @@ class _Reader:
     ) -> None:
         self._stores = stores
         self._place = section.get("store")
+        if self._place is not None:
+            stores.open_for(section, self._place)
         self._has_telemetry = section.get("telemetry", False)
         self._adapters: dict[str, Adapter] = {**adapters}
         self._limits: list[tuple[ModelRoute, Limit]] = []
@@ -236,12 +263,15 @@ class _Reader:
                 raise section.error("balance", f"{where}: this file has no adapter {name!r}.")
         weights = section.get("balance")
         try:
-            self._adapters[balanced_name(names)] = Balance(
+            balance = Balance(
                 *(self._adapters[name] for name in names),
                 weights=[*weights.values()] if isinstance(weights, Mapping) else None,
             )
         except ConfigurationError as error:
             raise section.error("balance", f"{where}: {error.message}") from None
+        # Each is asked before a client is told that one of them has failed.
+        balance.max_retries = max(balance.max_retries, len(names) - 1)
+        self._adapters[balanced_name(names)] = balance
 
     def route(self, name: str, clients: Clients) -> ModelRoute:
         """The route of a public name: the name of a model, or a section."""
@@ -252,8 +282,7 @@ class _Reader:
             return ModelRoute(model)
         where = f"gateway.routes.{name}"
         model = section.get("model", "")
-        fallback = tuple(section.get("fallback", ()))
-        for each in (model, *fallback):
+        for each in (model, *section.get("fallback", ())):
             _check_model(section, "model", clients.plain, each)
         if "balance" in section:
             model = f"{balanced_name(section.get('balance'))}:{model.rpartition(':')[2]}"
@@ -266,7 +295,7 @@ class _Reader:
         middleware = _middleware(section, where)
         own = clients.make(*middleware, limit=limit) if middleware or limit else None
         affinity = section.get("affinity", "session")
-        route = ModelRoute(model, own, settings, affinity, fallback)
+        route = ModelRoute(model, own, settings, affinity)
         if limit is not None:
             self._limits.append((route, limit))
         return route

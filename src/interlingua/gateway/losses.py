@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.client.client import Client
+from interlingua.client.middleware.fallback import Fallback
 from interlingua.serving.exchange import ModelRoute, with_settings
 from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -90,15 +91,22 @@ def served_dialects() -> tuple[str, ...]:
     return tuple(name for name in names if hasattr(dialects.get(name), "serve"))
 
 
+def models_of(client: Client, route: ModelRoute) -> tuple[str, ...]:
+    """The model of a route, and those that are asked after it has failed."""
+    layers = (route.client or client).middleware
+    others = [each.models for each in layers if isinstance(each, Fallback)]
+    return (route.model, *(each.model for models in others for each in models))
+
+
 def find_losses(client: Client, route: ModelRoute) -> Iterator[Loss]:
     """What each model of a route loses of the requests of each dialect that the gateway serves."""
-    answering = route.client or client
+    answering, models = route.client or client, models_of(client, route)
     for dialect in served_dialects():
         for feature, fields in FEATURES.items():
             asked = as_asked(dialect, fields)
             if asked is not None:
                 request = with_settings(asked, route.settings)
-                for model in (route.model, *route.fallback):
+                for model in models:
                     lost = _explain(answering, replace(request, model=model))
                     if lost is not None:
                         yield Loss(model, dialect, feature, *lost)

@@ -38,7 +38,8 @@ def read_kept(section: Section, stores: Stores) -> KeptResponses | None:
     responses = section.section("responses", "gateway.responses")
     responses = responses.check(rows_of_options(_Responses))
     seconds = _seconds(responses, "gateway.responses")
-    return KeptResponses(stores.open(responses.get("store", FILE)), seconds=seconds)
+    store = stores.open_for(responses, responses.get("store", FILE))
+    return KeptResponses(store, seconds=seconds)
 
 
 def read_keep(section: Section, name: str) -> float | None:

@@ -34,6 +34,7 @@ def make_application(gateway: Gateway, secret: bytes) -> App:
         kept=gateway.kept,
         policy=gateway.limits,
         store=gateway.store,
+        storage=gateway.storage,
     )
     if gateway.telemetry:
         app = Traced(app)

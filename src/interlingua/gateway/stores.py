@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interlingua.client.stores.contract import REDIS_URLS, Store
+from interlingua.client.config import Section
+from interlingua.client.stores.contract import POSTGRES_URLS, REDIS_URLS, Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.spec.errors import ConfigurationError
 
 MEMORY = "memory"
 """The place of what ends with the process."""
-_REDIS_TIMEOUT = 2.0  # a kept response may have megabytes
+_TIMEOUT = 2.0  # seconds: a kept response may have megabytes
+_PREFIX = "interlingua-gateway"
 
 
 class Stores:
@@ -24,11 +26,18 @@ class Stores:
         self._stores: dict[str, Store] = {}
 
     def open(self, place: str) -> Store:
-        """The store at a place: `memory`, the URL of a Redis server, or a SQLite file."""
+        """The store at a place: `memory`, the URL of Redis or PostgreSQL, or a SQLite file."""
         known = self._stores.get(place)
         if known is None:
             known = self._stores[place] = self._open(place)
         return known
+
+    def open_for(self, section: Section, place: str) -> Store:
+        """The store that a section of the file names as `store`; an error has its line."""
+        try:
+            return self.open(place)
+        except ConfigurationError as error:
+            raise section.error("store", error.message) from None
 
     async def close(self) -> None:
         """Close them all."""
@@ -45,5 +54,15 @@ class Stores:
         if place.startswith(REDIS_URLS):
             from interlingua.client.stores.redis import RedisStore
 
-            return RedisStore(place, timeout=_REDIS_TIMEOUT, prefix="interlingua-gateway")
+            return RedisStore(place, timeout=_TIMEOUT, prefix=_PREFIX)
+        if place.startswith(POSTGRES_URLS):
+            from interlingua.client.stores.postgres import PostgresStore
+
+            return PostgresStore(place, timeout=_TIMEOUT, prefix=_PREFIX)
+        if "://" in place:
+            scheme = place.partition("://")[0]
+            raise ConfigurationError(
+                f"There is no store for {scheme!r}. Use `memory`, the path of a SQLite file, "
+                "redis:// or postgresql://."
+            )
         return SQLiteStore(self._folder / Path(place).expanduser())

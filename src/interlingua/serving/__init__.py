@@ -23,6 +23,7 @@ from interlingua.serving.client_application import Caller, ClientApplication, Ro
 from interlingua.serving.exchange import ModelRoute
 from interlingua.serving.kept_responses import KeptResponses
 from interlingua.serving.sealed_state import SealedState
+from interlingua.serving.storage import Storage
 from interlingua.spec.operations import Failure
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Routes",
     "SealedState",
     "Send",
+    "Storage",
     "check_form",
     "check_key",
     "count_body",

@@ -49,6 +49,7 @@ from interlingua.serving.client_operations import (
     find_holder,
     is_held,
     keep_job,
+    makes_job,
     needs_model,
     perform_at_holder,
     perform_by_model,
@@ -64,7 +65,7 @@ from interlingua.serving.exchange import (
     own_headers,
     refuse,
 )
-from interlingua.serving.holdings import Holdings
+from interlingua.serving.holdings import Holding, Holdings
 from interlingua.serving.kept_responses import (
     KeptResponses,
     Memory,
@@ -74,6 +75,7 @@ from interlingua.serving.kept_responses import (
     start_keeping,
 )
 from interlingua.serving.model_list import catalog_models, describe_target, served_kinds
+from interlingua.serving.storage import Storage
 from interlingua.serving.stream_delivery import (
     SentParts,
     send_head,
@@ -103,6 +105,8 @@ class Caller(NamedTuple):
     """The names and patterns of the models that it may use; None for all."""
     keep: float | None = None
     """Seconds that its responses are kept, if any are; None for the usual time, 0 for none."""
+    storage: Storage | None = None
+    """The most that is stored for it; None for as much as usual."""
 
     def may_use(self, name: str) -> bool:
         """Tell whether this caller may use the model of this name."""
@@ -204,7 +208,8 @@ class ClientApplication(Application):
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
     `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them; `store`
     has the files of callers, and where their batches and videos are. Processes that serve the same
-    callers need the same stores. `policy` limits what callers may ask for.
+    callers need the same stores. `policy` limits what callers may ask for, and `storage` how much
+    is stored for each.
     """
 
     def __init__(
@@ -218,11 +223,13 @@ class ClientApplication(Application):
         kept: KeptResponses | None = None,
         policy: Policy | None = None,
         store: Store | None = None,
+        storage: Storage = Storage(),  # noqa: B008 -- it never changes
     ) -> None:
         self.max_body = max_body
         self._policy = policy
         self._kept = kept
         self._holdings = Holdings(store)
+        self._storage = storage
         self._client = client
         self._routes = routes if isinstance(routes, Routes) else Routes(routes, direct=not routes)
         self._secret = secret or token_bytes(32)
@@ -270,13 +277,13 @@ class ClientApplication(Application):
                 return
             check_form(incoming)
             caller = await self._find_caller(incoming)
-            shelf = None if self._kept is None else self._kept.of_caller(caller.name, caller.keep)
+            shelf = self._shelf(caller)
             check_served(incoming, keeps=shelf is not None)
             incoming, keeping = await start_keeping(incoming, shelf)
             incoming = open_summaries(incoming, self._secret)
             if incoming.route.kind == "answer":
                 exchange = await self._open(incoming, caller, ids, Memory(shelf, keeping))
-                await exchange.read_files(self._holdings.of_caller(caller.name))
+                await exchange.read_files(self._holding(caller))
                 if incoming.call.stream:
                     await exchange.stream(send)
                     return
@@ -295,10 +302,21 @@ class ClientApplication(Application):
         """The caller; who has started an upload goes on without a key, as its clients do."""
         if incoming.key is None and incoming.route.operation is not None:
             upload_id = incoming.query.get("upload_id")
-            name = await self._holdings.find_uploader(upload_id) if upload_id else None
-            if name is not None and incoming.route.operation.name == "upload_chunk":
-                return Caller(name, ())
+            found = await self._holdings.find_uploader(upload_id) if upload_id else None
+            if found is not None and incoming.route.operation.name == "upload_chunk":
+                return Caller(found[0], (), storage=found[1])
         return self._authorize(incoming)
+
+    def _shelf(self, caller: Caller) -> Shelf | None:
+        """What is kept of the responses of a caller; None if nothing is."""
+        if self._kept is None:
+            return None
+        most = caller.storage or self._storage
+        return self._kept.of_caller(caller.name, caller.keep, most)
+
+    def _holding(self, caller: Caller) -> Holding:
+        """The files and jobs of a caller."""
+        return self._holdings.of_caller(caller.name, caller.storage or self._storage)
 
     async def _other(
         self, incoming: Incoming, caller: Caller, ids: RequestIds, shelf: Shelf | None
@@ -327,13 +345,15 @@ class ClientApplication(Application):
         """The reply to an operation other than an answer."""
         operation, value = decode_operation(incoming)
         name, value = operation.name, replace(value, request_id=ids.request_id)
-        held = self._holdings.of_caller(caller.name)
+        held = self._holding(caller)
         batches = ClientBatches(
             self._client, held, self._secret, lambda item: self._open(item, caller, ids, memory)
         )
         if needs_model(name, value):
             route, place = self._find(value.model, caller)
             client = self._client_of(route, caller, ids)
+            if makes_job(value):
+                await held.check_jobs()
             result: Any = stamp_result(await perform_by_model(client, name, value, place))
             result = await keep_job(held, result, incoming.dialect)
             reply = encode_operation(incoming, as_asked(result, value), value)

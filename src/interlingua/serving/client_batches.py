@@ -124,6 +124,7 @@ class ClientBatches:
     # Submitting.
 
     async def _submit(self, incoming: Incoming, value: BatchSubmission) -> ServedBatch:
+        await self._held.check_jobs()
         calls = value.calls
         if value.file_id is not None:
             content = await self._held.content(value.file_id)

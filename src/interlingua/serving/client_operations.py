@@ -42,6 +42,11 @@ def needs_model(name: str, value: OperationInput) -> bool:
     return name in KIND_OF_OPERATION and getattr(value, "source_id", None) is None
 
 
+def makes_job(value: OperationInput) -> bool:
+    """Whether an operation makes a job whose place is kept for the caller."""
+    return isinstance(value, CreateVideoInput)
+
+
 def find_holder(client: Client, value: Any, named: str) -> tuple[str, Any] | None:
     """
     The provider that stores what an operation is about, and the value as it knows it.

@@ -67,8 +67,6 @@ class ModelRoute(NamedTuple):
     """Fields of `Request` for requests that do not set them."""
     affinity: Literal["session", "key"] = "session"
     """Whose requests go to the same one of several adapters: those of a session, or of a caller."""
-    fallback: tuple[str, ...] = ()
-    """The models that `client` asks after `model` has failed."""
 
 
 class RequestIds:

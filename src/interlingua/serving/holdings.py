@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.stores.contract import Store
+from interlingua.client.stores.contract import Reservation, Store
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.runtime.ulid import new_ulid
+from interlingua.serving.storage import Room, Storage
 from interlingua.spec.content import Audio, Document, Image, Record
 from interlingua.spec.errors import InvalidRequestError, NotFoundError
 from interlingua.spec.messages import Message
@@ -70,14 +71,19 @@ class Holdings:
     def __init__(self, store: Store | None = None) -> None:
         self._store = store or MemoryStore()
 
-    def of_caller(self, name: str) -> Holding:
-        """Return what is kept for one caller."""
-        return Holding(self._store, name)
+    def of_caller(self, name: str, most: Storage | None = None) -> Holding:
+        """Return what is kept for one caller, and the most that is."""
+        return Holding(self._store, name, most or Storage())
 
-    async def find_uploader(self, upload_id: str) -> str | None:
-        """Find who has started an upload; its id is secret, as clients send no key with it."""
+    async def find_uploader(self, upload_id: str) -> tuple[str, Storage] | None:
+        """
+        Find who has started an upload, and the most that is stored for it.
+
+        The id of an upload is secret, as clients send no key with it.
+        """
         data = await self._store.get(_upload_name(upload_id))
-        return None if data is None else msgspec.json.decode(data, type=_Upload).caller
+        begun = None if data is None else msgspec.json.decode(data, type=_Upload)
+        return None if begun is None else (begun.caller, begun.most)
 
 
 class _Upload(msgspec.Struct, frozen=True):
@@ -85,6 +91,7 @@ class _Upload(msgspec.Struct, frozen=True):
     file_name: str
     media_type: str | None
     expires_after: float | None
+    most: Storage
 
 
 def _upload_name(upload_id: str) -> str:
@@ -101,18 +108,24 @@ class _Found(NamedTuple):
 class Holding:
     """What is kept for one caller."""
 
-    def __init__(self, store: Store, caller: str) -> None:
+    def __init__(self, store: Store, caller: str, most: Storage) -> None:
         self._store = store
         self._caller = caller
+        self._room = Room(store, caller, most)
 
     # Jobs.
+
+    async def check_jobs(self) -> None:
+        """Raise `QuotaExceededError` if there is no room for one more job."""
+        await self._room.check("jobs")
 
     async def add_job(self, kind: str, job: HeldJob) -> HeldJob:
         """Keep where a job is; its new id begins as `shown_id` says."""
         key = new_ulid()
         job = replace(job, shown_id=f"{job.shown_id}{key}")
+        await self._put_room(key, await self._room.count(KEEP, jobs=1), KEEP)
         await self._put(self._name(kind, key), job)
-        await self._store.append(self._name(kind, "all"), key.encode())
+        await self._list(kind, key)
         return job
 
     async def find_job(self, kind: str, shown_id: str) -> HeldJob | None:
@@ -122,14 +135,14 @@ class Holding:
 
     async def jobs(self, kind: str) -> list[str]:
         """The keys of all jobs, the newest first."""
-        keys = await self._store.items(self._name(kind, "all"))
-        return [key.decode() for key in reversed(keys)]
+        return await self._listed(kind)
 
     async def forget_job(self, kind: str, shown_id: str) -> None:
         """Forget a job."""
         found = self._find(kind, shown_id)
         if found is not None:
             await self._store.delete(found.name)
+            await self._give_back(found.key)
 
     # Files.
 
@@ -149,9 +162,11 @@ class Holding:
             downloadable=True,
         )
         key, ttl = file.id[-26:], KEEP if wanted is None else max(1.0, min(wanted, KEEP))
+        taken = await self._room.take(ttl, files=1, file_bytes=len(content))
+        await self._put_room(key, taken, ttl)
         await self._store.put(self._name("content", key), content, ttl=ttl)
         await self._put(self._name("file", key), file, ttl)
-        await self._store.append(self._name("file", "all"), key.encode())
+        await self._list("file", key)
         return file
 
     async def receive(self, value: UploadChunk) -> StoredFile | UploadProgress:
@@ -159,26 +174,32 @@ class Holding:
         if value.upload_id is None:
             key = token_urlsafe(24)
             file = value.file
-            start = _Upload(self._caller, file.file_name, file.media_type, file.expires_after)
+            expiry, most = file.expires_after, self._room.most
+            start = _Upload(self._caller, file.file_name, file.media_type, expiry, most)
+            await self._take_for(key, files=1)
             await self._put(_upload_name(key), start, _UPLOAD)
             return UploadProgress(upload_id=key)
         name = _upload_name(value.upload_id)
         begun = await self._get(name, _Upload)
         if begun is None or begun.caller != self._caller:
             raise NotFoundError(f"No such upload: {value.upload_id}.", status_code=404)
-        pieces = await self._store.items(name)
-        received = sum(map(len, pieces))
+        received = int(await self._store.add(name, 0, ttl=_UPLOAD))
         if value.offset != received:
             message = f"The upload has {received} bytes, and the offset is {value.offset}."
             raise InvalidRequestError(message, status_code=400)
+        await self._take_for(value.upload_id, file_bytes=len(value.content))
         if not value.is_last:
             await self._store.append(name, value.content, ttl=_UPLOAD)
-            received += len(value.content)
+            received = int(await self._store.add(name, len(value.content)))
             return UploadProgress(upload_id=value.upload_id, received=received)
-        await self._store.delete(name)
+        content = b"".join((*await self._store.items(name), value.content))
+        await self._end_upload(value.upload_id)
+        if len(content) != received + len(value.content):
+            message = "A piece of the upload was received twice. Begin a new upload."
+            raise InvalidRequestError(message, status_code=400)
         return await self.upload(
             UploadInput(
-                content=b"".join((*pieces, value.content)),
+                content=content,
                 file_name=begun.file_name,
                 media_type=begun.media_type,
                 expires_after=begun.expires_after,
@@ -203,8 +224,7 @@ class Holding:
 
     async def files(self) -> list[StoredFile]:
         """List the files, the newest first."""
-        keys = await self._store.items(self._name("file", "all"))
-        names = [self._name("file", key.decode()) for key in reversed(keys)]
+        names = [self._name("file", key) for key in await self._listed("file")]
         found = [await self._get(name, StoredFile) for name in names]
         return [file for file in found if file is not None]
 
@@ -213,6 +233,7 @@ class Holding:
         file = await self.file(value)
         for kind in ("content", "file"):
             await self._store.delete(self._name(kind, file.id[-26:]))
+        await self._give_back(file.id[-26:])
         return DeletedFile(file_id=file.id)
 
     async def with_files(self, request: Request, address: str | None) -> Request:
@@ -247,6 +268,46 @@ class Holding:
         file = await self.file(FileInput(file_id=file_id or ""))
         media_type = part.media_type or file.media_type
         return replace(part, file_id=None, url=None, data=content, media_type=media_type)
+
+    # Room.
+
+    async def _put_room(self, key: str, taken: Reservation | None, ttl: float) -> None:
+        """Remember what a file or a job has taken, to give it back."""
+        if taken is not None:
+            await self._put(self._name("room", key), taken, ttl)
+
+    async def _give_back(self, key: str) -> None:
+        name = self._name("room", key)
+        taken = await self._get(name, Reservation)
+        if taken is not None and await self._store.delete(name):
+            await self._room.give_back(taken)
+
+    async def _take_for(self, upload_id: str, **amounts: int) -> None:
+        """Take room for an upload that has not ended."""
+        taken = await self._room.take(_UPLOAD, **amounts)
+        name = self._name("room", upload_id)
+        await self._store.append(name, msgspec.json.encode(taken), ttl=_UPLOAD)
+
+    async def _end_upload(self, upload_id: str) -> None:
+        """Forget an upload and its pieces."""
+        name = self._name("room", upload_id)
+        for taken in await self._store.items(name):
+            await self._room.give_back(msgspec.json.decode(taken, type=Reservation))
+        await self._store.delete(name)
+        await self._store.delete(_upload_name(upload_id))
+
+    # Lists: each has what was added in one period, and ends when all of that has ended.
+
+    async def _list(self, kind: str, key: str) -> None:
+        period = int(time.time() // KEEP)
+        await self._store.append(self._name(kind, f"all{period}"), key.encode(), ttl=2 * KEEP)
+
+    async def _listed(self, kind: str) -> list[str]:
+        """The keys of what is kept, the newest first; some may be gone."""
+        period = int(time.time() // KEEP)
+        names = [self._name(kind, f"all{each}") for each in (period, period - 1)]
+        lists = [await self._store.items(name) for name in names]
+        return [key.decode() for keys in lists for key in reversed(keys)]
 
     # Records.
 

@@ -3,14 +3,13 @@ Keeps responses and conversations, so that requests can refer to them with every
 
 What is kept is what the client has seen: the items of the request and of the response, with the
 sealed state. So a request that refers to them is, once they are put in their places, one that
-contains them. A response is kept with the whole history before it, under its caller: its expiry
-and its deletion concern no other one, and no caller reads what another one's request made.
+contains them. Of a response only what it has added to the history before it is kept
+(`kept_histories`). No caller reads what another one's request made.
 """
 
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote
@@ -27,10 +26,11 @@ from interlingua.serving.application import (
     serve_of,
 )
 from interlingua.serving.asgi import Reply
+from interlingua.serving.kept_histories import Histories, History, items_of, pack, unpack
 from interlingua.serving.sealed_state import KeptSeals, kept_seals_in
+from interlingua.serving.storage import Room, Storage
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.contracts import Frame, WireCall
-from interlingua.spec.errors import DecodeError, StoreError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.kept import (
     Items,
@@ -43,7 +43,6 @@ from interlingua.spec.kept import (
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.wire.json_text import dumps, loads
 
 DAY = 86_400.0
 KEEP = 30 * DAY
@@ -74,18 +73,14 @@ class KeptResponses:
         self._seconds = seconds
         self._clock = clock
 
-    def of_caller(self, name: str, seconds: float | None = None) -> Shelf | None:
+    def of_caller(
+        self, name: str, seconds: float | None = None, most: Storage | None = None
+    ) -> Shelf | None:
         """Return what is kept for a caller; None if nothing is (`seconds` is 0)."""
         seconds = self._seconds if seconds is None else seconds
-        return Shelf(self._store, name, seconds, self._clock) if seconds > 0 else None
-
-
-class _Response(NamedTuple):
-    """A response as it is kept."""
-
-    body: dict[str, Json]
-    input: Items
-    """All items that the model was given."""
+        if seconds <= 0:
+            return None
+        return Shelf(self._store, name, seconds, self._clock, most or Storage())
 
 
 class Draft(NamedTuple):
@@ -93,10 +88,12 @@ class Draft(NamedTuple):
 
     id: str
     references: References
-    input: Items
-    """All items that the model is given."""
+    history: History
+    """The beginning of the items that the model is given."""
+    rest: Items
+    """The other ones."""
     new: Items
-    """Those of them that the request has itself."""
+    """Those that the request has itself, and does not only refer to."""
     echo: Mapping[str, Json]
     """Fields of the response."""
 
@@ -154,6 +151,8 @@ async def start_keeping(incoming: Incoming, shelf: Shelf | None) -> tuple[Incomi
     body = {name: value for name, value in body.items() if name not in form.options}
     if not draft.references.is_answer:
         return incoming._replace(call=replace(incoming.call, body=body)), None
+    if draft.references.is_kept or draft.references.conversation is not None:
+        await shelf.check_room()
     call = replace(incoming.call, body={**body, **draft.echo})
     return incoming._replace(call=call), Keeping(shelf, form, draft, incoming.dialect)
 
@@ -219,12 +218,19 @@ class Shelf:
     """What is kept for one caller."""
 
     def __init__(
-        self, store: Store, caller: str, seconds: float, clock: Callable[[], float]
+        self,
+        store: Store,
+        caller: str,
+        seconds: float,
+        clock: Callable[[], float],
+        most: Storage,
     ) -> None:
+        self._room = Room(store, caller, most)
         self._store = store
         self._caller = quote(caller, safe="")
         self._seconds = seconds
         self._clock = clock
+        self._histories = Histories(store, caller, seconds, clock)
 
     # Requests that refer to what is kept, and their responses.
 
@@ -232,20 +238,32 @@ class Shelf:
         """The body with what it refers to in its place, and what to keep with its response."""
         references, body = form.read(call), call.body if isinstance(call.body, dict) else {}
         before: Items = ()
+        history: History = ()
         if references.previous is not None:
-            last = await self._response(references.previous, form, "previous")
-            before = (*last.input, *form.output(last.body))
+            history = await self._history(references.previous, form, "previous")
+            before = items_of(history)
         elif references.conversation is not None:
             await self._conversation(references.conversation, form)
             before = await self._conversation_items(references.conversation)
-        kept = form.history([item for _, item in before])
-        found = await self._find_items(references.items, form)
+            history = await self._history_with(before[-1][0]) if before else ()
+        found, latest = await self._find_items(references.items, form)
         own = form.own_items(body, found, _new_id)
-        whole = (*before[len(before) - len(kept) :], *own)
+        needed = form.history([item for _, item in before])
+        whole = (*before[len(before) - len(needed) :], *own)
         resolved = form.resolve(body, [item for _, item in whole], references)
         new = tuple((id, item) for id, item in own if id not in found)
-        echo = form.echo(references)
-        return resolved, Draft(_new_id(form.response_prefix), references, whole, new, echo)
+        history, rest = _split(whole, history or latest)
+        id, echo = _new_id(form.response_prefix), form.echo(references)
+        return resolved, Draft(id, references, history, rest, new, echo)
+
+    async def check_room(self) -> None:
+        """Raise `QuotaExceededError` if there is no room for more."""
+        await self._room.check("responses", "response_bytes", period=self._seconds)
+
+    async def _count(self, size: int, responses: int = 0) -> None:
+        """Count what was stored, until its time is over."""
+        amounts = {"responses": responses, "response_bytes": size}
+        await self._room.count(self._seconds, period=self._seconds, **amounts)
 
     async def keep(self, draft: Draft, body: Mapping[str, Json], form: KeptForm) -> None:
         """Keep a response; `StoreError` if it cannot be kept."""
@@ -255,34 +273,40 @@ class Shelf:
             await self._append(conversation, (*draft.new, *output), form)
         if not draft.references.is_kept:
             return
-        for id, _ in (*draft.new, *output):
-            await self._put(f"item/{self._caller}/{id}", draft.id.encode())
-        kept = {"body": dict(body), "input": draft.input}
-        await self._put(self._response_key(draft.id), _pack(kept))
+        new = {id for id, _ in draft.new}
+        for id, _ in (*(each for each in draft.rest if each[0] in new), *output):
+            await self._put(self._item_key(id), draft.id.encode())
+        size = await self._histories.keep(draft.id, dict(body), draft.history, draft.rest, output)
+        await self._count(size, responses=1)
 
-    async def _find_items(self, ids: Sequence[str], form: KeptForm) -> dict[str, Json]:
-        """The items with these ids; the last response has most of those before it too."""
+    async def _find_items(
+        self, ids: Sequence[str], form: KeptForm
+    ) -> tuple[dict[str, Json], History]:
+        """The items with these ids, and the history with the last of them, which has most."""
         known: dict[str, Json] = {}
+        latest: History = ()
         for id in reversed(ids):
-            if id in known:
-                continue
-            holder = await self._store.get(f"item/{self._caller}/{id}")
-            data = holder and await self._store.get(self._response_key(holder.decode()))
-            if data:
-                kept = _read_response(data)
-                known.update((*kept.input, *form.output(kept.body)))
+            if id not in known:
+                history = await self._history_with(id)
+                latest = latest or history
+                known.update(items_of(history))
             if id not in known:
                 raise RefusedError(form.not_found("item", id))
-        return {id: known[id] for id in ids}
+        return {id: known[id] for id in ids}, latest
 
-    async def _response(self, id: str, form: KeptForm, kind: KeptKind) -> _Response:  # noqa: A002
-        data = await self._store.get(self._response_key(id))
-        if data is None:
+    async def _history_with(self, item_id: str) -> History:
+        """The history up to the response that has added an item; empty if it is not kept."""
+        holder = await self._store.get(self._item_key(item_id))
+        return await self._histories.load(holder.decode()) if holder else ()
+
+    async def _history(self, id: str, form: KeptForm, kind: KeptKind) -> History:  # noqa: A002
+        history = await self._histories.load(id)
+        if not history:
             raise RefusedError(form.not_found(kind, id))
-        return _read_response(data)
+        return history
 
-    def _response_key(self, id: str) -> str:  # noqa: A002 -- the name of the field
-        return f"response/{self._caller}/{id}"
+    def _item_key(self, id: str) -> str:  # noqa: A002 -- the name of the field
+        return f"item/{self._caller}/{id}"
 
     async def _put(self, key: str, value: bytes) -> None:
         await self._store.put(key, value, ttl=self._seconds)
@@ -310,13 +334,17 @@ class Shelf:
         return await self.OPERATIONS[name](self, value, form)
 
     async def _get_response(self, value: KeptQuery, form: KeptForm) -> dict[str, Json]:
-        return (await self._response(value.id, form, "response")).body
+        body = await self._histories.find(value.id)
+        if body is None:
+            raise RefusedError(form.not_found("response", value.id))
+        return body
 
     async def _list_input_items(self, value: KeptQuery, form: KeptForm) -> Items:
-        return (await self._response(value.id, form, "response")).input
+        *before, last = await self._history(value.id, form, "response")
+        return (*items_of(before), *last.input)
 
     async def _delete_response(self, value: KeptQuery, form: KeptForm) -> None:
-        if not await self._store.delete(self._response_key(value.id)):
+        if not await self._histories.delete(value.id):
             raise RefusedError(form.not_found("response", value.id))
 
     # Conversations: a record, and a list of additions and deletions, which many may append to.
@@ -327,7 +355,9 @@ class Shelf:
             created_at=int(self._clock()),
             metadata=value.metadata,
         )
+        await self.check_room()
         await self._put_conversation(made)
+        await self._count(len(pack(asdict(made))), responses=1)
         await self._add(made, value, form)
         return made
 
@@ -345,6 +375,7 @@ class Shelf:
         await self._store.delete(self._conversation_key(value.id))
 
     async def _add_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
+        await self.check_room()
         return await self._add(await self._conversation(value.id, form), value, form)
 
     async def _list_conversation_items(self, value: KeptQuery, form: KeptForm) -> Items:
@@ -376,18 +407,20 @@ class Shelf:
     async def _append_to(self, known: KeptConversation, change: Items | str) -> None:
         """Add items, or remove the one with this id."""
         key, left = self._conversation_key(known.id), self._left(known)
-        await self._store.append(key, _pack(change), ttl=left)
+        data = pack(change)
+        await self._store.append(key, data, ttl=left)
+        await self._count(len(data))
 
     async def _conversation(self, id: str, form: KeptForm) -> KeptConversation:  # noqa: A002
         data = await self._store.get(self._conversation_key(id))
         if data is None:
             raise RefusedError(form.not_found("conversation", id))
-        return KeptConversation(**_unpack(data))
+        return KeptConversation(**unpack(data))
 
     async def _conversation_items(self, id: str) -> Items:  # noqa: A002 -- the name of the field
         items: dict[str, Json] = {}
         for change in await self._store.items(self._conversation_key(id)):
-            made = _unpack(change)
+            made = unpack(change)
             if isinstance(made, str):
                 items.pop(made, None)
             else:
@@ -395,7 +428,7 @@ class Shelf:
         return tuple(items.items())
 
     async def _put_conversation(self, made: KeptConversation) -> None:
-        key, data = self._conversation_key(made.id), _pack(asdict(made))
+        key, data = self._conversation_key(made.id), pack(asdict(made))
         await self._store.put(key, data, ttl=self._left(made))
 
     def _left(self, known: KeptConversation) -> float:
@@ -425,17 +458,8 @@ def _new_id(prefix: str) -> str:
     return f"{prefix}{new_ulid().lower()}"
 
 
-def _pack(value: object) -> bytes:
-    return zlib.compress(dumps(value), 1)
-
-
-def _unpack(data: bytes) -> Any:
-    try:
-        return loads(zlib.decompress(data))
-    except (zlib.error, DecodeError) as error:
-        raise StoreError(f"What was kept is damaged: {error}.") from error
-
-
-def _read_response(data: bytes) -> _Response:
-    kept = _unpack(data)
-    return _Response(kept["body"], tuple((id, item) for id, item in kept["input"]))
+def _split(items: Items, history: History) -> tuple[History, Items]:
+    """Items as a history and what follows it; all of them follow if they begin otherwise."""
+    first = items_of(history)
+    begins = [item for _, item in items[: len(first)]] == [item for _, item in first]
+    return (history, items[len(first) :]) if begins else ((), items)

@@ -39,11 +39,13 @@ from interlingua.spec.errors import (
     CircuitOpenError,
     ConfigurationError,
     ContextLengthError,
+    ErrorClass,
     InvalidRequestError,
     NetworkError,
     NotFoundError,
     RateLimitError,
     RequestTimeoutError,
+    SDKError,
     ServerError,
     StoreError,
     StreamError,
@@ -920,3 +922,30 @@ def test_a_probe_that_takes_long():
     assert probe.is_probe
     assert {type(each) for each in others} == {Closed}
     assert last.is_probe
+
+
+def test_only_some_errors_count():
+    """Those of `errors`; a rate limit that does not count opens nothing, also with a wait."""
+    busy = RateLimitError("Slow down.", retry_after=60)
+    adapter = ScriptedAdapter(*[busy] * 9, DOWN, busy, DOWN)
+    breaker = CircuitBreaker(failures=2, errors=(ErrorClass.SERVER_ERROR,))
+    client = Client({"a": adapter}, middleware=[breaker])
+
+    async def work():
+        seen = []
+        for _ in range(13):
+            with pytest.raises(SDKError) as caught:
+                await client.complete(ASK)
+            seen.append(type(caught.value))
+        return seen
+
+    limited = [RateLimitError] * 9
+    failed = [ServerError, RateLimitError, ServerError, CircuitOpenError]
+    assert asyncio.run(work()) == [*limited, *failed]
+
+
+@pytest.mark.parametrize("wrong", [ErrorClass.INVALID_REQUEST, "nothing", ServerError])
+def test_wrong_errors_are_told(wrong):
+    """With those that can count."""
+    with pytest.raises(ConfigurationError, match="can count: rate_limit, auth, server_error"):
+        CircuitBreaker(errors=(wrong,))

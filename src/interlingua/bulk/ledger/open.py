@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua.bulk.ledger.contract import LEASE, Ledger
-from interlingua.client.stores.contract import REDIS_URLS, Store
+from interlingua.client.stores.contract import POSTGRES_URLS, REDIS_URLS, Store
 from interlingua.spec.errors import ConfigurationError
 
-_POSTGRES = ("postgresql://", "postgres://")
 _PATIENCE = 5.0  # seconds; workers are busy, and a row that waits is not lost
 
 
@@ -18,7 +17,7 @@ def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> 
         from interlingua.bulk.ledger.redis import RedisLedger
 
         return RedisLedger(place, lease=lease, volatile=volatile)
-    if place.startswith(_POSTGRES):
+    if place.startswith(POSTGRES_URLS):
         from interlingua.bulk.ledger.postgres import PostgresLedger
 
         return PostgresLedger(place, lease=lease, volatile=volatile)
@@ -34,7 +33,7 @@ def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> 
 
 def limits_store(place: str) -> Store | None:
     """The store in which all workers of a ledger share their limits; None if there is none."""
-    if place.startswith(_POSTGRES):
+    if place.startswith(POSTGRES_URLS):
         from interlingua.client.stores.postgres import PostgresStore
 
         return PostgresStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")

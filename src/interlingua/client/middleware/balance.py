@@ -372,11 +372,11 @@ class Balance(Remade):
         if not isinstance(error, SDKError) or judge(error) is None:
             return
         request_id = request.request_id or ""
-        failed = (*self._failed.pop(request_id, ()), member.name)
-        self._failed[request_id] = failed
+        failed = dict.fromkeys((*self._failed.pop(request_id, ()), member.name))
+        self._failed[request_id] = tuple(failed)
         if len(self._failed) > _CALLS:  # of calls that have failed for good
             del self._failed[next(iter(self._failed))]
-        if len(set(failed)) < len(self.members):
+        if len(failed) < len(self.members):
             error.offer_retry(_SOON)
 
 

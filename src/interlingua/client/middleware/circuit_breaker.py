@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from typing import Any, ClassVar
 
 from interlingua.client.middleware.circuits import (
+    CIRCUIT_ERRORS,
     CircuitRules,
     Circuits,
     CircuitState,
@@ -26,7 +27,12 @@ from interlingua.client.stores.contract import Store, storable
 from interlingua.lazy import Remade
 from interlingua.runtime.cancel import finish
 from interlingua.runtime.fold import close_stream
-from interlingua.spec.errors import CircuitOpenError, StreamError
+from interlingua.spec.errors import (
+    CircuitOpenError,
+    ConfigurationError,
+    ErrorClass,
+    StreamError,
+)
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -43,7 +49,9 @@ class CircuitBreaker(Remade):
     `CircuitOpenError` at once. After `cooldown` seconds one call goes through. If it succeeds, the
     circuit closes; if not, it stays open for twice as long, up to `max_cooldown`. A wrong key opens
     the circuit of the whole provider at once, and `Retry-After` that of the model for so long.
-    Invalid requests, too long ones and cancellations never count.
+    Invalid requests, too long ones and cancellations never count; of the others, those of `errors`
+    do. Without `ErrorClass.RATE_LIMIT`, a provider that only asks to wait is no failure: each
+    caller gets its `RateLimitError` and waits.
 
     With `store`, several processes share the circuits. `key(request)` gives, for instance, each
     customer's key circuits of its own.
@@ -58,6 +66,7 @@ class CircuitBreaker(Remade):
         window: float = 60.0,
         cooldown: float = 30.0,
         max_cooldown: float = 300.0,
+        errors: Collection[ErrorClass] = CIRCUIT_ERRORS,
         store: Store | None = None,
         key: Callable[[Request], str] | None = None,
         clock: Callable[[], float] = time.time,
@@ -71,6 +80,14 @@ class CircuitBreaker(Remade):
         )
         self._circuits = Circuits(rules, store, clock=clock, chance=chance)
         self._key = key
+        for error in errors:
+            if error not in CIRCUIT_ERRORS:
+                known = ", ".join(CIRCUIT_ERRORS)
+                raise ConfigurationError(
+                    f"CircuitBreaker: errors has values of ErrorClass, not {error!r:.60}; "
+                    f"those that can count: {known}."
+                )
+        self._errors = tuple(errors)
 
     async def state(
         self, provider: str, model: str | None = None, *, key: str = ""
@@ -150,15 +167,22 @@ class CircuitBreaker(Remade):
         if isinstance(own, Closed):
             await finish(circuits.leave(general))
             raise _refusal(own, provider, model)
-        return Passage(circuits, general, own)
+        return Passage(circuits, general, own, self._errors)
 
 
 class Passage:
     """One call on its way through the circuits of its provider and its model."""
 
-    __slots__ = ("_circuits", "_general", "_own", "is_open")
+    __slots__ = ("_circuits", "_errors", "_general", "_own", "is_open")
 
-    def __init__(self, circuits: Circuits, general: Entry, own: Entry) -> None:
+    def __init__(
+        self,
+        circuits: Circuits,
+        general: Entry,
+        own: Entry,
+        errors: Collection[ErrorClass] = CIRCUIT_ERRORS,
+    ) -> None:
+        self._errors = errors
         self._circuits = circuits
         self._general = general
         self._own = own
@@ -180,7 +204,7 @@ class Passage:
         if not self.is_open:  # it failed after the beginning of its answer
             self._general, self._own = Entry(self._general.key), Entry(self._own.key)
         self.is_open = False
-        failure = judge(error)
+        failure = judge(error, self._errors)
         if failure is not None or self._general.is_probe or self._own.is_probe:
             await finish(self._fail(failure))
 

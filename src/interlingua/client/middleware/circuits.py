@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -42,9 +42,13 @@ LONGEST_WAIT = 3600.0
 _JITTER = 0.1  # of the cooldown: several circuits that opened together are not probed together
 _BUSY = 1.0  # seconds to wait while a probe is under way, whose end is not known
 _SKEW = 60.0  # seconds by which the clocks of two processes may differ
-_COUNTED = frozenset(
-    (ErrorClass.RATE_LIMIT, ErrorClass.AUTH, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
+CIRCUIT_ERRORS = (
+    ErrorClass.RATE_LIMIT,
+    ErrorClass.AUTH,
+    ErrorClass.SERVER_ERROR,
+    ErrorClass.NETWORK,
 )
+"""The errors that count, unless told otherwise."""
 _NOT_COUNTED = (BudgetExceededError, CircuitOpenError)
 
 
@@ -116,13 +120,13 @@ class Closed(NamedTuple):
 # Pure.
 
 
-def judge(error: BaseException) -> Failure | None:
+def judge(error: BaseException, counted: Collection[ErrorClass] = CIRCUIT_ERRORS) -> Failure | None:
     """What an error means for a circuit; None if it says nothing about the provider's health."""
     if not isinstance(error, SDKError) or isinstance(error, _NOT_COUNTED):
         return None
     if is_local_limit(error):  # nothing was sent
         return None
-    if error.error_class not in _COUNTED or error.has_alternative:
+    if error.error_class not in counted or error.has_alternative:
         return None
     reason = f"{type(error).__name__}: {error.message}"
     if error.error_class is ErrorClass.AUTH:

@@ -36,6 +36,8 @@ LONGEST = 1e9
 """Seconds, about 30 years: longer times cannot be added to a date in every store."""
 REDIS_URLS = ("redis://", "rediss://", "unix://")
 """How the URLs of Redis servers begin."""
+POSTGRES_URLS = ("postgresql://", "postgres://")
+"""How the URLs of PostgreSQL databases begin."""
 
 
 class Limit(Record, frozen=True, kw_only=True):
