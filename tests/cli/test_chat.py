@@ -455,6 +455,6 @@ def test_the_keys_of_the_line_editor_in_any_script(tmp_path, keys, prompt):
         assert terminal.close() == 0
 
     assert [request.messages[-1].text for request in script.requests] == [prompt]
-    if not re.search("[\u200d\u0947]", prompt):  # which pyte does not draw as terminals do
+    if not re.search("[\u200d\u0947\u093f]", prompt):  # which pyte does not draw as terminals do
         shown = unicodedata.normalize("NFC", terminal.text.replace("\n", ""))
         assert f"> {unicodedata.normalize('NFC', prompt)}" in shown

@@ -114,6 +114,17 @@ def choose_model() -> tuple[str, str]:
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
 
 
+def embedding_model() -> str:
+    """The model for vectors if none is named; an error says how to name one."""
+    model = read_settings().default_embedding_model
+    if not model:
+        raise click.UsageError(
+            "-m is missing. Name a model for embeddings, or set one with "
+            "`interlingua default --embedding MODEL`."
+        )
+    return model
+
+
 def find_access(model: str | None, base_url: str | None, key: str | None) -> dict[str, Any]:
     """The model and the access to a server at hand, from `--base-url` and `--key`."""
     from interlingua.providers.rows import row_name

@@ -228,7 +228,8 @@ class TerminalEditor:
             self._removed = line.erase(_CUTTING[key])
         elif key in _UP or key in _DOWN:
             step = 1 if key in _DOWN else -1
-            line.go_line(step) or self._recall(self._entry + step)
+            if not line.go_line(step):
+                self._recall(self._entry + step)
         elif (text := self._text_of(key)) is not None:
             line.insert(text)
         else:
