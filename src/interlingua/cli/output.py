@@ -81,7 +81,7 @@ _find_option = re.compile(r"""\b(\w+)=(['"])([^'"]*)\2""").sub
 _find_advice = re.compile(r",? or (?:pass|set)\b(?:(?!\bor\b)[^.;])*\b[a-z_]+=[^.;]*").sub
 _split_sentences = re.compile(r"(?<=[.!?]) (?=[A-Z`])").split
 _names_argument = re.compile(r"(?<![\w?&/.%-])[a-z_]+=").search
-_find_setting = re.compile(r"^(\w+)(?= must be |: )").sub
+_find_setting = re.compile(r"^`?(\w+)`?(?= must be |: )").sub
 _FUNCTIONS = {"generate": "ask", "generate_image": "image", "generate_video": "video"}
 """The commands that are not named as their functions are."""
 _PLAIN_WORDS = {
@@ -487,7 +487,7 @@ def in_options(text: str, error: BaseException, flags: Mapping[str, str] = _SETT
 
         known = {*GenerateOptions.__annotations__, *flags}
         text = _find_setting(
-            lambda name: _flag(name[1], flags) or name[1] if name[1] in known else name[1], text
+            lambda name: (_flag(name[1], flags) if name[1] in known else None) or name[0], text
         )
         for word, plain in _PLAIN_WORDS.items():
             text = text.replace(word, plain)
