@@ -55,7 +55,7 @@ def open_client() -> Client:
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
     messages: list[str] = []
     with collected_logs(messages):  # these are about the environment, and part of no result
-        client = Client.from_env(environment(), config=used_files())
+        client = Client.from_env(environment(), config=used_files() or None)
     for message in messages:
         Output().warn(message)
     return client
@@ -65,7 +65,7 @@ def open_async_client() -> AsyncClient:
     """The same for commands that make several calls at once."""
     from interlingua import Client
 
-    return Client.from_env(environment(), config=used_files())
+    return Client.from_env(environment(), config=used_files() or None)
 
 
 def usable_adapters() -> dict[str, HttpAdapter]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mimetypes
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -321,6 +320,8 @@ def read_attachment(name: str, media_type: str | None = None) -> Part:
 
     Its type is read from its name or content, unless it is given.
     """
+    import mimetypes
+
     from interlingua import Audio, Document, Image
     from interlingua.wire.media import sniff
 
