@@ -190,8 +190,10 @@ class TerminalEditor:
         self._line, self._prompt, self._style, self._row = Line(), prompt, style, 0
         self._entry, self._draft = len(self.history), ""
         while not self._edit():
+            self._write("\n")
             os.kill(0, signal.SIGTSTP)  # Ctrl-Z: to the background, until a shell continues it
             self._row = 0
+        self._write("\n")
         text = self._line.text
         if text and self.history[-1:] != [text]:
             self.history.append(text)
@@ -211,7 +213,6 @@ class TerminalEditor:
             finally:
                 self._line.go(_LAST)
                 self._draw(whole=True)
-                self._write("\n")
         raise EOFError
 
     def _handle(self, key: str) -> None:
