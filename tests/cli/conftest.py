@@ -41,7 +41,7 @@ def run_here(tmp_path, monkeypatch, capsys):
             for name, base in (("OPENAI", f"{url}/v1"), ("ANTHROPIC", url)):
                 monkeypatch.setenv(f"{name}_API_KEY", KEY)
                 monkeypatch.setenv(f"{name}_BASE_URL", base)
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
         code = main(arguments)
         return (code, *capsys.readouterr())
 

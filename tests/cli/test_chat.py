@@ -433,7 +433,11 @@ LEFT, RIGHT, HOME, END, ERASE, DELETE = "\x1b[D", "\x1b[C", "\x01", "\x05", "\x7
         (f"cafe\u0301s{LEFT}{ERASE}e", "cafes"),
         (f"مرحبا{LEFT}{ERASE}x", "مرحxا"),  # noqa: RUF001 -- Arabic
         (f"नमस्ते{HOME}x", "xनमस्ते"),
-        (f"x👨\u200d👩\u200d👧y{ERASE}z", "x👨\u200d👩\u200d👧z"),
+        (f"x👨\u200d👩\u200d👧y{ERASE}{ERASE}z", "xz"),
+        (f"x👨\u200d👩\u200d👧y{LEFT}{LEFT}{DELETE}z", "xzy"),
+        (f"🇩🇪🇫🇷{LEFT}x{ERASE}{ERASE}", "🇫🇷"),
+        (f"👍🏽❤\ufe0f1\ufe0f\u20e3{LEFT}{LEFT}{DELETE}a{RIGHT}{ERASE}", "👍🏽a"),
+        (f"क्षि{LEFT}x", "xक्षि"),
     ],
 )  # fmt: skip
 def test_the_keys_of_the_line_editor_in_any_script(tmp_path, keys, prompt):
@@ -451,6 +455,6 @@ def test_the_keys_of_the_line_editor_in_any_script(tmp_path, keys, prompt):
         assert terminal.close() == 0
 
     assert [request.messages[-1].text for request in script.requests] == [prompt]
-    if not re.search("[\u200d\u0947]", prompt):  # which pyte does not draw as terminals do
+    if not re.search("[\u200d\u0947\u093f]", prompt):  # which pyte does not draw as terminals do
         shown = unicodedata.normalize("NFC", terminal.text.replace("\n", ""))
         assert f"> {unicodedata.normalize('NFC', prompt)}" in shown

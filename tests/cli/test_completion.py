@@ -1,13 +1,16 @@
-"""Completion in a real bash: commands, options, models, providers, files."""
+"""Completion in real shells: commands, options, models, providers, files."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import termios
 
 import pytest
 
 from interlingua.cli.completion import model_names
+from support.cli import Terminal
 
 ASK_BASH = r"""
 eval "$(il completion bash)"
@@ -20,15 +23,28 @@ printf '%s\n' "${COMPREPLY[@]}"
 """Asks the function that the script defines, as bash does when Tab is pressed."""
 
 
+SHELLS = {
+    "bash": (("--norc", "--noprofile", "-i"), 'eval "$(il completion bash)"'),
+    "zsh": (("-f", "-i"), 'eval "$(il completion zsh)"'),
+    "fish": (("--no-config", "-i"), "il completion fish | source"),
+}
+"""How an interactive shell is started without the files of the user, and what these would have."""
+
+
 @pytest.fixture
-def shell(program):
-    """What bash offers for a line."""
+def env(program):
+    """The variables of a shell that finds the program under both its names."""
     folder = program.home / "programs"
     folder.mkdir()
     for name in ("il", "interlingua"):
         (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m interlingua "$@"\n')
         (folder / name).chmod(0o755)
-    env = {**program.env, "PATH": f"{folder}{os.pathsep}{program.env['PATH']}"}
+    return {**program.env, "PATH": f"{folder}{os.pathsep}{program.env['PATH']}"}
+
+
+@pytest.fixture
+def shell(program, env):
+    """What bash offers for a line."""
 
     def complete(line):
         done = subprocess.run(
@@ -69,6 +85,42 @@ def test_all_commands(shell):
 
     assert {"ask", "chat", "embed-many"} <= {*found}
     assert shell("il embed-m") == ["embed-many"]
+
+
+class _Shell:
+    """A shell in the place of the program."""
+
+    def __init__(self, command, env, home):
+        self._command = command
+        self.env = env
+        self._home = home
+
+    def start(self, *_, stdin, env, **streams):
+        """Start it as the leader of a session whose terminal is its own."""
+        del streams["has_terminal"]
+        return subprocess.Popen(
+            self._command, stdin=stdin, env=env, cwd=self._home, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), **streams,  # noqa: PLW1509 -- one call
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_tab_in_an_interactive_shell(program, env, name):
+    """The script is loaded, `il ask -m anthropic:claude-haiku-4-` and Tab are typed."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    arguments, script = SHELLS[name]
+    env = {**env, "PS1": "$ ", "LC_ALL": "C.UTF-8", "XDG_DATA_HOME": str(program.home)}
+    command = [shutil.which(name), *arguments]
+    terminal = Terminal(_Shell(command, env, program.home), columns=120)
+    terminal.type(f"{script}; echo re''ady\r")
+    terminal.expect("ready")
+    terminal.type("il ask -m anthropic:claude-haiku-4-\t")
+    terminal.expect_match(r"-m anthropic:claude-haiku-4-5")
+    terminal.type("\x15il ask -m mistr\t")
+    terminal.expect_match(r"-m mistral:")
+    terminal.type("\x15exit\r")
+    assert terminal.close() == 0
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])

@@ -134,6 +134,124 @@ def test_trust_shows_the_file_and_asks(program, folders):
     assert "is not used" in program.run("default").stderr
 
 
+def test_what_may_be_a_secret_is_not_shown(program, folders):
+    """Keys of any name, all headers and the environment of programs; the rest is shown."""
+    (folders / "interlingua.yaml").write_text(
+        "adapters:\n"
+        "  openai:\n"
+        "    api_key: planted-one, and more\n"
+        "    api_key_env: SHOWN_VARIABLE\n"
+        "    extra_headers: {X-Team: planted-two, Authorization: 'Bearer planted-three'}\n"
+        "  gpu:\n    {type: openai_compatible, base_url: 'http://shown.example/v1', "
+        "apiKey: planted-four}\n"
+        "mcp_servers:\n"
+        "  notes:\n"
+        "    command: shown-program\n"
+        "    env:\n"
+        "      TOKEN: |\n"
+        "        planted-five\n"
+        "# shown-comment\n"
+    )
+    shown = program.run("config", "trust", "--yes").stdout
+
+    assert "planted" not in shown
+    for word in (
+        "SHOWN_VARIABLE",
+        "shown.example",
+        "shown-program",
+        "X-Team: …",
+        "# shown-comment",
+    ):
+        assert word in shown
+
+
+def test_trust_can_be_taken_back(program, folders):
+    """Also if the file is not there any more; what was never accepted is an error."""
+    (folders / "interlingua.yaml").write_text("default_model: openai:here\n")
+    never = program.run("config", "trust", "--remove")
+    program.run("config", "trust", "--yes")
+    used = model_of(program)
+    removed = program.run("config", "trust", "--remove")
+    (folders / "interlingua.yaml").unlink()
+
+    assert (never.returncode, "nothing to remove" in never.stderr) == (2, True)
+    assert used == "openai:here"
+    assert removed.stderr.endswith("interlingua.yaml is not used any more.\n")
+    assert program.run("config", "trust", "--remove").returncode == 2
+    assert model_of(program) != "openai:here"
+
+
+def test_the_gateway_uses_the_same_files(program, folders, tmp_path):
+    """The first one with a section `gateway`; one of the working folder only if it is trusted."""
+    own, here, named = (
+        tmp_path / "own" / "interlingua.yaml",
+        folders / "interlingua.yaml",
+        tmp_path / "named.yaml",
+    )
+    for path in (own, here, named):
+        route = f"{path.parent.name}-{path.stem}"
+        path.write_text(f"adapters: {{openai: {{}}}}\ngateway: {{routes: {{{route}: {MODEL}}}}}\n")
+
+    def check(*arguments, **variables):
+        done = program.run(*arguments, "serve", "--check", **variables)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.partition(" ")[0], done.stderr
+
+    route, notes = check()
+    assert route == "own-interlingua"
+    assert "is not used" in notes
+    assert f"Configuration: {own}" in notes
+    program.run("config", "trust", "--yes")
+    assert check()[0] == "cloned-interlingua"
+    assert check(INTERLINGUA_CONFIG=str(named))[0].endswith("-named")
+    assert check("--config", str(named), INTERLINGUA_CONFIG=str(own))[0].endswith("-named")
+    here.write_text("default_model: openai:x\n")
+    program.run("config", "trust", "--yes")
+    assert check()[0] == "own-interlingua"
+    own.write_text("default_model: openai:x\n")
+    assert "without a file" in check()[1]
+
+
+def test_a_changed_file_of_the_working_folder_is_not_reloaded(program, folders, monkeypatch):
+    """The gateway goes on with what was accepted: a reload is an error until it is trusted."""
+    from interlingua.cli.configuration import HERE, ConfigFile, trust
+    from interlingua.cli.serve import _renew
+    from interlingua.errors import ConfigurationError
+    from interlingua.gateway.source import Source
+
+    monkeypatch.setenv("INTERLINGUA_HOME", program.env["INTERLINGUA_HOME"])
+    path = folders / "interlingua.yaml"
+    path.write_text("gateway: {}\n")
+    file = ConfigFile(path, path.read_text(), HERE)
+    source = Source(secret=b"", environ={}, path=str(path))
+    trust(file)
+
+    assert _renew(source, file).text == "gateway: {}\n"
+    path.write_text("gateway: {port: 5000}\n")
+    with pytest.raises(ConfigurationError, match="was changed"):
+        _renew(source, file)
+    assert _renew(source, file._replace(origin="--config")).text == "gateway: {port: 5000}\n"
+
+
+def test_the_default_model_for_embeddings(program):
+    """It is set, shown, used by `embed` and by a new collection, and removed."""
+    missing = program.run("embed", "sea")
+    wrong = program.run("default", "--embedding", "small")
+    done = program.run("default", "--embedding", "openai:text-embedding-3-small")
+
+    assert (missing.returncode, "default --embedding" in missing.stderr) == (2, True)
+    assert (wrong.returncode, "names no provider" in wrong.stderr) == (2, True)
+    assert "for embeddings is now openai:text-embedding-3-small." in done.stderr
+    assert program.run("default", "--embedding").stdout == "openai:text-embedding-3-small\n"
+    assert "default_embedding_model" in program.run("config", "show").stdout
+    assert program.run("embed", "-d", "2", "sea").returncode == 0
+    line = '{"id": "1", "text": "sea"}'
+    assert program.run("embed-many", "notes", "-", stdin=line).returncode == 0
+    assert program.run("default", "--embedding", "--remove").returncode == 0
+    assert program.run("embed-many", "notes", "-", stdin=line).returncode == 0  # it knows its model
+    assert program.run("embed-many", "others", "-", stdin=line).returncode == 2
+
+
 def test_commands_change_single_lines(program, tmp_path):
     """Comments and order stay; the file is the user's alone."""
     path = tmp_path / "interlingua.yaml"

@@ -1,13 +1,18 @@
 """`-f`: texts before the prompt, from files, web pages, names and stdin."""
 
 import http.server
+import io
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from interlingua.cli.prompts import fetch_text, read_fragment
+from interlingua import Audio, Document, Image
+from interlingua.cli.prompts import fetch_text, read_attachment, read_fragment
 from interlingua.errors import ConfigurationError
+from interlingua.simulator import Script, text
+from support.cli import MODEL, Program, simulated
 
 ASK = ("ask", "--no-log", "-m", "openai:gpt-5.2")
 
@@ -166,3 +171,42 @@ def test_wrong_uses(bare, arguments, complaint):
     assert done.returncode == 2
     assert complaint in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_texts_before_the_system_prompt(tmp_path):
+    """`--sf` of `ask`, of `chat` and of a template, in this order before `-s`."""
+    (tmp_path / "style.txt").write_text("In style.\n")
+    (tmp_path / "more.txt").write_text("And more.\n")
+    script = Script(lambda _: text("Done."))
+    with simulated(script) as server:
+        program = Program(tmp_path, server.url)
+        more = ("-n", "-m", MODEL, "-s", "Short.", "--sf", "more.txt")
+        program.run("ask", "--sf", "style.txt", "--save", "styled")
+        for command in ("ask", "chat"):
+            done = program.run(command, *more, "-t", "styled", stdin="Hi\n")
+            assert done.returncode == 0, done.stderr
+        missing = program.run("ask", "-m", MODEL, "--sf", "none.txt", "Hi")
+
+    systems = [request.messages[0].text for request in script.requests]
+    assert systems == ["In style.\n\nAnd more.\n\nShort."] * 2
+    assert missing.stderr == "error: --sf: none.txt: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "media_type"),
+    [
+        (("--at", "picture", "image/webp"), Image, "image/webp"),
+        (("--at", "-", "audio/wav"), Audio, "audio/wav"),
+        (("--at", "picture", "application/pdf"), Document, "application/pdf"),
+    ],
+)
+def test_attachments_with_a_type(run_here, monkeypatch, tmp_path, arguments, kind, media_type):
+    """The type that is given counts, not the name or the content."""
+    (tmp_path / "picture").write_bytes(b"\x89PNG\r\n\x1a\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"RIFF"), isatty=lambda: 0))
+    part = read_attachment(*arguments[1:])
+
+    assert (type(part), part.media_type) == (kind, media_type)
+    code, _, err = run_here("ask", "-m", MODEL, "--at", "picture", "jpeg", "Hi")
+    assert (code, "'jpeg' is no type such as image/jpeg" in err) == (2, True)

@@ -10,7 +10,7 @@ import pytest
 
 from interlingua.catalog import list_models
 from interlingua.cli.prompts import read_schema, several
-from support.cli import KEY, MODEL, Terminal
+from support.cli import KEY, MODEL, Terminal, simulated
 
 SECRET = "sk-a-key-that-is-never-shown"
 
@@ -152,6 +152,51 @@ def test_keys(program):
     path.write_text("{")
     damaged = program.run("keys", "list")
     assert (damaged.returncode, len(damaged.stderr.splitlines())) == (1, 1)
+
+
+def test_a_key_for_another_program(program):
+    """`keys get` writes it into a pipe; a terminal does not get it."""
+    program.run("keys", "set", "deepseek", stdin="planted-key\n")
+    got = program.run("keys", "get", "deepseek")
+    none = program.run("keys", "get", "groq")
+    terminal = Terminal(program, "keys", "get", "deepseek")
+
+    assert got.stdout == "planted-key\n"
+    assert (none.returncode, none.stdout) == (2, "")
+    assert terminal.close() == 2
+    assert "planted" not in terminal.printed
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "found"),
+    [
+        ("groq", 0, "GROQ_API_KEY, for groq"),
+        ("OPENAI_API_KEY", 0, "for openai"),
+        ("MY_SERVER", 0, "for `--key MY_SERVER`"),
+        ("OPENAI_API_KEY_2", 0, "for `--key OPENAI_API_KEY_2`"),
+        ("OPENAI_APIKEY", 2, "Did you mean OPENAI_API_KEY?"),
+        ("ANTROPIC_API_KEY", 2, "Did you mean ANTHROPIC_API_KEY?"),
+    ],
+)
+def test_names_of_keys(run_here, name, code, found):
+    """It is said what a key is for; a name that is nearly that of a provider is a slip."""
+    done, _, err = run_here("keys", "set", name, stdin="planted-key\n")
+
+    assert done == code
+    assert found in err
+    assert "planted" not in err
+
+
+def test_options_of_models(run_here):
+    """What a model takes is what is not refused or dropped."""
+    with simulated() as server:
+        code, out, _ = run_here("models", "--options", "gpt-5.2", "--json", url=server.url)
+    options = {row["name"]: row["options"] for row in json.loads(out)}
+
+    assert code == 0
+    assert {"temperature", "reasoning_effort"} <= {*options["openai:gpt-5.2"]}
+    assert "temperature" not in options["openai:gpt-5.2-pro"]
+    assert not [each for each in options.values() if "top_k" in each]
 
 
 def test_keys_that_others_can_read_are_reported(program):

@@ -1,8 +1,11 @@
 """Embeddings, images and speech on the command line, against a simulator."""
 
+import base64
 import json
 import os
 import signal
+import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,6 +48,46 @@ def test_embed(program):
     assert [len(vector) for vector in document["embeddings"]] == [8, 8]
     assert document["usage"]["input_tokens"] > 0
     assert program.run(*EMBED).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "read"),
+    [
+        ("base64", base64.b64decode),
+        ("hex", bytes.fromhex),
+    ],
+)
+def test_forms_of_vectors(program, form, read):
+    """Four bytes a number, the lowest first; a blob has the same bytes."""
+    plain = json.loads(program.run(*EMBED, "-d", "8", "sea").stdout)
+    line = program.run(*EMBED, "-d", "8", "-f", form, "sea").stdout
+    expected = struct.pack("<8f", *plain)
+
+    assert read(line.strip()) == expected
+    command = [*program.command(*EMBED, "-d", "8", "-f", "blob", "sea")]
+    done = subprocess.run(command, env=program.env, capture_output=True, check=True)
+    assert done.stdout == expected
+
+
+def test_embed_a_file_and_an_image(tmp_path):
+    """A file is one text, with its lines; an image goes to models that embed images."""
+    (tmp_path / "two.txt").write_text("one\ntwo\n")
+    (tmp_path / "sea.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    app = Simulator(key=KEY)
+    with serve_in_thread(app) as server:
+        program = Program(tmp_path, server.url)
+        keys = {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": server.url}
+        done = program.run(*EMBED, "-i", "two.txt", "-i", "-", stdin="three\nfour")
+        image = program.run("embed", "-m", "gemini:gemini-embedding-2", "-a", "sea.png", **keys)
+        refused = program.run(*EMBED, "-a", "sea.png")
+        missing = program.run(*EMBED, "-i", "none.txt")
+
+    assert len(done.stdout.splitlines()) == 2
+    assert image.returncode == 0, image.stderr
+    assert len(image.stdout.splitlines()) == 1
+    for each in (refused, missing):
+        assert each.returncode != 0
+        assert len(each.stderr.splitlines()) == 1
 
 
 def test_embed_task(tmp_path):

@@ -21,7 +21,10 @@ from interlingua.cli.tables import (
 FAMILY = "👨\u200d👩\u200d👧\u200d👦"
 ACCENTED = "e\u0301"
 SYLLABLE = "नि"
-SIGNS = ("a", "日", FAMILY, ACCENTED, SYLLABLE, "👍🏽", "1\ufe0f\u20e3", "ع")
+SIGNS = (
+    *("a", "日", FAMILY, ACCENTED, SYLLABLE, "👍🏽", "1\ufe0f\u20e3", "ع", "🇩🇪", "❤\ufe0f", "क्ष"),
+    *("👩🏽\u200d💻", "🏳\ufe0f\u200d🌈", "✈\ufe0e"),
+)
 """What a terminal shows as one sign, of one to seven characters."""
 WORDS = st.lists(st.text("abc日é/", min_size=1, max_size=12), max_size=6).map(" ".join)
 COLUMNS = (
@@ -93,6 +96,16 @@ def test_signs_of_several_characters(signs, width):
     assert max(map(cell_width, lines)) <= width
     starts = {sum(map(len, signs[:count])) for count in range(len(signs) + 1)}
     assert all(len("".join(lines[:count])) in starts for count in range(len(lines)))
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=5) | st.sampled_from(SIGNS), min_size=1))
+def test_columns_stand_below_each_other(names):
+    """Also where cells have emoji, flags and accents: the second column begins in one place."""
+    rows = [{"name": name, "count": number} for number, name in enumerate(names)]
+    head, _, *lines = draw(COLUMNS[:2], rows, 80, no_paint).lines
+
+    assert {cell_width(line) for line in (head, *lines)} == {cell_width(head)}
+    assert all(line.startswith(name) for line, name in zip(lines, names, strict=True))
 
 
 @given(st.lists(st.sampled_from(SIGNS), max_size=30), st.integers(2, 20))

@@ -91,7 +91,7 @@ def _ask(
         is_quiet = out.json or extracts or is_command
         is_plain = options["plain"] or question.schema is not None
         turn = Turn(out, session, "ask", is_logged=is_logged, is_quiet=is_quiet, is_plain=is_plain)
-        turn.fragments = question.fragments
+        turn.fragments, turn.schema = question.fragments, question.schema
         turn.hides_reasoning = options["shows_reasoning"] is False
         shape = {} if question.schema is None else {"schema": question.schema}
         streams = not options["no_stream"]

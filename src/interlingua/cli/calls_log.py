@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 import time
@@ -31,6 +32,11 @@ _FRAGMENTS = (
     """,
 )
 """The texts before prompts: each content is here once, whatever number of calls had it."""
+_SCHEMAS = (
+    "CREATE TABLE IF NOT EXISTS schemas (hash TEXT PRIMARY KEY, at REAL NOT NULL, content TEXT)",
+    "CREATE TABLE IF NOT EXISTS call_schemas (call INTEGER PRIMARY KEY, hash TEXT NOT NULL)",
+)
+"""The schemas of answers, in the same way."""
 _FIRST = (
     "Calls are kept in {path}, which only you can read: `interlingua log` shows them. "
     "--no-log or {off}=1 switches this off."
@@ -63,10 +69,13 @@ def start_log(out: Output, *, wanted: bool) -> bool:
 
 
 def add_call(
-    out: Output, values: Mapping[str, object], fragments: Sequence[tuple[str, str]] = ()
+    out: Output,
+    values: Mapping[str, object],
+    fragments: Sequence[tuple[str, str]] = (),
+    schema: Mapping[str, Any] | None = None,
 ) -> None:
     """
-    Keep a call, with the sources and contents of its fragments.
+    Keep a call, with the sources and contents of its fragments, and the schema of its answer.
 
     A failure is noted, because the answer is more important than the log.
     """
@@ -77,15 +86,22 @@ def add_call(
         with _open() as database, database:
             call = database.execute(f"INSERT INTO calls ({names}) VALUES ({places})", row)  # noqa: S608
             for position, (source, text) in enumerate(fragments):
-                content = _storable(text)
-                key = hashlib.sha256(str(content).encode()).hexdigest()
-                database.execute(
-                    "INSERT OR IGNORE INTO fragments VALUES (?, ?, ?)", (key, row["at"], content)
-                )
+                key = _add_text(database, "fragments", row["at"], text)
                 part = (call.lastrowid, position, key, _storable(source))
                 database.execute("INSERT INTO call_fragments VALUES (?, ?, ?, ?)", part)
+            if schema is not None:
+                key = _add_text(database, "schemas", row["at"], json.dumps(schema))
+                database.execute("INSERT INTO call_schemas VALUES (?, ?)", (call.lastrowid, key))
     except (sqlite3.Error, OSError) as error:
         out.note(f"The call was not logged: {error}")
+
+
+def _add_text(database: sqlite3.Connection, table: str, at: object, text: str) -> str:
+    """Keep a text once; returns the hash that names it."""
+    content = _storable(text)
+    key = hashlib.sha256(str(content).encode()).hexdigest()
+    database.execute(f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?)", (key, at, content))  # noqa: S608 -- ours
+    return key
 
 
 def find_calls(
@@ -108,6 +124,23 @@ def find_fragments(
     return read(query, (*values, limit))
 
 
+def find_schemas(where: str = "1", values: Sequence[object] = ()) -> list[dict[str, Any]]:
+    """The schemas that fulfil a condition, the last used first."""
+    query = (
+        "SELECT hash, content, max(call) AS last, count(call) AS calls "  # noqa: S608 -- ours
+        f"FROM schemas JOIN call_schemas USING (hash) WHERE {where} "
+        "GROUP BY hash ORDER BY last DESC"
+    )
+    rows = read(query, values)
+    return [{**row, "schema": json.loads(row.pop("content"))} for row in rows]
+
+
+def back_up(target: Path) -> None:
+    """Copy the log to a new file that only its owner can read, while others may write to it."""
+    with _open() as database, closing(sqlite3.connect(private_file(target))) as copy:
+        database.backup(copy)
+
+
 def read(query: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
     """The rows of a query; none if there is no log yet."""
     if not log_path().exists():
@@ -128,6 +161,6 @@ def _storable(value: object) -> object:
 def _open() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(private_file(log_path()), timeout=5)) as database:
         database.row_factory = sqlite3.Row
-        for table in (_TABLE, *_FRAGMENTS):
+        for table in (_TABLE, *_FRAGMENTS, *_SCHEMAS):
             database.execute(table)
         yield database

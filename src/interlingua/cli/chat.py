@@ -25,9 +25,10 @@ from interlingua.cli.prompts import (
     complete,
     context_options,
     fill_form,
-    read_attachment,
+    read_attachments,
     read_fragment,
     reasoning_option,
+    takes_stdin,
     with_fragments,
 )
 from interlingua.cli.tables import one_line, shorten
@@ -85,12 +86,11 @@ def command(out: Output, **options: Any) -> int:
     from interlingua.cli.calls_log import start_log
     from interlingua.cli.clients import at_server, open_client
 
+    if takes_stdin(options):
+        raise click.UsageError("stdin has the prompts, so `-` has nothing. Name a file.")
     options = complete(options)
-    for name in ("fragment", "attachment"):
-        if "-" in options[name]:
-            raise click.BadParameter("stdin has the prompts", param_hint=f"-{name[0]}")
     options["fragment"] = [Fragment(each, read_fragment(each)) for each in options["fragment"]]
-    options["attachment"] = [read_attachment(each) for each in options["attachment"]]
+    options["attachment"] = read_attachments(options)
     is_logged = start_log(out, wanted=not options["no_log"])
     with open_client() as opened:
         client = at_server(opened, options["model"], options["access"])

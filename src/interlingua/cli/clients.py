@@ -55,7 +55,7 @@ def open_client() -> Client:
     logging.getLogger("interlingua").addHandler(logging.NullHandler())
     messages: list[str] = []
     with collected_logs(messages):  # these are about the environment, and part of no result
-        client = Client.from_env(environment(), config=used_files())
+        client = Client.from_env(environment(), config=used_files() or None)
     for message in messages:
         Output().warn(message)
     return client
@@ -65,7 +65,7 @@ def open_async_client() -> AsyncClient:
     """The same for commands that make several calls at once."""
     from interlingua import Client
 
-    return Client.from_env(environment(), config=used_files())
+    return Client.from_env(environment(), config=used_files() or None)
 
 
 def usable_adapters() -> dict[str, HttpAdapter]:
@@ -112,6 +112,17 @@ def choose_model() -> tuple[str, str]:
         if model is not None:
             return f"{name}:{model.id}", f"there is a key for {name}"
     return LOCAL_MODEL, "no key is configured: a small model on this machine answers"
+
+
+def embedding_model() -> str:
+    """The model for vectors if none is named; an error says how to name one."""
+    model = read_settings().default_embedding_model
+    if not model:
+        raise click.UsageError(
+            "-m is missing. Name a model for embeddings, or set one with "
+            "`interlingua default --embedding MODEL`."
+        )
+    return model
 
 
 def find_access(model: str | None, base_url: str | None, key: str | None) -> dict[str, Any]:

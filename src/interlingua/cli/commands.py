@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "alias": "Set, list and remove short names for models.",
     "config": "Show, edit and accept the configuration file.",
     "templates": "List, show, edit and remove templates of questions.",
+    "schemas": "List and show the schemas that `--schema` has used.",
     "fragments": "List, name, show and remove texts that `-f` puts before a prompt.",
     "plugins": "List what other packages add: commands, tools, templates, providers, dialects.",
     "chats": "List, name, export and remove conversations.",

@@ -14,6 +14,7 @@ from interlingua.cli.calls_log import OFF
 from interlingua.cli.clients import choose_model
 from interlingua.cli.configuration import (
     ConfigFile,
+    distrust,
     edited_file,
     file_here,
     find_files,
@@ -35,7 +36,10 @@ _FIRST = """\
 # aliases:
 #   sonnet: anthropic:claude-sonnet-5-5
 """
-_mask_keys = re.compile(r"""(?m)(\b(?:api_key|apiKey)["']?\s*:\s*)[^\s,}#][^,}#\n]*""").sub
+_names_secret = re.compile(
+    "key(?!s)|token(?!s)|secret|password|authorization|cookie|credential", re.IGNORECASE
+).search
+_STRING = "tag:yaml.org,2002:str"
 
 
 @click.group("config")
@@ -78,6 +82,10 @@ def show(out: Output) -> None:
     model, why = choose_model()
     is_logged, reason = describe_log()
     rows.append({"setting": "default_model", "value": model, "place": why})
+    if settings.default_embedding_model:
+        key = "default_embedding_model"
+        value = settings.default_embedding_model
+        rows.append({"setting": key, "value": value, "place": settings.places[key]})
     rows.append({"setting": "log", "value": "on" if is_logged else "off", "place": reason})
     for section in ("aliases", "templates", "mcp_servers"):
         for name, value in getattr(settings, section).items():
@@ -132,8 +140,9 @@ def edit(out: Output) -> None:
 
 @command.command("trust")
 @click.option("-y", "--yes", is_flag=True, help="Accept without asking.")
+@click.option("--remove", is_flag=True, help="Use the file of this folder no longer.")
 @with_output
-def accept(out: Output, *, yes: bool) -> None:
+def accept(out: Output, *, yes: bool, remove: bool) -> None:
     r"""
     Show interlingua.yaml of this folder, and use it from now on, until it changes.
 
@@ -142,7 +151,11 @@ def accept(out: Output, *, yes: bool) -> None:
 
     \b
     interlingua config trust
+    interlingua config trust --remove
     """
+    if remove:
+        _remove(out)
+        return
     here = file_here()
     file = next((each for each in find_files() if each.path == here), None)
     if here is None or file is None:
@@ -157,11 +170,52 @@ def accept(out: Output, *, yes: bool) -> None:
     out.data({"path": str(here), "trusted": True}) if out.json else out.note(f"{here} is used now.")
 
 
+def _remove(out: Output) -> None:
+    """Use the file of this folder no longer; it may have been deleted since."""
+    path = Path(FILE).absolute()
+    if not distrust(path):
+        raise click.UsageError(f"{path} was not accepted; there is nothing to remove.")
+    if out.json:
+        out.data({"path": str(path), "trusted": False})
+    else:
+        out.note(f"{path} is not used any more.")
+
+
 def _show_file(out: Output, file: ConfigFile) -> None:
-    out.line(printable(_mask_keys(r"\1…", file.text)).rstrip("\n"))
+    out.line(printable(_mask(file)).rstrip("\n"))
     facts = _powers(file)
     if facts:
         out.warn(f"It sets {', '.join(facts)}.")
+
+
+def _mask(file: ConfigFile) -> str:
+    """The text of a file with `…` for each value that may be a secret: keys, and all headers."""
+    import yaml
+
+    text, places = file.text, []
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    waiting = [] if root is None else [(root, False)]
+    while waiting:
+        node, is_secret = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            waiting += [(value, is_secret or _hides(key)) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [(each, is_secret) for each in node.value]
+        elif is_secret and node.tag == _STRING:
+            places.append((node.start_mark.index, node.end_mark.index))
+    pieces, end = [], 0
+    for start, stop in sorted(set(places)):  # an alias is where its anchor is
+        pieces += [text[end:start], "…"]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _hides(key: Any) -> bool:
+    """Whether what a key of a file has may be a secret."""
+    name = str(key.value)
+    if name == "env" or "headers" in name.lower():
+        return True
+    return not name.endswith("_env") and _names_secret(name) is not None
 
 
 def _powers(file: ConfigFile) -> list[str]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from interlingua.client.config import Section
 
 OPTION = "--config"
+HERE = "the working folder"
+"""The origin of a file that must be trusted."""
 
 
 class ConfigFile(NamedTuple):
@@ -41,6 +43,7 @@ class Settings(NamedTuple):
     """What the files set for the command line."""
 
     default_model: str | None = None
+    default_embedding_model: str | None = None
     log: bool = True
     aliases: Mapping[str, str] = {}
     templates: Mapping[str, Any] = {}
@@ -71,7 +74,7 @@ def find_files() -> list[ConfigFile]:
     files = [] if own is None else [_read(own, "your configuration folder")]
     here = file_here()
     if here is not None and not (own is not None and here.samefile(own)):
-        file = _read(here, "the working folder")
+        file = _read(here, HERE)
         files.insert(0, file._replace(is_trusted=is_trusted(file)))
     return files
 
@@ -108,7 +111,7 @@ def _parse(contents: tuple[tuple[Path, str], ...]) -> Settings:
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for file in reversed(files):
-        for key in ("default_model", "log"):
+        for key in ("default_model", "default_embedding_model", "log"):
             if file.get(key) is not None:
                 values[key], places[key] = file.get(key), file.place(key)
         for key in ("templates", "mcp_servers"):
@@ -161,6 +164,15 @@ def trust(file: ConfigFile) -> None:
     """Accept this content of the file."""
     values = {**_accepted(), str(file.path): _digest(file.text)}
     write_private(_trust_path(), json.dumps(values, indent=2))
+
+
+def distrust(path: Path) -> bool:
+    """Use the file no longer, whatever it contains; whether it was accepted before."""
+    values = _accepted()
+    if values.pop(str(path), None) is None:
+        return False
+    write_private(_trust_path(), json.dumps(values, indent=2))
+    return True
 
 
 def _digest(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +115,8 @@ class Turn:
         self.hides_reasoning = False
         self.fragments: Sequence[Fragment] = ()
         """The texts before the prompt, which the log has once."""
+        self.schema: Mapping[str, Any] | None = None
+        """The schema of the answer."""
 
     @property
     def seconds(self) -> float:
@@ -239,6 +241,7 @@ class Turn:
                 "error": None if problem is None else str(problem) or type(problem).__name__,
             },
             self.fragments,
+            self.schema,
         )
 
 
@@ -268,7 +271,7 @@ def model_name(result: GenerateResult[Any] | None) -> str | None:
 
 def show_warnings(out: Output, warnings: Iterable[Warning]) -> None:
     """Say what was changed or dropped, each thing once."""
-    for message in dict.fromkeys(without_arguments(warning.message) for warning in warnings):
+    for message in dict.fromkeys(without_arguments(each.message, out.flags) for each in warnings):
         out.warn(message)
 
 

@@ -6,16 +6,24 @@ import os
 
 import click
 
-from interlingua.cli.clients import MODEL, choose_model, open_client
+from interlingua.cli.clients import (
+    MODEL,
+    choose_model,
+    embedding_model,
+    open_client,
+    usable_adapters,
+)
 from interlingua.cli.config import change_config
+from interlingua.cli.configuration import read_settings
 from interlingua.cli.output import Output, with_output
 
 
 @click.command("default")
 @click.argument("model", required=False)
+@click.option("--embedding", is_flag=True, help="The model of `embed` and `embed-many`.")
 @click.option("--remove", is_flag=True, help="Remove the default model from the file.")
 @with_output
-def command(out: Output, model: str | None, *, remove: bool) -> None:
+def command(out: Output, model: str | None, *, embedding: bool, remove: bool) -> None:
     r"""
     Set the MODEL that answers when none is named; without MODEL, print it.
 
@@ -24,24 +32,44 @@ def command(out: Output, model: str | None, *, remove: bool) -> None:
 
     \b
     interlingua default anthropic:claude-haiku-4-5
+    interlingua default --embedding openai:text-embedding-3-small
     """
     if remove and model is not None:
         raise click.UsageError("Give either MODEL or --remove.")
     if model is None and not remove:
-        name, why = choose_model()
+        name, why = _embedding_model() if embedding else choose_model()
         out.data({"model": name, "reason": why}) if out.json else out.line(name)
         if not out.json:
             out.note(f"({why})")
         return
     if model is not None:
-        check_model(out, model)
-    path = change_config(out, ("default_model",), model)
+        _check_embedding(model) if embedding else check_model(out, model)
+    path = change_config(out, ("default_embedding_model" if embedding else "default_model",), model)
     if out.json:
         out.data({"model": model, "path": str(path)})
         return
-    out.note(f"The default model is now {model}." if model else "There is no default model now.")
-    if model and os.environ.get(MODEL):
+    what = "default model for embeddings" if embedding else "default model"
+    out.note(f"The {what} is now {model}." if model else f"There is no {what} now.")
+    if model and not embedding and os.environ.get(MODEL):
         out.warn(f"{MODEL} is set and comes first.")
+
+
+def _embedding_model() -> tuple[str, str]:
+    model = embedding_model()
+    return model, f"default_embedding_model of {read_settings().places['default_embedding_model']}"
+
+
+def _check_embedding(model: str) -> None:
+    """Refuse a name that cannot be one: of no provider, adapter or alias."""
+    from interlingua.providers.rows import row_name
+
+    prefix, colon, name = model.partition(":")
+    is_known = colon and (row_name(prefix) or prefix in usable_adapters())
+    if not (is_known and name) and model not in read_settings().aliases:
+        raise click.UsageError(
+            f"{model!r} names no provider. Write provider:model; `interlingua models --kind "
+            "embedding` lists some."
+        )
 
 
 def check_model(out: Output, model: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from interlingua.cli.collections import database_option, open_collections
+from interlingua.cli.configuration import read_settings
 from interlingua.cli.output import FAILED, BadInput, Output, dollars, read_text, with_output
 from interlingua.cli.prompts import read_stdin
 
@@ -29,7 +30,11 @@ _FEW = 3  # entries that are named
     "--files", nargs=2, multiple=True, metavar="FOLDER PATTERN",
     help="Embed each text file of a folder: --files docs '**/*.md'. Repeatable.",
 )  # fmt: skip
-@click.option("-m", "--model", help="The model, for a new collection; it is remembered.")
+@click.option(
+    "-m",
+    "--model",
+    help="The model, for a new collection; it is remembered. `default --embedding` sets one.",
+)
 @click.option("-d", "--dimensions", type=click.IntRange(min=1), help="The length of each vector.")
 @click.option("--id", "id_column", metavar="COLUMN", help="The column with the ids.")
 @click.option("--column", "columns", multiple=True, help="A column with text. Repeatable.")
@@ -80,11 +85,13 @@ def _add(out: Output, name: str, rows: Iterable[Entry], count: int, **options: A
         open_collections(options["database"], may_be_new=True) as collections,
         out.progress("Embedding", count) as progress,
     ):
+        known = {each.name for each in background.run(collections.list())}
+        default = None if name in known else read_settings().default_embedding_model
         return background.run(
             collections.add(
                 name,
                 rows,
-                model=options["model"],
+                model=options["model"] or default,
                 dimensions=options["dimensions"],
                 stores_texts=options["store"],
                 batch=options["batch_size"],

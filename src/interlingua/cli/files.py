@@ -25,14 +25,14 @@ output_option = click.option(
 )
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, flag: str = "-o") -> None:
     """Raise an error if the file could not be written: what is made costs money."""
     folder = path.parent
     if not folder.is_dir():
-        raise click.BadParameter(f"there is no folder {folder}", param_hint="-o")
+        raise click.BadParameter(f"there is no folder {folder}", param_hint=flag)
     target = path if path.exists() else folder
     if not os.access(target, os.W_OK):
-        raise click.BadParameter(f"{target} cannot be written", param_hint="-o")
+        raise click.BadParameter(f"{target} cannot be written", param_hint=flag)
 
 
 def numbered(path: Path, number: int) -> Path:

@@ -9,7 +9,7 @@ import click
 
 from interlingua.cli.calls_log import find_fragments
 from interlingua.cli.output import Column, Output, read_text, shown, with_output
-from interlingua.cli.prompts import read_fragment
+from interlingua.cli.prompts import is_hash, read_fragment
 from interlingua.runtime.files import config_folder, write_private
 
 _COLUMNS = (
@@ -21,7 +21,6 @@ _COLUMNS = (
 )
 _LENGTH = 12  # characters of a hash in the list
 _is_name = re.compile(r"\w[\w.-]*").fullmatch
-_is_hash = re.compile(r"[0-9a-f]{8,64}").fullmatch
 
 
 @click.group("fragments")
@@ -125,7 +124,7 @@ def find_fragment(name: str) -> str | None:
     """The text with this name, or the one of the log with this hash or its beginning."""
     if _is_name(name) and _path(name).is_file():
         return read_text(_path(name), "-f").rstrip("\n")
-    found = find_fragments("hash GLOB ?", (f"{name}*",), 2) if _is_hash(name) else []
+    found = find_fragments("hash GLOB ?", (f"{name}*",), 2) if is_hash(name) else []
     return str(found[0]["content"]) if len(found) == 1 else None
 
 

@@ -9,6 +9,7 @@ import click
 
 from interlingua.cli.files import check_writable, numbered, output_option, write_result
 from interlingua.cli.output import Output, with_output
+from interlingua.cli.prompts import loss_option
 
 
 @click.command("image")
@@ -29,6 +30,7 @@ from interlingua.cli.output import Output, with_output
 @click.option("--quality", help="Such as `low` or `high`; each model has its own values.")
 @click.option("--background", help="`transparent`, `opaque` or `auto`.")
 @click.option("--format", help="The format of the file, such as `png`, `jpeg` or `webp`.")
+@loss_option
 @output_option
 @with_output
 def command(

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from interlingua.cli.clients import remove_key, store_key, stored_names
+from interlingua.cli.clients import remove_key, store_key, stored_keys, stored_names
 from interlingua.cli.output import Column, Output, is_terminal, with_output
 
 _COLUMNS = (
@@ -16,6 +16,7 @@ _COLUMNS = (
     Column("place", "stored in"),
     Column("used", "used", wraps=True),
 )
+_ALIKE = 0.95  # how much of a known name a slip has: OPENAI_APIKEY
 
 
 @click.group("keys")
@@ -24,9 +25,9 @@ def command() -> None:
     Set, list and remove API keys for this command line.
 
     A key is stored in the keyring of the system if the package `keyring` is installed, else in a
-    file that only you can read. It is never printed. A variable of the environment comes first,
-    and programs that use the library do not see the stored keys. A key of a server of yours may
-    have any name in capitals: `--key NAME` of `ask` and `chat` uses it.
+    file that only you can read. Only `get` gives it out, and not to a terminal. A variable of the
+    environment comes first, and programs that use the library do not see the stored keys. A key of
+    a server of yours may have any name in capitals: `--key NAME` of `ask` and `chat` uses it.
 
     \b
     interlingua keys set anthropic
@@ -45,6 +46,7 @@ def set_key(out: Output, provider: str) -> None:
     interlingua keys set anthropic
     """
     variable = _variable(provider)
+    use = _use_of(variable)
     if is_terminal(sys.stdin):
         key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
     else:
@@ -56,7 +58,7 @@ def set_key(out: Output, provider: str) -> None:
     if out.json:
         out.data({"variable": variable, "stored": place})
     else:
-        out.note(f"Stored in the {place} as {variable}.")
+        out.note(f"Stored in the {place} as {variable}, {use}.")
 
 
 @command.command("list")
@@ -77,6 +79,27 @@ def list_keys(out: Output) -> None:
         for name, place in stored_names().items()
     ]
     out.table(_COLUMNS, rows, empty="No key is stored; `interlingua keys set NAME` stores one.")
+
+
+@command.command("get")
+@click.argument("provider")
+@with_output
+def get(out: Output, provider: str) -> None:
+    r"""
+    Write the stored key of PROVIDER for another program; a terminal does not get it.
+
+    \b
+    export OPENAI_API_KEY="$(interlingua keys get openai)"
+    """
+    variable = _variable(provider)
+    if is_terminal(sys.stdout):
+        raise click.UsageError(
+            f'A key is not shown on a terminal. Write {variable}="$(interlingua keys get …)".'
+        )
+    key = stored_keys().get(variable)
+    if key is None:
+        raise click.UsageError(f"No key is stored for {variable}.")
+    out.data({"variable": variable, "key": key}) if out.json else out.line(key)
 
 
 @command.command("remove")
@@ -105,14 +128,32 @@ def _read_line() -> str:
         return ""
 
 
+def _use_of(variable: str) -> str:
+    """What a stored key is used for: the providers that read it, or those who name it."""
+    from interlingua.providers.rows import providers
+
+    owners = [row.name for row in providers().values() if variable in row.key_env]
+    if owners:
+        return f"for {', '.join(owners)}"
+    return f"for `--key {variable}` and for `api_key_env: {variable}` of a file"
+
+
 def _variable(provider: str) -> str:
     """The variable that a provider's key stands for; it may be named itself."""
+    from difflib import get_close_matches
+
     from interlingua.providers.rows import find_provider, providers
 
-    for row in providers().values():
-        if provider in row.key_env:
-            return provider
+    known = [name for row in providers().values() for name in row.key_env]
+    if provider in known or provider in stored_names():
+        return provider
     if re.fullmatch("[A-Z][A-Z0-9_]+", provider):  # for --key, or `api_key_env` of a file
+        near = get_close_matches(provider, known, n=1, cutoff=_ALIKE)
+        if near and not provider.startswith(near[0]):  # OPENAI_API_KEY_2 is another key
+            raise click.UsageError(
+                f"No provider reads {provider}. Did you mean {near[0]}? "
+                f"{near[0]}_2 would be a key of its own, for --key."
+            )
         return provider
     row = find_provider(provider)
     if not row.key_env:

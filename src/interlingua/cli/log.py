@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
-from interlingua.cli.calls_log import find_calls, log_path, read
+from interlingua.cli.calls_log import back_up, find_calls, log_path, read
+from interlingua.cli.files import check_writable
 from interlingua.cli.output import (
     FAILED,
     Column,
@@ -19,9 +22,11 @@ from interlingua.cli.output import (
     paint,
     printable,
     shown,
+    shown_json,
     terminal_width,
     with_output,
 )
+from interlingua.cli.prompts import is_hash
 from interlingua.cli.tables import BOLD, one_line, room_beside, shorten
 
 _COLUMNS = (
@@ -48,6 +53,10 @@ FROM calls WHERE at >= strftime('%s', 'now', ?) GROUP BY day, model ORDER BY day
 _PARTS = (
     "SELECT hash, source, content FROM call_fragments JOIN fragments USING (hash) "
     "WHERE call = ? ORDER BY position"
+)
+_COUNTS = (
+    "SELECT count(*) AS calls, count(DISTINCT session) AS conversations, min(at) AS first "
+    "FROM calls"
 )
 _WIDTH = 40  # of the longest bar
 _NARROWEST = 8
@@ -77,8 +86,18 @@ def command(out: Output) -> None:
 @click.option("-n", "--limit", default=20, type=click.IntRange(min=1), help="How many (20).")
 @click.option("-m", "--model", help="Only calls of models with this in their names.")
 @click.option("--cid", metavar="ID", help="Only calls of this conversation.")
+@click.option("--schema", metavar="ID", help="Only calls with this schema of `schemas list`.")
+@click.option("--data", is_flag=True, help="Print only the answers with a schema, one a line.")
 @with_output
-def list_calls(out: Output, limit: int, model: str | None, cid: str | None) -> int:
+def list_calls(
+    out: Output,
+    *,
+    limit: int,
+    model: str | None,
+    cid: str | None,
+    schema: str | None,
+    data: bool,
+) -> int:
     r"""
     List the last calls: on a terminal the newest last, elsewhere the newest first.
 
@@ -87,13 +106,38 @@ def list_calls(out: Output, limit: int, model: str | None, cid: str | None) -> i
     \b
     interlingua log list -n 5
     interlingua log list -m haiku
+    interlingua log list --schema 3f2a81c09d4e --data > dogs.jsonl
     """
-    wanted = {"instr(lower(coalesce(model, '')), lower(?))": model, "session = ?": cid}
+    if schema is not None and not is_hash(schema):
+        raise click.BadParameter("`interlingua schemas list` has the ids", param_hint="--schema")
+    wanted = {
+        "instr(lower(coalesce(model, '')), lower(?))": model,
+        "session = ?": cid,
+        "id IN (SELECT call FROM call_schemas WHERE hash GLOB ? || '*')": schema,
+    }
+    if data:
+        wanted["error IS NULL AND id IN (SELECT call FROM call_schemas WHERE hash != ?)"] = ""
     given = {condition: value for condition, value in wanted.items() if value is not None}
     found = find_calls(" AND ".join(given) or "1", [*given.values()], limit)
+    if data and found:
+        _print_data(out, found)
+        return 0
     empty = "No call in the log is such a one." if given else "No call is in the log."
     _print(out, found, empty=empty)
     return FAILED if given and not found else 0
+
+
+def _print_data(out: Output, calls: list[dict[str, Any]]) -> None:
+    """Print the objects that were answered: one a line, the oldest first, or as JSON."""
+    from interlingua.wire.json_text import dump_text
+
+    values = []
+    for call in reversed(calls):
+        try:
+            values.append(json.loads(call["answer"]))
+        except ValueError:  # it was interrupted
+            continue
+    out.data(values) if out.json else out.line(shown_json("\n".join(map(dump_text, values))))
 
 
 @command.command("search")
@@ -210,6 +254,49 @@ def _add_bars(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         length = width * (row["cost"] or 0.0) / highest if highest else 0.0
         row["bar"] = "█" * round(length) or ("▏" if length else "")
+
+
+@command.command("status")
+@with_output
+def status(out: Output) -> None:
+    r"""
+    Say whether calls are logged, why, where, and how many are there.
+
+    \b
+    interlingua log status
+    """
+    from interlingua.cli.config import describe_log
+
+    is_on, reason = describe_log()
+    (counts,) = read(_COUNTS) or [{"calls": 0, "conversations": 0, "first": None}]
+    size = log_path().stat().st_size if log_path().exists() else 0
+    facts = {"on": is_on, "reason": reason, "path": str(log_path()), "bytes": size, **counts}
+    if out.json:
+        out.data(facts)
+        return
+    since = f", since {_time(counts['first'])}" if counts["first"] else ""
+    out.line(f"The log is {'on' if is_on else 'off'} ({reason}).")
+    out.line(f"{facts['path']}: {size:,} bytes")
+    out.line(f"{counts['calls']:,} calls in {counts['conversations']:,} conversations{since}")
+
+
+@command.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@with_output
+def backup(out: Output, file: Path) -> None:
+    r"""
+    Copy the log to FILE, which only you can read; it must not be there yet.
+
+    \b
+    interlingua log backup calls.db
+    """
+    if file.exists():
+        raise click.BadParameter(f"{file} is there already", param_hint="FILE")
+    check_writable(file, "FILE")
+    if not log_path().exists():
+        raise click.UsageError("There is no log yet.")
+    back_up(file)
+    out.data({"path": str(file)}) if out.json else out.note(f"The log was copied to {file}.")
 
 
 @command.command("path")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +11,18 @@ from interlingua.cli.output import FAILED, Column, Output, with_output
 
 if TYPE_CHECKING:
     from interlingua.catalog import ModelInfo
+    from interlingua.sync import Client
 
 _SHOWN = ("tools", "vision", "reasoning", "structured_output", "audio", "pdf", "web_search")
 _SHORT = {"structured_output": "objects", "web_search": "search"}
 """Shorter words for the column."""
 _WORDS = tuple(_SHORT.get(name, name) for name in _SHOWN)
+_SAMPLES: Mapping[str, Any] = {
+    "temperature": 0.5, "top_p": 0.5, "top_k": 5, "max_tokens": 5000, "stop_sequences": ["x"],
+    "seed": 1, "frequency_penalty": 0.1, "presence_penalty": 0.1, "logprobs": 1,
+    "reasoning_effort": "low", "thinking_budget": 2000, "verbosity": "low",
+}  # fmt: skip
+"""The settings that some models take and others do not, each with a value to try."""
 _THOUSAND, _MILLION = 1_000, 1_000_000
 
 
@@ -37,6 +45,7 @@ _COLUMNS = (
     Column("output", "$ out", right=True, is_money=True),
     Column("capabilities", "can", form=", ".join, short=_letters, rank=2),
 )
+_OPTIONS = (Column("name", "model"), Column("options", "-o", wraps=True))
 _SERVED = (Column("name", "model"), Column("title", "title", wraps=True))
 _LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
 
@@ -72,9 +81,12 @@ _LEGEND = "can: " + ", ".join(f"{word[0]} {word}" for word in _WORDS)
     is_flag=True,
     help="Also list providers without a key, and deprecated and gated models.",
 )
+@click.option("--options", is_flag=True, help="List the options of -o that each model takes.")
 @click.option("--live", is_flag=True, help="Ask the providers what they serve now.")
 @with_output
-def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) -> int:
+def command(
+    out: Output, words: tuple[str, ...], *, live: bool, options: bool, **filters: Any
+) -> int:
     r"""
     List models with context window, prices per million tokens, and capabilities.
 
@@ -85,6 +97,7 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     \b
     interlingua models haiku
     interlingua models -p gemini -c vision --max-price 1
+    interlingua models --options gpt-5.2
     interlingua models -p openai --live
     """
     from interlingua.cli.clients import configured_providers
@@ -95,7 +108,9 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     is_limited = not (live or filters["provider"] or filters["everything"])
     usable = configured_providers() if is_limited else set()
     found = [row for row in fitting if not usable or row["provider"] in usable]
-    columns = _SERVED if live else _COLUMNS
+    columns = _SERVED if live else _OPTIONS if options else _COLUMNS
+    if options:
+        _add_options(found)
     more = f"{len(fitting) - len(found)} of providers without a key"
     empty = "No model is known that fits; try fewer conditions."
     if fitting and not found:
@@ -105,6 +120,29 @@ def command(out: Output, words: tuple[str, ...], *, live: bool, **filters: Any) 
     if found and len(found) < len(fitting):
         out.note(f"--all lists {more} too.")
     return 0 if found else FAILED
+
+
+def _add_options(rows: list[dict[str, object]]) -> None:
+    """Say of each model which settings it takes; nothing is sent."""
+    from interlingua.cli.clients import open_client
+
+    with open_client() as client:
+        for row in rows:
+            model = str(row["name"])
+            row["options"] = [name for name in _SAMPLES if _takes(client, model, name)]
+
+
+def _takes(client: Client, model: str, name: str) -> bool:
+    """Whether a model takes a setting: it is not refused, and not dropped with a warning."""
+    from interlingua import Request
+    from interlingua.errors import SDKError
+
+    settings = {name: _SAMPLES[name]}
+    try:
+        shown = client.explain(Request(model=model, messages="Hi", on_loss="warn", **settings))
+    except SDKError:
+        return False
+    return all(warning.code != f"{name}_dropped" for warning in shown.warnings)
 
 
 def _listed(

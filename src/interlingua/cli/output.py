@@ -81,7 +81,7 @@ _find_option = re.compile(r"""\b(\w+)=(['"])([^'"]*)\2""").sub
 _find_advice = re.compile(r",? or (?:pass|set)\b(?:(?!\bor\b)[^.;])*\b[a-z_]+=[^.;]*").sub
 _split_sentences = re.compile(r"(?<=[.!?]) (?=[A-Z`])").split
 _names_argument = re.compile(r"(?<![\w?&/.%-])[a-z_]+=").search
-_find_setting = re.compile(r"^(\w+)(?= must be |: )").sub
+_find_setting = re.compile(r"^`?(\w+)`?(?= must be |: )").sub
 _FUNCTIONS = {"generate": "ask", "generate_image": "image", "generate_video": "video"}
 """The commands that are not named as their functions are."""
 _PLAIN_WORDS = {
@@ -89,6 +89,8 @@ _PLAIN_WORDS = {
     " a dict": " a JSON object", "True or False": "true or false", "a str.": "text.",
 }  # fmt: skip
 """Words of Python, and what a user of options reads instead."""
+_SETTING = "option"  # the name of the option -o, which sets any setting
+_SETTINGS = {_SETTING: "-o"}
 _WIDTH = 80  # columns of a terminal that does not say how wide it is
 _HEIGHT = 24
 _SHORTEST_COST = 0.01  # dollars; less is printed with more digits
@@ -107,12 +109,14 @@ class BadInput(click.ClickException):
 
 
 class Output:
-    """Where a command prints. The options that all commands have set its three fields."""
+    """Where a command prints. The options that all commands have set its fields."""
 
     def __init__(self) -> None:
         self.json = False
         self.debug = False
         self.config: str | None = None
+        self.flags: Mapping[str, str] = {}
+        """The flags of the command by the names of what they set, for errors."""
 
     def write(self, text: str) -> None:
         """Write a piece of the answer at once."""
@@ -133,7 +137,7 @@ class Output:
 
     def error(self, error: BaseException) -> None:
         """Write an error on stderr in one line, if there is anything to say."""
-        line = describe(error)
+        line = describe(error, self.flags)
         if line.startswith(_ERROR):
             self._notice("error", line.removeprefix(_ERROR), RED)
         elif line:
@@ -206,8 +210,14 @@ class Output:
 def _set_field(
     context: click.Context, parameter: click.Parameter, value: str | bool | None
 ) -> None:
+    out = context.ensure_object(Output)
+    out.flags = {
+        each.name or "": max(each.opts, key=len)
+        for each in context.command.params
+        if isinstance(each, click.Option)
+    }
     if value:
-        setattr(context.ensure_object(Output), parameter.name or "", value)
+        setattr(out, parameter.name or "", value)
 
 
 config_option = click.option(
@@ -446,8 +456,8 @@ def exit_code(error: BaseException) -> int:
     return FAILED if is_foreseen else UNEXPECTED
 
 
-def describe(error: BaseException) -> str:
-    """An error in one line; empty if there is nothing to say."""
+def describe(error: BaseException, flags: Mapping[str, str] = _SETTINGS) -> str:
+    """An error in one line, in the flags of the command; empty if there is nothing to say."""
     if isinstance(error, (click.exceptions.Exit, SystemExit)):
         return ""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
@@ -455,37 +465,51 @@ def describe(error: BaseException) -> str:
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    text = printable(in_options(text, error))
+    text = printable(in_options(text, error, flags))
     if exit_code(error) == UNEXPECTED:
         return f"{_ERROR}unexpected {type(error).__name__}: {text} (--debug shows where)"
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        hint = f" See `{error.ctx.command_path} --help`."
+        stop = "" if text.endswith((".", "?", "!")) else "."
+        hint = f"{stop} See `{error.ctx.command_path} --help`."
     elif getattr(error, "error_code", None) == "not_configured" and _tells_variable(text):
         hint = _NOT_CONFIGURED
     return f"{_ERROR}{text}{hint}"
 
 
-def in_options(text: str, error: BaseException) -> str:
-    """The text of an error in one line; what the library advises programs, in options."""
+def in_options(text: str, error: BaseException, flags: Mapping[str, str] = _SETTINGS) -> str:
+    """The text of an error in one line; what the library advises programs, in flags."""
     text = one_line(text)
     if getattr(error, "status_code", 0) is not None:  # the words of a provider, or of others
         return text
     if getattr(error, "error_class", None) is not None:
         from interlingua.api.run.options import GenerateOptions
 
-        known = GenerateOptions.__annotations__
-        text = _find_setting(lambda name: f"{'-o ' * (name[1] in known)}{name[1]}", text)
+        known = {*GenerateOptions.__annotations__, *flags}
+        text = _find_setting(
+            lambda name: (_flag(name[1], flags) if name[1] in known else None) or name[0], text
+        )
         for word, plain in _PLAIN_WORDS.items():
             text = text.replace(word, plain)
-    return without_arguments(text)
+    return without_arguments(text, flags)
 
 
-def without_arguments(text: str) -> str:
-    """What the library advises programs, in options; advice about other arguments is left out."""
-    text = _find_option(r"-o \1 \3", _find_advice("", text))
+def _flag(name: str, flags: Mapping[str, str]) -> str | None:
+    """The flag that sets an option of the library; None if the command has none."""
+    return flags.get(name) or (f"-o {name}" if _SETTING in flags else None)
+
+
+def without_arguments(text: str, flags: Mapping[str, str] = _SETTINGS) -> str:
+    """What the library advises programs, in flags; advice about other arguments is left out."""
+
+    def write(match: re.Match[str]) -> str:
+        flag = _flag(match[1], flags)
+        return match[0] if flag is None else f"{flag} {match[3]}"
+
+    text = _find_option(write, _find_advice("", text))
     text = _find_call(lambda call: f"`{_NAME} {_FUNCTIONS.get(call[1], call[1])}`", text)
     first, *others = _split_sentences(text)
+    first = _find_option(r"\1 \3", first)
     return " ".join([first, *(each for each in others if not _names_argument(each))])
 
 

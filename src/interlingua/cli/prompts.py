@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mimetypes
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -72,6 +71,14 @@ setting_option = click.option(
 """The option that sets options of `generate`."""
 
 
+loss_option = click.option(
+    "--on-loss", type=click.Choice(["content", "strict", "warn"]),
+    help="What may not be lost without an error: content (the default), anything (strict), or "
+    "nothing (warn: it is only said).",
+)  # fmt: skip
+"""The option of commands without `-o` for what a model cannot take."""
+
+
 def context_options(function: F) -> F:
     """The options of `ask`, `chat` and `explain` that say who is asked, and with what."""
     options = (
@@ -84,9 +91,19 @@ def context_options(function: F) -> F:
             help="An image, PDF, audio or other file, or the URL of an image. Repeatable.",
         ),
         click.option(
+            "--at", "--attachment-type", "typed_attachment", nargs=2, multiple=True,
+            metavar="FILE|URL|- TYPE",
+            help="The same, with its type: --at - image/jpeg. Repeatable.",
+        ),
+        click.option(
             "-f", "--fragment", multiple=True, metavar="FILE|URL|NAME|-",
             help="A text before the prompt: a file, a web page, a name of `fragments`, or stdin. "
             "Repeatable.",
+        ),
+        click.option(
+            "--sf", "--system-fragment", "system_fragment", multiple=True,
+            metavar="FILE|URL|NAME|-",
+            help="A text before the system prompt, found as that of -f is. Repeatable.",
         ),
         click.option("-t", "--template", help="A template: a name of `templates`, or a file."),
         click.option(
@@ -123,7 +140,9 @@ def prompt_options(function: F) -> F:
     """The options that say what is asked."""
     options = (
         click.option(
-            "--schema", help="JSON Schema as text or file, or fields: 'name, age int'.",
+            "--schema",
+            help="JSON Schema as text or file, fields ('name, age int'), an id of `schemas`, or "
+            "t:NAME for the schema of a template.",
         ),
         click.option(
             "--schema-multi", help="As --schema, for a list of such objects.",
@@ -163,7 +182,25 @@ def complete(options: Mapping[str, Any]) -> dict[str, Any]:
         from interlingua.cli.clients import find_access
 
         given |= find_access(given["model"], options["base_url"], options["key"])
-    return given
+    return {**given, "system": _with_texts(given["system_fragment"], given["system"])}
+
+
+def _with_texts(names: Iterable[str], system: str | None) -> str | None:
+    """The system prompt after its fragments."""
+    fragments = [Fragment(name, read_fragment(name, "--sf")) for name in names]
+    return with_fragments(fragments, system or "") if fragments else system
+
+
+def read_attachments(given: Mapping[str, Any]) -> list[Part]:
+    """The parts of `-a` and `--at`."""
+    pairs = [*((name, None) for name in given["attachment"]), *given["typed_attachment"]]
+    return [read_attachment(name, kind) for name, kind in pairs]
+
+
+def takes_stdin(given: Mapping[str, Any]) -> bool:
+    """Whether a fragment or an attachment is stdin, which is then not the prompt."""
+    names = (*given["fragment"], *given["system_fragment"], *given["attachment"])
+    return "-" in (*names, *(name for name, _ in given["typed_attachment"]))
 
 
 def fill_form(text: str, given: Mapping[str, Any]) -> str:
@@ -190,13 +227,12 @@ def read_question(**options: Any) -> Question:
     from interlingua import Text
 
     given = complete(options)
-    takes_stdin = "-" in given["fragment"] or "-" in given["attachment"]
     words = [" ".join(given["prompt"])] if given["prompt"] else []
-    text = "\n\n".join([*words] if takes_stdin else [*_stdin(), *words])
+    text = "\n\n".join([*words] if takes_stdin(given) else [*_stdin(), *words])
     text = fill_form(text, given)
     fragments = [Fragment(name, read_fragment(name)) for name in given["fragment"]]
     whole = with_fragments(fragments, text)
-    parts = [read_attachment(each) for each in given["attachment"]]
+    parts = read_attachments(given)
     if not whole and not parts:
         raise click.UsageError("There is no prompt. Write one, or pipe it in.")
     multi = given["schema_multi"]
@@ -240,7 +276,7 @@ def read_stdin() -> str:
     return text
 
 
-def read_fragment(name: str) -> str:
+def read_fragment(name: str, flag: str = "-f") -> str:
     """The text of a file, of a URL, of a name or hash of `fragments`, or of stdin (`-`)."""
     if name == "-":
         return read_stdin().rstrip("\n")
@@ -252,7 +288,7 @@ def read_fragment(name: str) -> str:
         text = find_fragment(name)
         if text is not None:
             return text
-    return read_text(Path(name), "-f").rstrip("\n")
+    return read_text(Path(name), flag).rstrip("\n")
 
 
 def is_web_address(name: str) -> bool:
@@ -278,23 +314,35 @@ def fetch_text(url: str, **options: Any) -> str:
         raise click.BadParameter(text, param_hint="-f") from None
 
 
-def read_attachment(name: str) -> Part:
-    """The part for a file of this machine, which the user has named, or for a URL."""
+def read_attachment(name: str, media_type: str | None = None) -> Part:
+    """
+    The part for a file of this machine, which the user has named, or for a URL.
+
+    Its type is read from its name or content, unless it is given.
+    """
+    import mimetypes
+
     from interlingua import Audio, Document, Image
     from interlingua.wire.media import sniff
 
+    make: type[Image | Audio | Document]
+    flag = "-a" if media_type is None else "--at"
+    kinds: dict[str, type[Image | Audio | Document]] = {"image": Image, "audio": Audio}
+    if media_type is not None and not _is_media_type(media_type):
+        raise click.BadParameter(f"{media_type!r} is no type such as image/jpeg", param_hint=flag)
     if is_web_address(name):
-        kind = mimetypes.guess_type(name.partition("?")[0])[0] or "image/*"
-        return Image(url=name) if kind.startswith("image/") else Document(url=name)
+        kind = media_type or mimetypes.guess_type(name.partition("?")[0])[0] or "image/*"
+        make = Image if kind.startswith("image/") else Document
+        return make(url=name, media_type=media_type)
     data = sys.stdin.buffer.read() if name == "-" else None
     if data is None and not Path(name).is_file():
-        raise click.BadParameter(f"there is no file {name}", param_hint="-a")
-    kind = mimetypes.guess_type(name)[0] or (sniff(data) if data is not None else None) or ""
-    kinds: dict[str, type[Image | Audio | Document]] = {"image": Image, "audio": Audio}
+        raise click.BadParameter(f"there is no file {name}", param_hint=flag)
+    guess = mimetypes.guess_type(name)[0] or (sniff(data) if data is not None else None)
+    kind = media_type or guess or ""
     make = kinds.get(kind.partition("/")[0], Document)
     if data is not None:
         return make(data=data, media_type=kind or "application/octet-stream")
-    return make(path=name)
+    return make(path=name, media_type=media_type)
 
 
 def read_option(pair: tuple[str, str], flag: str = "-o") -> tuple[str, Any]:
@@ -331,6 +379,10 @@ _TYPES = {
     "bool": "boolean",
     "boolean": "boolean",
 }
+_is_media_type = re.compile(r"[\w.+-]+/[\w.+-]+").fullmatch
+is_hash = re.compile(r"[0-9a-f]{8,64}").fullmatch
+"""Whether a text is the hash of a stored text, or its beginning."""
+_TEMPLATE = "t:"
 _FIELD = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\s+(?P<type>\w+))?\s*(?::\s*(?P<about>.*))?")
 
 
@@ -339,9 +391,25 @@ def read_schema(value: str) -> dict[str, Any]:
     text = value.strip()
     if text.startswith("{"):
         return _parse(text, "--schema")
+    if text.startswith(_TEMPLATE):
+        return _schema_of_template(text.removeprefix(_TEMPLATE))
+    if is_hash(text):
+        from interlingua.cli.schemas import find_schema
+
+        return find_schema(text)
     if text.endswith(".json") or "/" in text:
         return _parse(read_text(Path(text), "--schema"), text)
     return short_schema(text)
+
+
+def _schema_of_template(name: str) -> dict[str, Any]:
+    from interlingua.cli.templates import find_template
+
+    schema = find_template(name).values.get("schema")
+    if not schema:
+        raise click.BadParameter(f"the template {name} has no schema", param_hint="--schema")
+    found = _shape(schema)
+    return found or {}
 
 
 def short_schema(text: str) -> dict[str, Any]:

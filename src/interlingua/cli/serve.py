@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from interlingua.cli import collect_as_usual
 from interlingua.cli.clients import environment
+from interlingua.cli.configuration import HERE, ConfigFile, find_files, is_trusted, used_files
 from interlingua.cli.output import Output, with_output
 from interlingua.runtime.files import data_folder, write_private
+from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from interlingua.gateway.config import Gateway
@@ -48,9 +50,10 @@ def command(
     r"""
     Answer the APIs of OpenAI, Anthropic and Gemini with any model, until Ctrl-C.
 
-    Without --config, every provider with a key and the local model are served, under names such as
-    `anthropic:claude-haiku-4-5`. SIGHUP reads the file again. Other configuration files are not
-    read.
+    The first configuration file with a section `gateway` is used: that of --config, of
+    INTERLINGUA_CONFIG, interlingua.yaml of this folder once it is trusted, or that of your
+    configuration folder. If none has one, every provider with a key and the local model are served,
+    under names such as `anthropic:claude-haiku-4-5`. SIGHUP reads the file again.
 
     \b
     interlingua serve
@@ -58,9 +61,12 @@ def command(
     """
     from interlingua.gateway.source import Source
 
-    source = Source(secret=b"", environ=environment(), path=out.config, folder=str(data_folder()))
-    source = source.renew(environment())
+    file = _find_file(out)
+    path = out.config or (None if file is None else str(file.path))
+    source = Source(secret=b"", environ=environment(), path=path, folder=str(data_folder()))
+    source = _renew(source, file)
     gateway = source.read()
+    out.note(f"Configuration: {path or 'the keys of the environment, without a file'}")
     if check:
         _show_routes(out, gateway)
         return
@@ -77,16 +83,39 @@ def command(
         key = state.print_key()
         out.line(f"Add the hash of this key to the file: {state.hash_of(key)}")
     source = replace(source, secret=state.secret, hash=state.hash, workers=gateway.workers)
-    _serve(source, gateway, lambda url: _tell(out, url, key))
+    _serve(source, file, gateway, lambda url: _tell(out, url, key))
 
 
-def _serve(source: Source, gateway: Gateway, tell: Callable[[str], None]) -> None:
+def _find_file(out: Output) -> ConfigFile | None:
+    """The file with the gateway: the first one that has such a section, unless one is named."""
+    from interlingua.client.config import read_file
+
+    if out.config:
+        return None
+    used = used_files()
+    files = (file for file in find_files() if file.path in used)
+    return next((each for each in files if "gateway" in [*read_file(each.path, each.text)]), None)
+
+
+def _renew(source: Source, file: ConfigFile | None) -> Source:
+    """The same file as it is now; one of the working folder must have been accepted as it is."""
+    new = source.renew(environment())
+    if file is None or file.origin != HERE or is_trusted(file._replace(text=new.text or "")):
+        return new
+    raise ConfigurationError(
+        f"{file.path} was changed. `interlingua config trust` shows it and accepts it."
+    )
+
+
+def _serve(
+    source: Source, file: ConfigFile | None, gateway: Gateway, tell: Callable[[str], None]
+) -> None:
     """Serve in this process, or in several."""
     collect_as_usual()
     from interlingua.gateway.server import listen, url_of
 
     def renew() -> Source:
-        return source.renew(environment())
+        return _renew(source, file)
 
     if gateway.workers == 1:
         from interlingua.gateway.reload import run_alone

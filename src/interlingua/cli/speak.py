@@ -9,6 +9,7 @@ import click
 
 from interlingua.cli.files import check_writable, output_option, write_result
 from interlingua.cli.output import Output, with_output
+from interlingua.cli.prompts import loss_option
 
 
 @click.command("speak")
@@ -20,6 +21,7 @@ from interlingua.cli.output import Output, with_output
     "--format", help="The format, such as `mp3` or `wav`; by default, the ending of the file."
 )
 @click.option("--speed", type=float, help="1 is normal, 2 is twice as fast.")
+@loss_option
 @output_option
 @with_output
 def command(

@@ -20,6 +20,8 @@ _replace_controls = re.compile(
 ).sub
 _NARROWEST = 16  # columns of the terminal for a cell that wraps
 _MOST_DECIMALS = 6
+_LINKERS = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2"
+"""The signs that join the letters before and behind them in scripts of India and beyond."""
 BOLD, DIM, GREEN, RED, YELLOW = "1", "2", "32", "31", "33"
 
 
@@ -180,7 +182,7 @@ def shorten(text: str, width: int) -> str:
 def _chop(word: str, width: int) -> list[str]:
     """Cut a word into pieces that fit; what is shown as one sign stays together."""
     pieces, size = [""], 0
-    for sign, columns in _signs(word):
+    for sign, columns in signs(word):
         if size + columns > width:
             pieces.append("")
             size = 0
@@ -189,15 +191,34 @@ def _chop(word: str, width: int) -> list[str]:
     return pieces
 
 
-def _signs(text: str) -> Iterator[tuple[str, int]]:
-    """The signs of a text (a letter with its accents, a family of emoji) and their columns."""
+def signs(text: str) -> Iterator[tuple[str, int]]:
+    """
+    The signs of a text and their columns: what a terminal shows and a reader counts as one.
+
+    Such are a letter with its accents, a conjunct of Indic letters, a flag, a family of emoji.
+    """
     if text.isascii():
         yield from ((character, 1) for character in text)
         return
     from rich.cells import split_graphemes
 
+    sign, size = "", 0
     for start, end, columns in split_graphemes(text)[0]:
-        yield text[start:end], columns
+        if sign and not _goes_on(sign, text[start]):
+            yield sign, size
+            sign, size = "", 0
+        sign += text[start:end]
+        size += columns
+    if sign:
+        yield sign, size
+
+
+def _goes_on(sign: str, character: str) -> bool:
+    """Whether a character belongs to the sign before it: half a flag, or a letter of a conjunct."""
+    if "\U0001f1e6" <= character <= "\U0001f1ff":
+        return len(sign) == 1 and "\U0001f1e6" <= sign <= "\U0001f1ff"
+    is_same_script = ord(sign[-1]) >> 7 == ord(character) >> 7  # 128 characters are a script
+    return sign[-1] in _LINKERS and is_same_script and character.isalpha()
 
 
 def _cells(

@@ -15,7 +15,7 @@ from interlingua.cli.files import edit_file
 from interlingua.cli.output import BadInput, Column, Output, read_text, with_output
 from interlingua.runtime.files import config_folder, write_private
 
-_LISTS = ("fragments", "attachments", "tools", "mcp")
+_LISTS = ("fragments", "system_fragments", "attachments", "tools", "mcp")
 """The keys that name files, programs and addresses; only the user's own templates may have them."""
 _KEYS = ("prompt", "system", "model", "schema", "options", "defaults", *_LISTS)
 _HARMLESS = (
@@ -56,6 +56,7 @@ def use_template(options: Mapping[str, Any]) -> dict[str, Any]:
         "system": system,
         "schema": options.get("schema") or values.get("schema"),
         "fragment": (*values.get("fragments", ()), *options["fragment"]),
+        "system_fragment": (*values.get("system_fragments", ()), *options["system_fragment"]),
         "attachment": (*values.get("attachments", ()), *options["attachment"]),
         "tools": (*values.get("tools", ()), *options["tools"]),
         "mcp": (*values.get("mcp", ()), *options["mcp"]),
@@ -174,7 +175,7 @@ def save_template(out: Output, name: str, options: Mapping[str, Any]) -> None:
     """Keep what a command was given as a template; nothing is sent."""
     import yaml
 
-    from interlingua.cli.prompts import read_option
+    from interlingua.cli.prompts import read_option, takes_stdin
 
     if options["template"]:
         raise click.UsageError("--save and -t do not go together.")
@@ -187,12 +188,15 @@ def save_template(out: Output, name: str, options: Mapping[str, Any]) -> None:
         "options": dict(map(read_option, options["option"])),
         "defaults": dict(options["param"]),
         "fragments": _whole_paths(options["fragment"]),
+        "system_fragments": _whole_paths(options["system_fragment"]),
         "attachments": _whole_paths(options["attachment"]),
         "tools": _whole_paths(options["tools"]),
         "mcp": list(options["mcp"]),
     }
     values = {key: value for key, value in values.items() if value}
-    if "-" in (*options["fragment"], *options["attachment"]):
+    if options["typed_attachment"]:
+        raise click.UsageError("--save cannot keep --at. Use -a.")
+    if takes_stdin(options):
         raise click.UsageError("--save cannot keep stdin. Name a file.")
     if not values:
         raise click.UsageError("--save needs something to keep, such as a prompt, -s or -m.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from interlingua.cli.output import Output, printable, with_output
+from interlingua.cli.prompts import loss_option
 
 
 @click.command("transcribe")
@@ -20,6 +21,7 @@ from interlingua.cli.output import Output, printable, with_output
 @click.option(
     "--subtitles", type=click.Choice(["srt", "vtt"]), help="Print subtitles with their times."
 )
+@loss_option
 @with_output
 def command(out: Output, file: Path, *, model: str, subtitles: str | None, **settings: Any) -> None:
     r"""

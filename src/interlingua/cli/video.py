@@ -14,6 +14,7 @@ import click
 from interlingua.cli.files import check_writable, numbered
 from interlingua.cli.output import Column, Output, with_output
 from interlingua.cli.progress import poll_option, resumable, timeout_option
+from interlingua.cli.prompts import loss_option
 from interlingua.runtime.files import data_folder, private_file, private_folder
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ _variant_option = click.option(
 @_variant_option
 @poll_option
 @timeout_option
+@loss_option
 @_server_options
 @with_output
 def create(

@@ -33,7 +33,8 @@ class _File(TypedDict, total=False):
     default_model: str
     aliases: Mapping[str, Any]
     gateway: Mapping[str, Any]  # `gateway/config.py` reads it
-    log: bool  # these three are for the command line: `cli/configuration.py` reads them
+    log: bool  # these four are for the command line: `cli/configuration.py` reads them
+    default_embedding_model: str
     templates: Mapping[str, Any]
     mcp_servers: Mapping[str, Any]
 

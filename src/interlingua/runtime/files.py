@@ -7,7 +7,6 @@ What is kept for the user, only the user may read.
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def replace_file(path: Path, data: bytes, *, keeps_mode: bool = True) -> None:
     Only its owner can read a new file, from its first byte on. A file that is there keeps its
     permissions, unless `keeps_mode` is False.
     """
-    successor = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    successor = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     descriptor = os.open(successor, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
