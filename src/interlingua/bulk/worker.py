@@ -9,9 +9,10 @@ and keys are read from the environment there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from socket import gethostname
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from interlingua.api.run.options import policy_of
 from interlingua.bulk.answers import Answer, answer_of, failure_of, refused, result_columns
 from interlingua.bulk.job import Ask, Job
 from interlingua.bulk.ledger.contract import LEASE, Entry, Ledger
+from interlingua.bulk.reading import Row
 from interlingua.bulk.template import RowProblem
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import Middleware
@@ -88,6 +90,16 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     """What `Job.digest` must be where the worker runs; empty: anything."""
 
 
+class Turn(NamedTuple):
+    """A row that is answered next."""
+
+    row: Row
+    ask: Ask | None = None
+    """What is sent for it, if that was made already."""
+    entry: Entry | None = None
+    """What stands in the way of its claim."""
+
+
 class Worker:
     """
     Answers rows, and never raises for a row.
@@ -118,6 +130,7 @@ class Worker:
         self._starting: asyncio.Lock | None = None
         self._slots: asyncio.Semaphore | None = None
         self._under_way: dict[bytes, asyncio.Future[Answer]] = {}
+        self._claimed: dict[bytes, float] = {}  # ahead, and when; see `claim`
 
     def __getstate__(self) -> WorkerConfig:
         return self.config
@@ -142,11 +155,65 @@ class Worker:
         """Return the result columns of several rows, in their order."""
         return list(await asyncio.gather(*map(self.one, rows)))
 
-    async def answer(self, key: str, row: Mapping[str, Any]) -> tuple[bytes | None, Answer]:
-        """Return the hash of a row's request, and what became of it."""
+    async def claim(self, rows: Sequence[Row]) -> list[Turn]:
+        """
+        Claim the requests of rows that `answer` is about to be asked for, in one transaction.
+
+        What cannot be claimed now is left to `answer`, which says why.
+        """
         try:
             ready = self._state or await self.ready()
-            ask = self.config.job.ask(row, key, ready.digest)
+        except Exception:  # noqa: BLE001 -- `answer` gets it again
+            return [Turn(row) for row in rows]
+        asks: list[Ask | None] = []
+        requests: list[bytes] = []
+        for row in rows:
+            try:
+                ask = self.config.job.ask(row.data, row.key, ready.digest)
+            except Exception:  # noqa: BLE001 -- as above
+                asks.append(None)
+                continue
+            asks.append(ask)
+            if ask.hash not in self._claimed and ask.hash not in self._under_way:
+                self._claimed[ask.hash] = time.time()
+                requests.append(ask.hash)
+        try:
+            found = await ready.ledger.claim(requests, self.config.attempts) if requests else []
+        except BaseException as error:
+            self._forget(requests)
+            if not isinstance(error, StoreError):
+                raise
+            return [Turn(row) for row in rows]
+        pairs = zip(requests, found, strict=True)
+        entries = {request: entry for request, entry in pairs if entry is not None}
+        self._forget(entries)
+        return [
+            Turn(row, ask, None if ask is None else entries.get(ask.hash))
+            for row, ask in zip(rows, asks, strict=True)
+        ]
+
+    def _forget(self, requests: Iterable[bytes]) -> None:
+        for request in requests:
+            self._claimed.pop(request, None)
+
+    async def release(self) -> None:
+        """End the claims of rows that `answer` was not asked for."""
+        requests, self._claimed = list(self._claimed), {}
+        if requests and self._state is not None:
+            await self._state.ledger.release(requests)
+
+    async def answer(
+        self, key: str, row: Mapping[str, Any], ask: Ask | None = None
+    ) -> tuple[bytes | None, Answer]:
+        """
+        Return the hash of a row's request, and what became of it.
+
+        `ask`: what is sent for the row, if that was made before.
+        """
+        try:
+            if ask is None:
+                ready = self._state or await self.ready()
+                ask = self.config.job.ask(row, key, ready.digest)
         except RowProblem as problem:
             return None, refused(key, str(problem))
         except Exception as error:  # noqa: BLE001 -- a row never ends the others
@@ -176,22 +243,33 @@ class Worker:
 
     async def _settle(self, ask: Ask, key: str) -> Answer:
         ready = self._state or await self.ready()
-        pause = _FIRST_PAUSE
-        while (entry := await ready.ledger.claim(ask.hash, self.config.attempts)) is not None:
-            if entry.is_settled(self.config.attempts):
+        claimed_at = self._claimed.pop(ask.hash, None)
+        # A claim ahead is certain for a part of a lease; after that, this process may have been
+        # stalled for so long that another one has taken it.
+        if claimed_at is None or time.time() - claimed_at > self.config.lease / 2:
+            entry = await self._wait_for_claim(ready, ask.hash)
+            if entry is not None:
                 return recorded(entry, key)
-            await asyncio.sleep(pause)  # another process sends it
-            pause = min(2 * pause, _LONGEST_PAUSE)
         try:
             answer = await self._call(ready, ask, key)
         except BaseException:  # cancelled: it may have been sent, and is sent again
-            await asyncio.shield(ready.ledger.release(ask.hash))
+            await asyncio.shield(ready.ledger.release([ask.hash]))
             raise
         if answer.status == "pending":
-            await ready.ledger.release(ask.hash)
+            await ready.ledger.release([ask.hash])
         else:
             await ready.ledger.put(ask.hash, answer)
         return answer
+
+    async def _wait_for_claim(self, ready: Ready, request: bytes) -> Entry | None:
+        """Claim a request as soon as nobody has it; its entry, if it was settled before."""
+        pause = _FIRST_PAUSE
+        while True:
+            (entry,) = await ready.ledger.claim([request], self.config.attempts)
+            if entry is None or entry.is_settled(self.config.attempts):
+                return entry
+            await asyncio.sleep(pause)  # another process sends it
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _call(self, ready: Ready, ask: Ask, key: str) -> Answer:
         job = self.config.job
@@ -267,6 +345,7 @@ class Worker:
     async def close(self) -> None:
         """End the claims of this worker, and close what it has made."""
         state, self._state = self._state, None
+        self._claimed.clear()
         if state is not None:
             await state.close()
 

@@ -53,12 +53,12 @@ class Ledger(Protocol):
     async def look(self, hashes: Sequence[bytes]) -> list[Entry | None]:
         """Return the entries of requests, in their order."""
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
         """
-        Take a request for this process, and return None; else the entry that stands in its way.
+        Take requests for this process, and return None for each; else what stands in its way.
 
-        That is one that is settled (done, or failed `attempts` times), or claimed by an owner that
-        lives.
+        That is an entry which is settled (done, or failed `attempts` times), or claimed by an
+        owner that lives. What this process has claimed before, it gets again.
         """
 
     async def put(self, request: bytes, answer: Answer) -> None:
@@ -68,8 +68,8 @@ class Ledger(Protocol):
         An answer that was recorded is never replaced by a failure.
         """
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent; one that had failed is failed again."""
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""

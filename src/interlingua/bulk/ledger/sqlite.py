@@ -121,18 +121,29 @@ class SQLiteLedger(sql.SqlLedger):
         read = self._thread.read if len(hashes) <= _MANY else self._thread.read_much
         return await read(work)
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
-        """Take a request for this process; else the entry that stands in its way."""
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
+        """Take requests for this process; else the entries that stand in their way."""
         if self._is_full:
             raise StoreError(f"The disk of {self._reserve.parent} is full. Make room, and go on.")
-        entry: Entry | None = await self._writes.add((self._claim, request, attempts))
-        return entry
+        entries: list[Entry | None] = await self._writes.add((self._claim, requests, attempts))
+        return entries
 
-    def _claim(self, connection: Connection, request: bytes, attempts: int) -> Entry | None:
-        if connection.execute(sql.CLAIM, (request, self._id, attempts)).rowcount:
-            return None
+    def _claim(
+        self, connection: Connection, requests: Sequence[bytes], attempts: int
+    ) -> list[Entry | None]:
+        values = [(request, self._id, attempts) for request in requests]
+        if connection.executemany(sql.CLAIM, values).rowcount == len(requests):
+            return [None] * len(requests)
+        return [self._find_claim(connection, request) for request in requests]
+
+    def _find_claim(self, connection: Connection, request: bytes) -> Entry | None:
+        """None if a request is this owner's, or was taken from one that is gone."""
         entry = _find(connection, request)
-        if entry is None or entry.state != "claimed" or self._is_held(connection, entry.owner):
+        if entry is None or entry.state != "claimed":
+            return entry
+        if entry.owner == self._id:
+            return None
+        if self._is_held(connection, entry.owner):
             return entry
         connection.execute(sql.TAKE_OVER, (self._id, request, entry.owner))
         return None
@@ -159,9 +170,10 @@ class SQLiteLedger(sql.SqlLedger):
                 self._reserve.unlink(missing_ok=True)
             await self._writes.add(write)
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
-        await self._writes.add((_change, sql.RELEASE, (request, self._id)))
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent."""
+        values = [(request, self._id) for request in requests]
+        await self._writes.add((_change_many, sql.RELEASE, values))
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
@@ -214,3 +226,9 @@ def _find(connection: Connection, request: bytes) -> Entry | None:
 
 def _change(connection: Connection, statement: str, values: tuple[object, ...]) -> None:
     connection.execute(statement, values)
+
+
+def _change_many(
+    connection: Connection, statement: str, values: Sequence[tuple[object, ...]]
+) -> None:
+    connection.executemany(statement, values)
