@@ -8,7 +8,7 @@ import pytest
 from interlingua.bulk import Job, Worker, WorkerConfig
 from interlingua.simulator import Simulator, error, scripted, serve_in_thread, text
 from support.bulk_jobs import MODEL, PROMPT, answer, books
-from support.ledgers import new_ledger
+from support.ledgers import LEDGERS, new_ledger
 
 KEY = "sk-planted-key-of-a-test"
 
@@ -99,9 +99,9 @@ def test_a_refused_key_is_no_failure(tmp_path, status):
     assert (row["status"], row["attempts"]) == ("done", 1)
 
 
-@pytest.mark.parametrize("kind", ["redis", "postgres"])
+@pytest.mark.parametrize("kind", LEDGERS)
 def test_workers_share_a_budget(tmp_path, kind):
-    """What all workers of a ledger on a server pay together stays within the limit."""
+    """What all workers of a ledger pay together stays within the limit."""
     clients = [scripted(answer), scripted(answer)]
     with new_ledger(kind, tmp_path) as ledger:
         job = Job(model=MODEL, prompt=PROMPT, options={"max_tokens": 20})

@@ -20,12 +20,13 @@ from interlingua.api.objects.functions import generate_object
 from interlingua.api.run.options import policy_of
 from interlingua.bulk.answers import Answer, answer_of, failure_of, refused, result_columns
 from interlingua.bulk.job import Ask, Job
-from interlingua.bulk.ledger.contract import LEASE, Entry, Ledger
+from interlingua.bulk.ledger.contract import LEASE, Account, Entry, Ledger
 from interlingua.bulk.reading import Row
 from interlingua.bulk.template import RowProblem
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import Middleware
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.stores.contract import Store
 from interlingua.spec.content import Record
 from interlingua.spec.errors import (
     AbortError,
@@ -73,15 +74,11 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     lease: float = LEASE
     """Seconds after which a worker that says nothing counts as dead."""
     max_usd: float | None = None
-    """
-    What all workers of a ledger in Redis or PostgreSQL may spend together, in dollars.
-
-    With SQLite, each worker has this limit for itself, less what the ledger has before.
-    """
+    """What all workers of the ledger may spend together, in dollars."""
     requests_per_minute: float | None = None
-    """The most requests in a minute, of the same workers."""
+    """The most requests in a minute, of all workers of the ledger."""
     tokens_per_minute: float | None = None
-    """The most input tokens in a minute, of the same workers."""
+    """The most input tokens in a minute, of all workers of the ledger."""
     registry: str | None = None
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False
@@ -321,26 +318,27 @@ class Worker:
         given_client, given_ledger = self._given
         client = given_client or _make_client(config.registry)
         ledger = given_ledger
+        store = limits_store(config.ledger)
         try:
             digest = _digest(config, client)
             ledger = ledger or open_ledger(
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
             await ledger.open()
-            spent = 0.0 if config.max_usd is None else (await ledger.totals()).cost
+            account = None if config.max_usd is None else await ledger.open_account(store)
         except BaseException:
+            await store.close()
             if ledger is not None:
                 await ledger.close()
             if given_client is None:
                 await client.close()
             raise
-        store = limits_store(config.ledger)
 
-        def limited(spent: float) -> Client:
-            return client.with_middleware(*make_limits(config, store, spent))
+        def limited(account: Account | None) -> Client:
+            return client.with_middleware(*make_limits(config, store, account))
 
         owned = client if given_client is None else None
-        return Ready(config.job, digest, limited, spent, ledger, owned)
+        return Ready(config.job, digest, limited, account, ledger, store, owned)
 
     async def close(self) -> None:
         """End the claims of this worker, and close what it has made."""
@@ -353,19 +351,25 @@ class Worker:
 class Ready:
     """What a worker has made for its rows."""
 
-    __slots__ = ("_limited", "_owned", "base", "client", "digest", "ledger", "policy")
+    __slots__ = (
+        *("_has_budget", "_limited", "_owned", "_store"),
+        *("base", "client", "digest", "ledger", "policy"),
+    )
 
     def __init__(
         self,
         job: Job,
         digest: bytes,
-        limited: Callable[[float], Client],
-        spent: float,
+        limited: Callable[[Account | None], Client],
+        account: Account | None,
         ledger: Ledger,
+        store: Store,
         owned: Client | None,
     ) -> None:
-        """`limited` makes the client with the limits of the job, from what it has spent."""
-        self.client: Client = limited(spent)
+        """`limited` makes the client with the limits of the job, which are counted in `store`."""
+        self.client: Client = limited(account)
+        self._has_budget = account is not None
+        self._store = store
         self._limited = limited
         self.ledger: Ledger = ledger
         self.digest: bytes = digest
@@ -375,10 +379,12 @@ class Ready:
 
     async def renew_limits(self) -> None:
         """Count what the ledger has recorded since this was made."""
-        self.client = self._limited((await self.ledger.totals()).cost)
+        if self._has_budget:
+            self.client = self._limited(await self.ledger.open_account(self._store))
 
     async def close(self) -> None:
         await self.ledger.close()
+        await self._store.close()
         if self._owned is not None:
             await self._owned.close()
 
@@ -397,20 +403,15 @@ def _digest(config: WorkerConfig, client: Client) -> bytes:
     return digest
 
 
-def make_limits(config: WorkerConfig, store: Any, spent: float) -> list[Middleware]:
-    """
-    The budget and the rate limit of a job.
-
-    Without a store that all workers share, this process is the only one: its budget is what is
-    left of the job's.
-    """
+def make_limits(config: WorkerConfig, store: Store, account: Account | None) -> list[Middleware]:
+    """The budget and the rate limit of a job, counted in a store that all workers share."""
     from interlingua.client.middleware.budget import Budget
     from interlingua.client.middleware.rate_limit import RateLimit
 
     layers: list[Middleware] = []
-    if config.max_usd is not None:
-        left = config.max_usd if store is not None else max(0.0, config.max_usd - spent)
-        layers.append(Budget(left, store=store, name="bulk", lease=config.lease))
+    if config.max_usd is not None and account is not None:
+        left = max(0.0, config.max_usd - account.spent)
+        layers.append(Budget(left, store=store, name=account.name, lease=config.lease))
     layers.append(
         RateLimit(
             requests_per_minute=config.requests_per_minute,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from interlingua.bulk.answers import Answer
+from interlingua.client.stores.contract import Store
 
 State: TypeAlias = Literal["claimed", "done", "failed", "released"]
 LEASE = 60.0
@@ -42,6 +43,15 @@ class Totals(NamedTuple):
     claimed: int
     cost: float
     """Dollars, of all attempts whose price is known."""
+
+
+class Account(NamedTuple):
+    """Where those who share a ledger count what they spend, while one of them lives."""
+
+    name: str
+    """The name of the budget in the store."""
+    spent: float
+    """Dollars that the ledger had recorded before; they are not counted in the account."""
 
 
 class Ledger(Protocol):
@@ -73,6 +83,9 @@ class Ledger(Protocol):
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
+
+    async def open_account(self, store: Store) -> Account:
+        """Return the account of those who share this ledger now; a new one if there are none."""
 
     async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
         """

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.ledger import sql
 from interlingua.bulk.ledger.base import Groups, split_hashes
-from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
+from interlingua.bulk.ledger.contract import LEASE, Account, Entry, Totals
+from interlingua.bulk.ledger.owners import try_lock
+from interlingua.client.stores.contract import Store
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
 from interlingua.spec.errors import ConfigurationError, StoreError
 
@@ -24,6 +31,7 @@ _SCHEMA = Schema(
     application_id=0x494C424C,  # "ILBL"
     version=1,
     synchronous="FULL",  # an answer that was paid for survives a power cut
+    keeps_log=True,
     rescue="restore a copy; without it, all rows are paid for again",
     script="""
 CREATE TABLE IF NOT EXISTS answers (hash BLOB PRIMARY KEY, state INTEGER NOT NULL,
@@ -32,6 +40,8 @@ CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, ends REAL NOT NULL) WITH
 CREATE TABLE IF NOT EXISTS batches (reference TEXT PRIMARY KEY, hashes BLOB NOT NULL) WITHOUT ROWID
 """,
 )
+_ACCOUNT = "account"
+_PAUSE = 0.01  # seconds
 _FIND = "SELECT state, owner, attempts, body FROM answers WHERE hash = ?"
 _MOUNTS = Path("/proc/self/mountinfo")  # of Linux; elsewhere a network folder is not known
 _NETWORK = frozenset(
@@ -182,6 +192,23 @@ class SQLiteLedger(sql.SqlLedger):
             return sql.read_totals(connection.execute(sql.TOTALS))
 
         return await self._thread.read_much(work)
+
+    async def open_account(self, store: Store) -> Account:
+        """
+        Return the account of the processes that share this ledger now.
+
+        Who is alone opens a new one, from what the ledger has recorded: what a dead process had
+        reserved is free at once, and what was spent without a budget counts.
+        """
+        with FileIO(self._folder / "account", "a") as file:
+            while not try_lock(file):  # noqa: ASYNC110 -- another process holds it
+                await asyncio.sleep(_PAUSE)
+            note = await store.get(_ACCOUNT)
+            if note is not None and self._owner is not None and not self._owner.is_alone():
+                return msgspec.json.decode(note, type=Account)
+            account = Account(f"bulk-{uuid4().hex}", (await self.totals()).cost)
+            await store.put(_ACCOUNT, msgspec.json.encode(account))
+        return account
 
     async def batches(self) -> dict[str, list[bytes]]:
         """Return the batches that were not read yet."""

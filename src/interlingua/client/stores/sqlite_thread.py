@@ -34,6 +34,8 @@ _BATCH = 1_000
 """How many writes one transaction has at most."""
 _CHECKPOINT_BYTES = 4 * 1024 * 1024
 """How long the write-ahead log grows before its pages are copied into the file."""
+_CHECKPOINT_PAGES = 1_000
+"""The same in pages, for a log that is kept."""
 _SMALLEST_FILE = 512
 """Bytes; the smallest page that SQLite knows."""
 _PAUSE = 0.001
@@ -73,6 +75,8 @@ class Schema(Record, frozen=True, kw_only=True):
     """What to do about a damaged file, for messages."""
     synchronous: str = "NORMAL"
     """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
+    keeps_log: bool = False
+    """The log is written from its beginning again, not emptied: FULL costs less if it is long."""
     copies: Copies | None = None
     is_private: bool = False
     """A new file can be read and written only by its owner."""
@@ -308,6 +312,8 @@ class _Running:
         """
         import sqlite3
 
+        if self._schema.keeps_log:
+            return
         with contextlib.suppress(sqlite3.Error, OSError):
             if _size(_log(self._path)) > _CHECKPOINT_BYTES:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -382,7 +388,8 @@ def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     try:
         writer.execute("PRAGMA journal_mode=WAL").fetchall()
         writer.execute(f"PRAGMA synchronous={schema.synchronous}")
-        writer.execute("PRAGMA wal_autocheckpoint=0")
+        pages = _CHECKPOINT_PAGES if schema.keeps_log else 0
+        writer.execute(f"PRAGMA wal_autocheckpoint={pages}")
         if copies is not None:
             copies.attach(writer, path)
         _begin(writer, timeout)
