@@ -19,7 +19,7 @@ from support.postgres_server import shared_server
 
 DONE = Answer(status="done", key="a", text="Novel.", cost=0.5)
 FAILED = Answer(status="failed", key="a", error="no", cost=0.25)
-FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in range(1, 4))
+FIRST, SECOND, THIRD, FOURTH = (bytes([number]) * 16 for number in range(1, 5))
 
 
 @pytest.fixture(params=LEDGERS)
@@ -72,6 +72,39 @@ def test_a_released_claim_is_free(place):
             assert await claim(two, FIRST, 3) is None
             await one.release([FIRST])  # it is no longer the one's
             assert (await claim(one, FIRST, 3)).state == "claimed"
+
+    asyncio.run(work())
+
+
+def test_many_are_claimed_together(place):
+    """Each gets its own outcome: taken, or what stands in its way; own claims are taken again."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            await one.put(FIRST, DONE)
+            assert await one.claim([SECOND], 3) == [None]
+            found = await two.claim([FIRST, SECOND, THIRD], 3)
+            assert [entry and entry.state for entry in found] == ["done", "claimed", None]
+            assert await two.claim([THIRD, FOURTH, THIRD], 3) == [None] * 3
+            await two.release([THIRD, FOURTH])
+            assert await one.claim([SECOND, THIRD, FOURTH], 3) == [None] * 3
+
+    asyncio.run(work())
+
+
+def test_a_failure_that_is_claimed_and_released_is_a_failure(place):
+    """It is found by who looks for failed requests, with the reason."""
+
+    async def work():
+        async with opened(place) as (ledger,):
+            await ledger.put(FIRST, FAILED)
+            assert await ledger.claim([FIRST, SECOND], 3) == [None, None]
+            await ledger.release([FIRST, SECOND])
+            first, second = await ledger.look([FIRST, SECOND])
+            assert (first.state, first.attempts, first.answer) == ("failed", 1, FAILED)
+            assert (second.state, second.attempts, second.answer) == ("released", 0, None)
+            totals = await ledger.totals()
+            assert (totals.done, totals.failed) == (0, 1)
 
     asyncio.run(work())
 

@@ -40,13 +40,13 @@ class Executor(Protocol):
 class LiveExecutor:
     """Answers rows by calls, at most `concurrency` at the same time."""
 
-    def __init__(self, worker: Worker, finish: Finish, *, waits: bool = False) -> None:
-        """`waits`: rows that another process sends are waited for at once, not at the end."""
+    def __init__(self, worker: Worker, finish: Finish, *, claims_ahead: bool = True) -> None:
+        """`claims_ahead`: claim several rows together, and put aside those of other processes."""
         self._worker = worker
         self._finish = finish
         self._attempts = worker.config.attempts
         self._concurrency = worker.config.concurrency
-        self._most_aside = 0 if waits else _ASIDE * self._concurrency
+        self._claims_ahead = claims_ahead
         self.pace: Pace = Pace(self._concurrency)
         self.stopped: str | None = None
         """Why it stopped before the end."""
@@ -84,7 +84,7 @@ class LiveExecutor:
         """Work on one row after another, while there is a place with this number."""
         pace = self.pace
         while True:
-            while number >= pace.places and self.stopped is None and self._has_rows:
+            while number >= pace.places and self.stopped is None and self._may_have_rows:
                 await pace.changed()
             turn = await self._next(rows)
             if turn is None:
@@ -101,6 +101,10 @@ class LiveExecutor:
     def _has_rows(self) -> bool:
         return not self._is_exhausted or bool(self._rows or self._turns or self._aside)
 
+    @property
+    def _may_have_rows(self) -> bool:
+        return self._has_rows or self._reading.locked()
+
     async def _next(self, rows: AsyncIterator[list[Row]]) -> Turn | None:
         """The next row; None if there is none, or no more are taken."""
         if not self._turns and self.stopped is None:
@@ -110,12 +114,17 @@ class LiveExecutor:
         return self._turns.popleft() if self._turns and self.stopped is None else None
 
     async def _read(self, rows: AsyncIterator[list[Row]]) -> None:
-        """Claim the next rows, as many as may be under way at once."""
+        """Read the next rows, and claim as many as may be under way at once."""
         if not self._rows and not self._is_exhausted:
             chunk = await anext(rows, None)
             self._is_exhausted = chunk is None
             self._rows.extend(chunk or ())
-        is_late = len(self._aside) > self._most_aside or (self._is_exhausted and not self._rows)
+        if not self._claims_ahead:
+            self._turns.extend(map(Turn, self._rows))
+            self._rows.clear()
+            return
+        is_full = len(self._aside) > _ASIDE * self._concurrency
+        is_late = is_full or (self._is_exhausted and not self._rows)
         source = self._aside if is_late else self._rows
         chosen = [source.popleft() for _ in range(min(self._concurrency, len(source)))]
         for turn in await self._worker.claim(chosen):
@@ -124,7 +133,7 @@ class LiveExecutor:
                 self._turns.append(turn)
             elif entry.is_settled(self._attempts):
                 self._finish(row, ask.hash, recorded(entry, row.key))
-            elif is_late or not self._most_aside:
+            elif is_late:
                 self._turns.append(turn)  # it is waited for
             else:  # there may be others that nobody sends
                 self._aside.append(row)

@@ -166,7 +166,7 @@ class _Executor(LiveExecutor):
     """An executor of live calls that says when it stops: it may wait for a row then."""
 
     def __init__(self, worker: Worker, finish: Finish, on_stop: Callable[[str], None]) -> None:
-        super().__init__(worker, finish, waits=True)  # an engine may wait for this row
+        super().__init__(worker, finish, claims_ahead=False)  # the engine may wait for each row
         self._on_stop = on_stop
 
     def stop(self, reason: str) -> None:
@@ -225,20 +225,10 @@ class _Shift:
             if self._halt.is_known:
                 self._rows.put_nowait(row)
                 self._stop(_HALTED)
-                continue
-            rows = [row]
-            while not self._rows.empty() and (row := self._rows.get_nowait()) is not None:
-                rows.append(row)
-            yield [each for each in rows if self._is_wanted(each)]
-            if row is None:
-                return
-
-    def _is_wanted(self, row: Row) -> bool:
-        """Whether the engine has not given up on a row."""
-        if not self._results[row.number].done():
-            return True
-        del self._results[row.number]
-        return False
+            elif self._results[row.number].done():  # the engine has given up on the row
+                del self._results[row.number]
+            else:
+                yield [row]
 
     def _finish(self, row: Row, request: bytes | None, answer: Answer) -> None:
         _resolve(self._results.pop(row.number), Result(answer, request))
