@@ -135,8 +135,10 @@ class SQLiteLedger(sql.SqlLedger):
         """Take requests for this process; else the entries that stand in their way."""
         if self._is_full:
             raise StoreError(f"The disk of {self._reserve.parent} is full. Make room, and go on.")
-        entries: list[Entry | None] = await self._writes.add((self._claim, requests, attempts))
-        return entries
+        # A claim that a power cut removes was that of a process which the power cut has ended.
+        return await self._thread.write(
+            lambda connection: self._claim(connection, requests, attempts), is_forced=False
+        )
 
     def _claim(
         self, connection: Connection, requests: Sequence[bytes], attempts: int
