@@ -107,7 +107,7 @@ class LiveExecutor:
 
     async def _next(self, rows: AsyncIterator[list[Row]]) -> Turn | None:
         """The next row; None if there is none, or no more are taken."""
-        if not self._turns and self.stopped is None:
+        if not self._turns:
             async with self._reading:
                 while not self._turns and self.stopped is None and self._has_rows:
                     await self._read(rows)

@@ -153,7 +153,10 @@ class PostgresLedger(sql.SqlLedger):
 
     async def _write_all(self, statement: str, values: Sequence[tuple[Any, ...]]) -> list[bool]:
         """Whether each of these has changed its entry."""
-        return await asyncio.gather(*(self._writes.add((statement, each)) for each in values))
+        changed: list[bool] = await asyncio.gather(
+            *(self._writes.add((statement, each)) for each in values)
+        )
+        return changed
 
     async def _write(self, writes: list[tuple[str, tuple[Any, ...]]]) -> list[bool]:
         """Whether each write has changed its entry. Those with the same statement go together."""
