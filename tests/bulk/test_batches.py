@@ -59,8 +59,9 @@ class Runs:
 
     async def run(self, rows, *, stop_after=None, max_usd=None, **options):
         """Run once; with `stop_after`, stop when so many batches are at the provider."""
-        ledger = SQLiteLedger(self._folder / "ledger.sqlite")
-        config = WorkerConfig(job=self._job, ledger="", attempts=2, max_usd=max_usd)
+        path = self._folder / "ledger.sqlite"
+        ledger = SQLiteLedger(path)
+        config = WorkerConfig(job=self._job, ledger=str(path), attempts=2, max_usd=max_usd)
         async with self._connect() as client:
             worker = Worker(config, client=client, ledger=ledger)
             executor = BatchExecutor(worker, self._finish, poll_interval=0.01, **options)

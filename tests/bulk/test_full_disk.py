@@ -77,7 +77,7 @@ def test_a_ledger_that_cannot_write_says_so(small_disk):
         with pytest.raises(StoreError, match="full"):
             await put_all()
         with pytest.raises(StoreError, match="Make room"):
-            await ledger.claim(bytes(16), 3)
+            await ledger.claim([bytes(16)], 3)
         await ledger.close()
 
     asyncio.run(work())

@@ -19,7 +19,7 @@ from support.postgres_server import shared_server
 
 DONE = Answer(status="done", key="a", text="Novel.", cost=0.5)
 FAILED = Answer(status="failed", key="a", error="no", cost=0.25)
-FIRST, SECOND, THIRD = (bytes([number]) * 16 for number in range(1, 4))
+FIRST, SECOND, THIRD, FOURTH = (bytes([number]) * 16 for number in range(1, 5))
 
 
 @pytest.fixture(params=LEDGERS)
@@ -42,15 +42,21 @@ async def opened(place, count=1, **options):
             await ledger.close()
 
 
+async def claim(ledger, request, attempts):
+    """Claim one request: None, or what stands in its way."""
+    (entry,) = await ledger.claim([request], attempts)
+    return entry
+
+
 def test_a_claim_keeps_others_away(place):
     """Who comes second gets the claim of the first, and the answer when it is there."""
 
     async def work():
         async with opened(place, 2) as (one, two):
-            assert await one.claim(FIRST, 3) is None
-            assert (await two.claim(FIRST, 3)).state == "claimed"
+            assert await claim(one, FIRST, 3) is None
+            assert (await claim(two, FIRST, 3)).state == "claimed"
             await one.put(FIRST, DONE)
-            entry = await two.claim(FIRST, 3)
+            entry = await claim(two, FIRST, 3)
             assert (entry.state, entry.attempts, entry.answer) == ("done", 1, DONE)
 
     asyncio.run(work())
@@ -61,11 +67,44 @@ def test_a_released_claim_is_free(place):
 
     async def work():
         async with opened(place, 2) as (one, two):
-            await one.claim(FIRST, 3)
-            await one.release(FIRST)
-            assert await two.claim(FIRST, 3) is None
-            await one.release(FIRST)  # it is no longer the one's
-            assert (await one.claim(FIRST, 3)).state == "claimed"
+            await claim(one, FIRST, 3)
+            await one.release([FIRST])
+            assert await claim(two, FIRST, 3) is None
+            await one.release([FIRST])  # it is no longer the one's
+            assert (await claim(one, FIRST, 3)).state == "claimed"
+
+    asyncio.run(work())
+
+
+def test_many_are_claimed_together(place):
+    """Each gets its own outcome: taken, or what stands in its way; own claims are taken again."""
+
+    async def work():
+        async with opened(place, 2) as (one, two):
+            await one.put(FIRST, DONE)
+            assert await one.claim([SECOND], 3) == [None]
+            found = await two.claim([FIRST, SECOND, THIRD], 3)
+            assert [entry and entry.state for entry in found] == ["done", "claimed", None]
+            assert await two.claim([THIRD, FOURTH, THIRD], 3) == [None] * 3
+            await two.release([THIRD, FOURTH])
+            assert await one.claim([SECOND, THIRD, FOURTH], 3) == [None] * 3
+
+    asyncio.run(work())
+
+
+def test_a_failure_that_is_claimed_and_released_is_a_failure(place):
+    """It is found by who looks for failed requests, with the reason."""
+
+    async def work():
+        async with opened(place) as (ledger,):
+            await ledger.put(FIRST, FAILED)
+            assert await ledger.claim([FIRST, SECOND], 3) == [None, None]
+            await ledger.release([FIRST, SECOND])
+            first, second = await ledger.look([FIRST, SECOND])
+            assert (first.state, first.attempts, first.answer) == ("failed", 1, FAILED)
+            assert (second.state, second.attempts, second.answer) == ("released", 0, None)
+            totals = await ledger.totals()
+            assert (totals.done, totals.failed) == (0, 1)
 
     asyncio.run(work())
 
@@ -75,9 +114,9 @@ def test_claims_end_with_their_owner(place):
 
     async def work():
         async with opened(place, 2) as (one, two):
-            await one.claim(FIRST, 3)
+            await claim(one, FIRST, 3)
             await one.close()
-            assert await two.claim(FIRST, 3) is None
+            assert await claim(two, FIRST, 3) is None
 
     asyncio.run(work())
 
@@ -88,14 +127,14 @@ def test_failures_are_counted_and_an_answer_is_never_replaced(place):
     async def work():
         async with opened(place) as (ledger,):
             for attempt in (1, 2):
-                assert await ledger.claim(FIRST, 2) is None
+                assert await claim(ledger, FIRST, 2) is None
                 await ledger.put(FIRST, FAILED)
                 (entry,) = await ledger.look([FIRST])
                 assert (entry.state, entry.attempts) == ("failed", attempt)
-            assert (await ledger.claim(FIRST, 2)).state == "failed"
+            assert (await claim(ledger, FIRST, 2)).state == "failed"
             await ledger.put(SECOND, DONE)
             await ledger.put(SECOND, FAILED)
-            assert (await ledger.claim(SECOND, 3)).answer == DONE
+            assert (await claim(ledger, SECOND, 3)).answer == DONE
             totals = await ledger.totals()
             assert (totals.done, totals.failed, totals.cost) == (1, 1, pytest.approx(1.25))
 
@@ -134,7 +173,7 @@ from interlingua.bulk.ledger.open import open_ledger
 async def main():
     ledger = open_ledger(sys.argv[1], volatile=True, lease=600)
     await ledger.open()
-    await ledger.claim(bytes.fromhex(sys.argv[2]), 3)
+    await ledger.claim([bytes.fromhex(sys.argv[2])], 3)
     print("claimed", flush=True)
     await asyncio.sleep(600)
 
@@ -151,10 +190,10 @@ def test_claims_of_a_dead_process_of_this_machine_are_free_at_once(place):
 
         async def work():
             async with opened(place, lease=600) as (ledger,):
-                assert (await ledger.claim(FIRST, 3)).state == "claimed"
+                assert (await claim(ledger, FIRST, 3)).state == "claimed"
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-                assert await ledger.claim(FIRST, 3) is None
+                assert await claim(ledger, FIRST, 3) is None
 
         try:
             asyncio.run(work())
@@ -172,11 +211,11 @@ def test_a_lease_ends_without_a_sign_of_life(tmp_path):
         two = SQLiteLedger(path, lease=30, clock=lambda: now[0])
         await one.open()
         await two.open()
-        await one.claim(FIRST, 3)
+        await claim(one, FIRST, 3)
         now[0] += 29
-        assert (await two.claim(FIRST, 3)).state == "claimed"
+        assert (await claim(two, FIRST, 3)).state == "claimed"
         now[0] += 2
-        assert await two.claim(FIRST, 3) is None
+        assert await claim(two, FIRST, 3) is None
         await one.close()
         await two.close()
 
@@ -206,11 +245,11 @@ def test_a_lease_that_ends_in_a_server_frees_claims(tmp_path, kind):
 
     async def work(place):
         async with opened(place, 2) as (one, two):
-            await one.claim(FIRST, 3)
-            assert (await two.claim(FIRST, 3)).state == "claimed"
+            await claim(one, FIRST, 3)
+            assert (await claim(two, FIRST, 3)).state == "claimed"
             await end_leases(place)
-            assert await two.claim(FIRST, 3) is None
-            await one.release(FIRST)  # it is no longer the one's
+            assert await claim(two, FIRST, 3) is None
+            await one.release([FIRST])  # it is no longer the one's
             await one.put(FIRST, DONE)
             await two.put(FIRST, FAILED)
             (entry,) = await two.look([FIRST])
@@ -242,7 +281,7 @@ def test_a_postgres_server_may_be_restarted():
 
     async def work():
         async with opened(server.new_database(), 2) as (one, two):
-            assert await one.claim(FIRST, 3) is None
+            assert await claim(one, FIRST, 3) is None
             server.stop()
             recorded = asyncio.create_task(one.put(FIRST, DONE))
             await asyncio.sleep(0)

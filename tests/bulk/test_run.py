@@ -6,9 +6,11 @@ import json
 import pytest
 
 from interlingua import bulk
+from interlingua.bulk import Answer, Job
+from interlingua.bulk.ledger.sqlite import SQLiteLedger
 from interlingua.errors import ConfigurationError
 from interlingua.simulator import error, text
-from support.bulk_jobs import answer, books
+from support.bulk_jobs import MODEL, PROMPT, answer, books
 from support.ledgers import LEDGERS, new_ledger
 
 
@@ -101,6 +103,40 @@ def test_failed_rows_are_tried_again_up_to_attempts(make_bench):
         bench.run(books(3), attempts=2)
         assert len(bench.prompts) == expected
     assert bench.written()[1]["attempts"] == 2
+
+
+def test_rows_that_another_process_sends_come_last(bench):
+    """Jobs with one input divide it: a row that is claimed elsewhere is waited for at the end."""
+    rows = books(100)
+    ledger = SQLiteLedger(bench.folder / "shared.sqlite")
+    finished = []
+
+    async def work():
+        job = Job(model=MODEL, prompt=PROMPT)
+        digest = job.digest(bench.client)
+        held = [job.ask(row, row["id"], digest).hash for row in rows[:40]]
+        await ledger.open()
+        assert await ledger.claim(held, 3) == [None] * 40
+
+        async def answer_when_the_others_are_done():
+            while len(finished) < 60:  # noqa: ASYNC110 -- of another task
+                await asyncio.sleep(0.001)
+            assert len(bench.prompts) == 60
+            for each in held:
+                await ledger.put(each, Answer(status="done", key="other", text="Novel."))
+
+        other = asyncio.create_task(answer_when_the_others_are_done())
+        report = await bench.start(
+            rows, ledger=str(bench.folder / "shared.sqlite"), concurrency=8,
+            on_progress=finished.append,
+        )  # fmt: skip
+        await other
+        await ledger.close()
+        return report
+
+    report = asyncio.run(asyncio.wait_for(work(), 60))
+    assert (report.done, report.reused) == (100, 40)
+    assert set(bench.prompts) == {f"Genre of Book {number}?" for number in range(40, 100)}
 
 
 def test_only_failed_rows(make_bench):

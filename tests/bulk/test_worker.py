@@ -2,13 +2,16 @@
 
 import asyncio
 import pickle
+import time
 
 import pytest
 
-from interlingua.bulk import Job, Worker, WorkerConfig
+from interlingua.bulk import Answer, Job, Worker, WorkerConfig
+from interlingua.bulk.ledger.sqlite import SQLiteLedger
+from interlingua.bulk.reading import Row
 from interlingua.simulator import Simulator, error, scripted, serve_in_thread, text
 from support.bulk_jobs import MODEL, PROMPT, answer, books
-from support.ledgers import new_ledger
+from support.ledgers import LEDGERS, new_ledger
 
 KEY = "sk-planted-key-of-a-test"
 
@@ -99,9 +102,48 @@ def test_a_refused_key_is_no_failure(tmp_path, status):
     assert (row["status"], row["attempts"]) == ("done", 1)
 
 
-@pytest.mark.parametrize("kind", ["redis", "postgres"])
+@pytest.mark.parametrize("lease", [60, 0.02], ids=["in time", "stalled"])
+def test_a_claim_ahead_is_trusted_for_a_part_of_a_lease(tmp_path, lease):
+    """A worker that was stalled asks again: another one may have taken what it had claimed."""
+    client = scripted(answer)
+    row = Row(0, "b0", books(1)[0])
+
+    async def work():
+        worker = Worker(config(tmp_path, lease=lease), client=client)
+        (turn,) = await worker.claim([row])
+        assert turn.entry is None
+        time.sleep(0.02)  # noqa: ASYNC251 -- the event loop is stalled, too
+        others = SQLiteLedger(tmp_path / "ledger.sqlite")
+        await others.put(turn.ask.hash, Answer(status="done", key="b0", text="of another"))
+        await others.close()
+        found = await worker.answer(row.key, row.data, turn.ask)
+        await worker.close()
+        return found[1]
+
+    answered = asyncio.run(work())
+    assert answered.text == ("of another" if lease < 1 else "About: Genre of Book 0?")
+    assert len(client.requests) == (0 if lease < 1 else 1)
+
+
+def test_equal_rows_that_are_claimed_ahead_are_sent_once(tmp_path):
+    """The claim counts for one call; who comes after it finds the answer."""
+    client = scripted(answer)
+    rows = [Row(number, f"r{number}", {"title": "Emma"}) for number in range(3)]
+
+    async def work():
+        worker = Worker(config(tmp_path), client=client)
+        turns = await worker.claim(rows)
+        answers = [await worker.answer(turn.row.key, turn.row.data, turn.ask) for turn in turns]
+        await worker.close()
+        return answers
+
+    assert {found.key for _, found in asyncio.run(work())} == {"r0"}
+    assert len(client.requests) == 1
+
+
+@pytest.mark.parametrize("kind", LEDGERS)
 def test_workers_share_a_budget(tmp_path, kind):
-    """What all workers of a ledger on a server pay together stays within the limit."""
+    """What all workers of a ledger pay together stays within the limit."""
     clients = [scripted(answer), scripted(answer)]
     with new_ledger(kind, tmp_path) as ledger:
         job = Job(model=MODEL, prompt=PROMPT, options={"max_tokens": 20})

@@ -10,7 +10,7 @@ is stopped leaves its batches at the provider.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -23,7 +23,6 @@ from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.tools.tool import read_tools
 from interlingua.bulk.answers import Answer, answer_of, failure_of
 from interlingua.bulk.job import Ask
-from interlingua.bulk.ledger.contract import Entry
 from interlingua.bulk.live import Finish
 from interlingua.bulk.reading import Row
 from interlingua.bulk.template import RowProblem
@@ -167,7 +166,7 @@ class BatchExecutor:
                 asks.append(ask)
             else:  # an equal row is in a batch of this run
                 rows.append(row)
-        entries = await _claim_all(ready, [ask.hash for ask in asks], self._attempts)
+        entries = await ready.ledger.claim([ask.hash for ask in asks], self._attempts)
         claimed: list[Ask] = []
         for ask, entry in zip(asks, entries, strict=True):
             if entry is None:
@@ -183,7 +182,7 @@ class BatchExecutor:
     async def _release(self, ready: Ready, hashes: Collection[bytes]) -> None:
         for each in hashes:
             self._waiting.pop(each, None)
-        await asyncio.gather(*map(ready.ledger.release, hashes))
+        await ready.ledger.release(list(hashes))
 
     # Submitting.
 
@@ -279,7 +278,7 @@ class BatchExecutor:
 
     async def _take_over(self, ready: Ready, hashes: list[bytes]) -> list[bytes] | None:
         """Claim requests of a batch that are not settled; None if a living process has them."""
-        entries = await _claim_all(ready, hashes, self._attempts)
+        entries = await ready.ledger.claim(hashes, self._attempts)
         claimed = [each for each, entry in zip(hashes, entries, strict=True) if entry is None]
         if any(entry is not None and not entry.is_settled(self._attempts) for entry in entries):
             await self._release(ready, claimed)
@@ -347,7 +346,7 @@ class BatchExecutor:
             async with self._calls:
                 answer = await self._worker.settle(ask, key)
         elif answer.status == "pending":
-            await ready.ledger.release(request)
+            await ready.ledger.release([request])
         else:
             await ready.ledger.put(request, answer)
         if answer.status == "pending":
@@ -371,11 +370,6 @@ class BatchExecutor:
             failure = failure_of(error, key)
             facts = {name: getattr(failure, name) for name in _OF_FAILURES}
             return replace(answer, **facts)
-
-
-async def _claim_all(ready: Ready, hashes: Sequence[bytes], attempts: int) -> list[Entry | None]:
-    """Claim requests together, so that they share writes of the ledger."""
-    return await asyncio.gather(*(ready.ledger.claim(each, attempts) for each in hashes))
 
 
 def _provider(ready: Ready) -> str:

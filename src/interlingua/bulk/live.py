@@ -6,17 +6,21 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Protocol, TypeAlias
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.pace import Pace
 from interlingua.bulk.reading import Row
-from interlingua.bulk.worker import Worker
+from interlingua.bulk.worker import Turn, Worker, recorded
+from interlingua.spec.errors import StoreError
 
 Finish: TypeAlias = Callable[[Row, bytes | None, Answer], None]
 """Called with each row, the hash of its request, and its answer, which is in the ledger."""
 _BUDGET = "BudgetExceededError"
 _LONGEST_PAUSE = 30.0  # seconds
+_ASIDE = 8
+"""How many rows are put aside because other processes send them, for each that is under way."""
 
 
 class Executor(Protocol):
@@ -36,15 +40,19 @@ class Executor(Protocol):
 class LiveExecutor:
     """Answers rows by calls, at most `concurrency` at the same time."""
 
-    def __init__(self, worker: Worker, finish: Finish) -> None:
+    def __init__(self, worker: Worker, finish: Finish, *, claims_ahead: bool = True) -> None:
+        """`claims_ahead`: claim several rows together, and put aside those of other processes."""
         self._worker = worker
         self._finish = finish
         self._attempts = worker.config.attempts
         self._concurrency = worker.config.concurrency
+        self._claims_ahead = claims_ahead
         self.pace: Pace = Pace(self._concurrency)
         self.stopped: str | None = None
         """Why it stopped before the end."""
         self._rows: deque[Row] = deque()
+        self._turns: deque[Turn] = deque()
+        self._aside: deque[Row] = deque()  # which other processes send
         self._reading = asyncio.Lock()
         self._is_exhausted = False
 
@@ -67,6 +75,8 @@ class LiveExecutor:
             for task in tasks:  # only if this was cancelled
                 task.cancel()
             await asyncio.wait(tasks)
+            with suppress(StoreError):  # they end with the owner, too
+                await self._worker.release()
         for task in tasks:
             task.result()
 
@@ -74,36 +84,66 @@ class LiveExecutor:
         """Work on one row after another, while there is a place with this number."""
         pace = self.pace
         while True:
-            while number >= pace.places and self.stopped is None and not self._is_exhausted:
+            while number >= pace.places and self.stopped is None and self._may_have_rows:
                 await pace.changed()
-            row = await self._next(rows)
-            if row is None:
+            turn = await self._next(rows)
+            if turn is None:
                 pace.wake()
                 return
             pace.active += 1
             try:
-                await self._work(row)
+                await self._work(turn)
             finally:
                 pace.active -= 1
                 pace.wake()
 
-    async def _next(self, rows: AsyncIterator[list[Row]]) -> Row | None:
-        """The next row; None if there is none, or no more are taken."""
-        if not self._rows and self.stopped is None:
-            async with self._reading:
-                while not self._rows and self.stopped is None:
-                    chunk = await anext(rows, None)
-                    if chunk is None:
-                        self._is_exhausted = True
-                        return None
-                    self._rows.extend(chunk)
-        return self._rows.popleft() if self.stopped is None else None
+    @property
+    def _has_rows(self) -> bool:
+        return not self._is_exhausted or bool(self._rows or self._turns or self._aside)
 
-    async def _work(self, row: Row) -> None:
+    @property
+    def _may_have_rows(self) -> bool:
+        return self._has_rows or self._reading.locked()
+
+    async def _next(self, rows: AsyncIterator[list[Row]]) -> Turn | None:
+        """The next row; None if there is none, or no more are taken."""
+        if not self._turns:
+            async with self._reading:
+                while not self._turns and self.stopped is None and self._has_rows:
+                    await self._read(rows)
+        return self._turns.popleft() if self._turns and self.stopped is None else None
+
+    async def _read(self, rows: AsyncIterator[list[Row]]) -> None:
+        """Read the next rows, and claim as many as may be under way at once."""
+        if not self._rows and not self._is_exhausted:
+            chunk = await anext(rows, None)
+            self._is_exhausted = chunk is None
+            self._rows.extend(chunk or ())
+        if not self._claims_ahead:
+            self._turns.extend(map(Turn, self._rows))
+            self._rows.clear()
+            return
+        is_full = len(self._aside) > _ASIDE * self._concurrency
+        is_late = is_full or (self._is_exhausted and not self._rows)
+        source = self._aside if is_late else self._rows
+        chosen = [source.popleft() for _ in range(min(self._concurrency, len(source)))]
+        for turn in await self._worker.claim(chosen):
+            row, ask, entry = turn
+            if ask is None or entry is None:
+                self._turns.append(turn)
+            elif entry.is_settled(self._attempts):
+                self._finish(row, ask.hash, recorded(entry, row.key))
+            elif is_late:
+                self._turns.append(turn)  # it is waited for
+            else:  # there may be others that nobody sends
+                self._aside.append(row)
+
+    async def _work(self, turn: Turn) -> None:
+        row = turn.row
         number = 0
         while True:
             decreases, refusals = self.pace.decreases, self._worker.refusals
-            request, answer = await self._worker.answer(row.key, row.data)
+            request, answer = await self._worker.answer(row.key, row.data, turn.ask)
             if self._worker.refusals > refusals:
                 self.pace.slow_down(decreases)
             elif answer.status == "done":

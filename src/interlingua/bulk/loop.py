@@ -316,7 +316,7 @@ class BulkRun:
                     answer = refused(row.key, indexed.problem or "")
                 elif entry is not None and entry.is_settled(self._settings.attempts):
                     answer = recorded(entry, row.key)
-                elif self._settings.only_failed and (entry is None or entry.state != "failed"):
+                elif self._settings.only_failed and (entry is None or not entry.attempts):
                     continue
                 else:
                     rows.append(row)

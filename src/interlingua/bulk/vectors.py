@@ -88,7 +88,7 @@ class VectorExecutor:
             if asks and not await self._send(ready, list(asks.values()), waiting):
                 for ask in asks.values():  # one of them may be the reason: each alone
                     if self.stopped is not None or not await self._send(ready, [ask], waiting):
-                        await ready.ledger.release(ask.hash)
+                        await ready.ledger.release([ask.hash])
         finally:
             self._slots.release()
 
@@ -104,14 +104,17 @@ class VectorExecutor:
                 ask = job.ask(row.data, row.key, ready.digest)
             except RowProblem:  # the index has the reason
                 continue
-            if ask.hash in asks:
-                waiting[ask.hash].append(row)
-                continue
-            entry = await ready.ledger.claim(ask.hash, attempts)
+            asks[ask.hash] = ask
+            waiting.setdefault(ask.hash, []).append(row)
+        entries = await ready.ledger.claim(list(asks), attempts)
+        for request, entry in zip(list(asks), entries, strict=True):
             if entry is None:
-                asks[ask.hash], waiting[ask.hash] = ask, [row]
-            elif entry.is_settled(attempts):
-                self._finish(row, ask.hash, recorded(entry, row.key))
+                continue
+            del asks[request]
+            rows = waiting.pop(request)
+            if entry.is_settled(attempts):
+                for row in rows:
+                    self._finish(row, request, recorded(entry, row.key))
         return asks, waiting
 
     async def _send(self, ready: Ready, asks: list[Ask], waiting: dict[bytes, list[Row]]) -> bool:
@@ -129,8 +132,13 @@ class VectorExecutor:
             await self._record(ready, asks[0], failure_of(error, ""), waiting)
             return True
         share = _share(result, len(asks))
-        for ask, vector in zip(asks, result.embeddings, strict=True):
-            await self._record(ready, ask, replace(share, object=list(vector)), waiting)
+        pairs = zip(asks, result.embeddings, strict=True)
+        await asyncio.gather(  # in one transaction
+            *(
+                self._record(ready, ask, replace(share, object=list(vector)), waiting)
+                for ask, vector in pairs
+            )
+        )
         return True
 
     async def _record(

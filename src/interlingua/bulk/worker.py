@@ -9,9 +9,10 @@ and keys are read from the environment there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from socket import gethostname
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,11 +20,13 @@ from interlingua.api.objects.functions import generate_object
 from interlingua.api.run.options import policy_of
 from interlingua.bulk.answers import Answer, answer_of, failure_of, refused, result_columns
 from interlingua.bulk.job import Ask, Job
-from interlingua.bulk.ledger.contract import LEASE, Entry, Ledger
+from interlingua.bulk.ledger.contract import LEASE, Account, Entry, Ledger
+from interlingua.bulk.reading import Row
 from interlingua.bulk.template import RowProblem
 from interlingua.client.client import Client
 from interlingua.client.middleware.contract import Middleware
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.stores.contract import Store
 from interlingua.spec.content import Record
 from interlingua.spec.errors import (
     AbortError,
@@ -71,21 +74,27 @@ class WorkerConfig(Record, frozen=True, kw_only=True):
     lease: float = LEASE
     """Seconds after which a worker that says nothing counts as dead."""
     max_usd: float | None = None
-    """
-    What all workers of a ledger in Redis or PostgreSQL may spend together, in dollars.
-
-    With SQLite, each worker has this limit for itself, less what the ledger has before.
-    """
+    """What all workers of the ledger may spend together, in dollars."""
     requests_per_minute: float | None = None
-    """The most requests in a minute, of the same workers."""
+    """The most requests in a minute, of all workers of the ledger."""
     tokens_per_minute: float | None = None
-    """The most input tokens in a minute, of the same workers."""
+    """The most input tokens in a minute, of all workers of the ledger."""
     registry: str | None = None
     """The path of a registry file; None: the client is made from the environment."""
     volatile: bool = False
     """Whether a server that does not force what it keeps to its disk is accepted as the ledger."""
     digest: bytes = b""
     """What `Job.digest` must be where the worker runs; empty: anything."""
+
+
+class Turn(NamedTuple):
+    """A row that is answered next."""
+
+    row: Row
+    ask: Ask | None = None
+    """What is sent for it, if that was made already."""
+    entry: Entry | None = None
+    """What stands in the way of its claim."""
 
 
 class Worker:
@@ -118,6 +127,7 @@ class Worker:
         self._starting: asyncio.Lock | None = None
         self._slots: asyncio.Semaphore | None = None
         self._under_way: dict[bytes, asyncio.Future[Answer]] = {}
+        self._claimed: dict[bytes, float] = {}  # ahead, and when; see `claim`
 
     def __getstate__(self) -> WorkerConfig:
         return self.config
@@ -142,11 +152,65 @@ class Worker:
         """Return the result columns of several rows, in their order."""
         return list(await asyncio.gather(*map(self.one, rows)))
 
-    async def answer(self, key: str, row: Mapping[str, Any]) -> tuple[bytes | None, Answer]:
-        """Return the hash of a row's request, and what became of it."""
+    async def claim(self, rows: Sequence[Row]) -> list[Turn]:
+        """
+        Claim the requests of rows that `answer` is about to be asked for, in one transaction.
+
+        What cannot be claimed now is left to `answer`, which says why.
+        """
         try:
             ready = self._state or await self.ready()
-            ask = self.config.job.ask(row, key, ready.digest)
+        except Exception:  # noqa: BLE001 -- `answer` gets it again
+            return [Turn(row) for row in rows]
+        asks: list[Ask | None] = []
+        requests: list[bytes] = []
+        for row in rows:
+            try:
+                ask = self.config.job.ask(row.data, row.key, ready.digest)
+            except Exception:  # noqa: BLE001 -- as above
+                asks.append(None)
+                continue
+            asks.append(ask)
+            if ask.hash not in self._claimed and ask.hash not in self._under_way:
+                self._claimed[ask.hash] = time.time()
+                requests.append(ask.hash)
+        try:
+            found = await ready.ledger.claim(requests, self.config.attempts) if requests else []
+        except BaseException as error:
+            self._forget(requests)
+            if not isinstance(error, StoreError):
+                raise
+            return [Turn(row) for row in rows]
+        pairs = zip(requests, found, strict=True)
+        entries = {request: entry for request, entry in pairs if entry is not None}
+        self._forget(entries)
+        return [
+            Turn(row, ask, None if ask is None else entries.get(ask.hash))
+            for row, ask in zip(rows, asks, strict=True)
+        ]
+
+    def _forget(self, requests: Iterable[bytes]) -> None:
+        for request in requests:
+            self._claimed.pop(request, None)
+
+    async def release(self) -> None:
+        """End the claims of rows that `answer` was not asked for."""
+        requests, self._claimed = list(self._claimed), {}
+        if requests and self._state is not None:
+            await self._state.ledger.release(requests)
+
+    async def answer(
+        self, key: str, row: Mapping[str, Any], ask: Ask | None = None
+    ) -> tuple[bytes | None, Answer]:
+        """
+        Return the hash of a row's request, and what became of it.
+
+        `ask`: what is sent for the row, if that was made before.
+        """
+        try:
+            if ask is None:
+                ready = self._state or await self.ready()
+                ask = self.config.job.ask(row, key, ready.digest)
         except RowProblem as problem:
             return None, refused(key, str(problem))
         except Exception as error:  # noqa: BLE001 -- a row never ends the others
@@ -176,22 +240,33 @@ class Worker:
 
     async def _settle(self, ask: Ask, key: str) -> Answer:
         ready = self._state or await self.ready()
-        pause = _FIRST_PAUSE
-        while (entry := await ready.ledger.claim(ask.hash, self.config.attempts)) is not None:
-            if entry.is_settled(self.config.attempts):
+        claimed_at = self._claimed.pop(ask.hash, None)
+        # A claim ahead is certain for a part of a lease; after that, this process may have been
+        # stalled for so long that another one has taken it.
+        if claimed_at is None or time.time() - claimed_at > self.config.lease / 2:
+            entry = await self._wait_for_claim(ready, ask.hash)
+            if entry is not None:
                 return recorded(entry, key)
-            await asyncio.sleep(pause)  # another process sends it
-            pause = min(2 * pause, _LONGEST_PAUSE)
         try:
             answer = await self._call(ready, ask, key)
         except BaseException:  # cancelled: it may have been sent, and is sent again
-            await asyncio.shield(ready.ledger.release(ask.hash))
+            await asyncio.shield(ready.ledger.release([ask.hash]))
             raise
         if answer.status == "pending":
-            await ready.ledger.release(ask.hash)
+            await ready.ledger.release([ask.hash])
         else:
             await ready.ledger.put(ask.hash, answer)
         return answer
+
+    async def _wait_for_claim(self, ready: Ready, request: bytes) -> Entry | None:
+        """Claim a request as soon as nobody has it; its entry, if it was settled before."""
+        pause = _FIRST_PAUSE
+        while True:
+            (entry,) = await ready.ledger.claim([request], self.config.attempts)
+            if entry is None or entry.is_settled(self.config.attempts):
+                return entry
+            await asyncio.sleep(pause)  # another process sends it
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _call(self, ready: Ready, ask: Ask, key: str) -> Answer:
         job = self.config.job
@@ -243,30 +318,32 @@ class Worker:
         given_client, given_ledger = self._given
         client = given_client or _make_client(config.registry)
         ledger = given_ledger
+        store = limits_store(config.ledger)
         try:
             digest = _digest(config, client)
             ledger = ledger or open_ledger(
                 config.ledger, lease=config.lease, volatile=config.volatile
             )
             await ledger.open()
-            spent = 0.0 if config.max_usd is None else (await ledger.totals()).cost
+            account = None if config.max_usd is None else await ledger.open_account(store)
         except BaseException:
+            await store.close()
             if ledger is not None:
                 await ledger.close()
             if given_client is None:
                 await client.close()
             raise
-        store = limits_store(config.ledger)
 
-        def limited(spent: float) -> Client:
-            return client.with_middleware(*make_limits(config, store, spent))
+        def limited(account: Account | None) -> Client:
+            return client.with_middleware(*make_limits(config, store, account))
 
         owned = client if given_client is None else None
-        return Ready(config.job, digest, limited, spent, ledger, owned)
+        return Ready(config.job, digest, limited, account, ledger, store, owned)
 
     async def close(self) -> None:
         """End the claims of this worker, and close what it has made."""
         state, self._state = self._state, None
+        self._claimed.clear()
         if state is not None:
             await state.close()
 
@@ -274,19 +351,25 @@ class Worker:
 class Ready:
     """What a worker has made for its rows."""
 
-    __slots__ = ("_limited", "_owned", "base", "client", "digest", "ledger", "policy")
+    __slots__ = (
+        *("_has_budget", "_limited", "_owned", "_store"),
+        *("base", "client", "digest", "ledger", "policy"),
+    )
 
     def __init__(
         self,
         job: Job,
         digest: bytes,
-        limited: Callable[[float], Client],
-        spent: float,
+        limited: Callable[[Account | None], Client],
+        account: Account | None,
         ledger: Ledger,
+        store: Store,
         owned: Client | None,
     ) -> None:
-        """`limited` makes the client with the limits of the job, from what it has spent."""
-        self.client: Client = limited(spent)
+        """`limited` makes the client with the limits of the job, which are counted in `store`."""
+        self.client: Client = limited(account)
+        self._has_budget = account is not None
+        self._store = store
         self._limited = limited
         self.ledger: Ledger = ledger
         self.digest: bytes = digest
@@ -296,10 +379,12 @@ class Ready:
 
     async def renew_limits(self) -> None:
         """Count what the ledger has recorded since this was made."""
-        self.client = self._limited((await self.ledger.totals()).cost)
+        if self._has_budget:
+            self.client = self._limited(await self.ledger.open_account(self._store))
 
     async def close(self) -> None:
         await self.ledger.close()
+        await self._store.close()
         if self._owned is not None:
             await self._owned.close()
 
@@ -318,20 +403,15 @@ def _digest(config: WorkerConfig, client: Client) -> bytes:
     return digest
 
 
-def make_limits(config: WorkerConfig, store: Any, spent: float) -> list[Middleware]:
-    """
-    The budget and the rate limit of a job.
-
-    Without a store that all workers share, this process is the only one: its budget is what is
-    left of the job's.
-    """
+def make_limits(config: WorkerConfig, store: Store, account: Account | None) -> list[Middleware]:
+    """The budget and the rate limit of a job, counted in a store that all workers share."""
     from interlingua.client.middleware.budget import Budget
     from interlingua.client.middleware.rate_limit import RateLimit
 
     layers: list[Middleware] = []
-    if config.max_usd is not None:
-        left = config.max_usd if store is not None else max(0.0, config.max_usd - spent)
-        layers.append(Budget(left, store=store, name="bulk", lease=config.lease))
+    if config.max_usd is not None and account is not None:
+        left = max(0.0, config.max_usd - account.spent)
+        layers.append(Budget(left, store=store, name=account.name, lease=config.lease))
     layers.append(
         RateLimit(
             requests_per_minute=config.requests_per_minute,

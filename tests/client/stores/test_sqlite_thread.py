@@ -1,15 +1,17 @@
 """A SQLite file that other processes write, replace or remove while it is checked and opened."""
 
+import asyncio
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.api.session.copies import SessionCopies, _set_aside
 from interlingua.api.session.store import SessionStore
-from interlingua.client.stores.sqlite_thread import _LOOKS, Schema, check_file
+from interlingua.client.stores.sqlite_thread import _LOOKS, Schema, SQLiteThread, check_file
 from support.files import after_stat
 from support.stores import Blocking, Clock
 
@@ -99,3 +101,56 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_opened_anew(tmp_path, mon
     assert replaced
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM records").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("synchronous", ["FULL", "NORMAL"])
+def test_a_commit_is_forced_unless_all_of_its_writes_allow_that_it_is_not(tmp_path, synchronous):
+    """The level belongs to the transaction: 2 is FULL, 1 is NORMAL."""
+    thread = SQLiteThread(tmp_path / "s", replace(SCHEMA, synchronous=synchronous), timeout=5)
+
+    def level(connection):
+        return connection.execute("PRAGMA synchronous").fetchone()[0]
+
+    async def work():
+        found = [
+            await thread.write(level, is_forced=is_forced)
+            for is_forced in (True, False, False, True, False)
+        ]
+        found += await asyncio.gather(
+            thread.post(level, is_forced=False), thread.post(level, is_forced=True)
+        )
+        await thread.close()
+        return found
+
+    found = asyncio.run(work())
+    if synchronous == "NORMAL":
+        assert found == [1] * 7
+    else:
+        assert (found[:5], found[6]) == ([2, 1, 1, 2, 1], 2)
+
+
+def test_a_log_that_is_kept_does_not_grow(tmp_path):
+    """It is copied into the file when it is long, and written from its beginning again."""
+    thread = SQLiteThread(tmp_path / "s", replace(SCHEMA, keeps_log=True), timeout=5)
+
+    log = Path(f"{thread.path}-wal")
+
+    def size_of(path):
+        return path.stat().st_size
+
+    def add(connection):
+        connection.executemany("INSERT INTO t VALUES (?)", [(bytes(4000),)] * 300)
+
+    async def work():
+        sizes = []
+        for _ in range(12):
+            await thread.write(add)
+            sizes.append(size_of(log))
+        size = size_of(thread.path)
+        await thread.close()
+        return sizes, size
+
+    sizes, size = asyncio.run(work())
+    assert max(sizes) < 8_000_000
+    assert sizes == sorted(sizes)
+    assert size > 8_000_000

@@ -29,7 +29,7 @@ from interlingua.bulk.engines.worker import (
     decode_result,
     encode_row,
 )
-from interlingua.bulk.ledger.open import limits_store
+from interlingua.bulk.ledger.open import is_file
 from interlingua.bulk.live import Finish
 from interlingua.bulk.reading import Row, load_pyarrow
 from interlingua.bulk.template import RowProblem
@@ -70,7 +70,7 @@ def find_engine(name: str, ledger: str | None) -> Engine:
         from interlingua.bulk.engines.ray import RayEngine
 
         engine = RayEngine(None if name == "ray" else name)
-    if not engine.is_one_process and (ledger is None or limits_store(ledger) is None):
+    if not engine.is_one_process and (ledger is None or is_file(ledger)):
         raise ConfigurationError(
             f"{engine.name} answers rows in several processes, maybe on several machines. They "
             "need a ledger that all of them reach, and this is a file. Set ledger to redis://… or "

@@ -166,7 +166,7 @@ class _Executor(LiveExecutor):
     """An executor of live calls that says when it stops: it may wait for a row then."""
 
     def __init__(self, worker: Worker, finish: Finish, on_stop: Callable[[str], None]) -> None:
-        super().__init__(worker, finish)
+        super().__init__(worker, finish, claims_ahead=False)  # the engine may wait for each row
         self._on_stop = on_stop
 
     def stop(self, reason: str) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.bulk.job import HASH_BYTES
+from interlingua.bulk.ledger.contract import Account
 from interlingua.bulk.ledger.owners import Owner
+from interlingua.client.stores.contract import Store
 from interlingua.runtime.log import logger
 from interlingua.spec.errors import StoreError
 
@@ -57,6 +59,10 @@ class OwnedLedger:
             await self._disconnect()
             if owner is not None:
                 owner.close()
+
+    async def open_account(self, _: Store) -> Account:
+        """Return the only account: a server has the ledger and the store, and keeps both."""
+        return Account("bulk", 0.0)
 
     @property
     def _id(self) -> str:

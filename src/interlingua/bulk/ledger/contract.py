@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from interlingua.bulk.answers import Answer
+from interlingua.client.stores.contract import Store
 
 State: TypeAlias = Literal["claimed", "done", "failed", "released"]
 LEASE = 60.0
@@ -44,6 +45,15 @@ class Totals(NamedTuple):
     """Dollars, of all attempts whose price is known."""
 
 
+class Account(NamedTuple):
+    """Where those who share a ledger count what they spend, while one of them lives."""
+
+    name: str
+    """The name of the budget in the store."""
+    spent: float
+    """Dollars that the ledger had recorded before; they are not counted in the account."""
+
+
 class Ledger(Protocol):
     """Who pays for which request. Every method may raise `StoreError`."""
 
@@ -53,12 +63,12 @@ class Ledger(Protocol):
     async def look(self, hashes: Sequence[bytes]) -> list[Entry | None]:
         """Return the entries of requests, in their order."""
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
         """
-        Take a request for this process, and return None; else the entry that stands in its way.
+        Take requests for this process, and return None for each; else what stands in its way.
 
-        That is one that is settled (done, or failed `attempts` times), or claimed by an owner that
-        lives.
+        That is an entry which is settled (done, or failed `attempts` times), or claimed by an
+        owner that lives. What this process has claimed before, it gets again.
         """
 
     async def put(self, request: bytes, answer: Answer) -> None:
@@ -68,11 +78,14 @@ class Ledger(Protocol):
         An answer that was recorded is never replaced by a failure.
         """
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent; one that had failed is failed again."""
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
+
+    async def open_account(self, store: Store) -> Account:
+        """Return the account of those who share this ledger now; a new one if there are none."""
 
     async def note_batch(self, reference: str, requests: Sequence[bytes] | None) -> None:
         """

@@ -31,14 +31,21 @@ def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> 
     return SQLiteLedger(Path(place), lease=lease)
 
 
-def limits_store(place: str) -> Store | None:
-    """The store in which all workers of a ledger share their limits; None if there is none."""
+def is_file(place: str) -> bool:
+    """Whether a ledger is a file, which only the processes of one machine share."""
+    return not place.startswith((*REDIS_URLS, *POSTGRES_URLS))
+
+
+def limits_store(place: str) -> Store:
+    """The store in which all workers of a ledger share their limits."""
     if place.startswith(POSTGRES_URLS):
         from interlingua.client.stores.postgres import PostgresStore
 
         return PostgresStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")
-    if not place.startswith(REDIS_URLS):
-        return None
+    if is_file(place):
+        from interlingua.client.stores.sqlite import SQLiteStore
+
+        return SQLiteStore(f"{place}-limits", timeout=_PATIENCE)
     from interlingua.client.stores.redis import RedisStore
 
     return RedisStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")

@@ -66,6 +66,11 @@ class Owner:
         with file:
             return try_lock(file)
 
+    def is_alone(self) -> bool:
+        """Whether no other process of this machine lives that has a file here."""
+        owners = (path.stem for path in self._folder.glob("*.lock"))
+        return all(owner == self.id or self.is_dead(owner) for owner in owners)
+
     def bury(self, owner: str) -> None:
         """Remove the file of a dead process, after its claims were ended."""
         with suppress(OSError):

@@ -92,22 +92,30 @@ class PostgresLedger(sql.SqlLedger):
         found = {row[0]: sql.read_entry(row[1:]) for row in map(tuple, rows)}
         return [found.get(each) for each in hashes]
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
-        """Take a request for this process; else the entry that stands in its way."""
-        while not await self._writes.add((_CLAIM, (request, self._id, attempts))):
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
+        """Take requests for this process; else the entries that stand in their way."""
+        taken = await self._write_all(_CLAIM, [(each, self._id, attempts) for each in requests])
+        return [
+            None if is_taken else await self._claim(request, attempts)
+            for request, is_taken in zip(requests, taken, strict=True)
+        ]
+
+    async def _claim(self, request: bytes, attempts: int) -> Entry | None:
+        """What stands in the way of a claim; None if nothing does any longer: it was taken."""
+        while True:
             row = await self._run(lambda connection: connection.fetchrow(_LOOK_AT_CLAIM, request))
-            if row is None:
-                continue
-            *columns, lives = row
-            entry = sql.read_entry(columns)
-            if entry.is_settled(attempts):
-                return entry
-            if entry.state == "claimed":
-                if lives and not await self._is_dead(entry.owner):
+            if row is not None:
+                *columns, lives = row
+                entry = sql.read_entry(columns)
+                if entry.is_settled(attempts):
                     return entry
-                await self._execute(sql.TAKE_OVER, self._id, request, entry.owner)
+                if entry.state == "claimed":
+                    if lives and not await self._is_dead(entry.owner):
+                        return entry
+                    await self._execute(sql.TAKE_OVER, self._id, request, entry.owner)
             # Else it has changed since: nobody has it now.
-        return None
+            if await self._writes.add((_CLAIM, (request, self._id, attempts))):
+                return None
 
     async def _is_dead(self, owner: str) -> bool:
         """Whether a process of this machine has ended; its claims end with that."""
@@ -121,9 +129,9 @@ class PostgresLedger(sql.SqlLedger):
         """Record what became of a request; it is durable when this returns."""
         await self._writes.add((_PUT, sql.values_of(request, answer)))
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
-        await self._writes.add((_RELEASE, (request, self._id)))
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent."""
+        await self._write_all(_RELEASE, [(each, self._id) for each in requests])
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
@@ -142,6 +150,13 @@ class PostgresLedger(sql.SqlLedger):
 
     async def _execute(self, statement: str, *values: object) -> None:
         await self._run(lambda connection: connection.execute(_numbered(statement), *values))
+
+    async def _write_all(self, statement: str, values: Sequence[tuple[Any, ...]]) -> list[bool]:
+        """Whether each of these has changed its entry."""
+        changed: list[bool] = await asyncio.gather(
+            *(self._writes.add((statement, each)) for each in values)
+        )
+        return changed
 
     async def _write(self, writes: list[tuple[str, tuple[Any, ...]]]) -> list[bool]:
         """Whether each write has changed its entry. Those with the same statement go together."""

@@ -46,7 +46,8 @@ return 1
 """
 _RELEASE = """
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'state', 'released', 'owner', '')
+redis.call('HSET', KEYS[1], 'state', redis.call('HGET', KEYS[1], 'counted') or 'released',
+           'owner', '')
 return 1
 """
 
@@ -89,29 +90,32 @@ class RedisLedger(OwnedLedger):
         """Return the entries of requests, in their order."""
         link = self._link()
         calls = [link.send(["HMGET", _entry_key(each), *_FIELDS]) for each in hashes]
-        return [_read(await self._wait(call)) for call in calls]
+        return list(map(_read, await self._wait(calls)))
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
-        """Take a request for this process; else the entry that stands in its way."""
-        while True:
-            owners = self._owner_key("")
-            reply = await self._run(_CLAIM, [_entry_key(request)], [self._id, attempts, owners])
-            entry = _read(reply)
-            if entry is None or entry.state != "claimed" or self._owner is None:
-                return entry
-            if not self._owner.is_dead(entry.owner):
-                return entry
-            await self._forget(entry.owner)
-            self._owner.bury(entry.owner)
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
+        """Take requests for this process; else the entries that stand in their way."""
+        values = [self._id, attempts, self._owner_key("")]
+        replies = await self._run_all(_CLAIM, [[_entry_key(each)] for each in requests], values)
+        entries = list(map(_read, replies))
+        owners = {
+            entry.owner for entry in entries if entry is not None and entry.state == "claimed"
+        }
+        dead = [each for each in owners if self._owner is not None and self._owner.is_dead(each)]
+        if not dead or self._owner is None:
+            return entries
+        for each in dead:
+            await self._forget(each)
+            self._owner.bury(each)
+        return await self.claim(requests, attempts)
 
     async def put(self, request: bytes, answer: Answer) -> None:
         """Record what became of a request."""
         values = [answer.status, encode_answer(answer), repr(answer.cost or 0.0)]
-        await self._run(_PUT, [_entry_key(request), f"{_PREFIX}totals"], values)
+        await self._run_all(_PUT, [[_entry_key(request), f"{_PREFIX}totals"]], values)
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
-        await self._run(_RELEASE, [_entry_key(request)], [self._id])
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent."""
+        await self._run_all(_RELEASE, [[_entry_key(each)] for each in requests], [self._id])
 
     async def totals(self) -> Totals:
         """Return the sums over all entries; claims are not counted."""
@@ -143,19 +147,26 @@ class RedisLedger(OwnedLedger):
         return self._links.get(asyncio.get_running_loop())
 
     async def _send(self, *command: Any) -> Any:
-        return await self._wait(self._link().send(command))
+        (reply,) = await self._wait([self._link().send(command)])
+        return reply
 
-    async def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        command = script_command(script, keys, arguments)
-        return await self._wait(self._link().send(command, script=script))
+    async def _run_all(
+        self, script: str, keys: Sequence[Sequence[str]], arguments: Sequence[Any]
+    ) -> list[Any]:
+        """Run a script once for each of several lists of keys, in one exchange."""
+        link = self._link()
+        calls = [link.send(script_command(script, each, arguments), script=script) for each in keys]
+        return await self._wait(calls)
 
     @staticmethod
-    async def _wait(call: Call) -> Any:
-        countdown = call.give_up_after(_TIMEOUT)
+    async def _wait(calls: Sequence[Call]) -> list[Any]:
+        """The replies to calls that were sent together."""
+        countdowns = [call.give_up_after(_TIMEOUT) for call in calls]
         try:
-            return await call.future
+            return await asyncio.gather(*(call.future for call in calls))
         finally:
-            countdown.stop()
+            for countdown in countdowns:
+                countdown.stop()
 
 
 def _entry_key(request: bytes) -> str:

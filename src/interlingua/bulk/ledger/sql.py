@@ -35,7 +35,11 @@ INSERT INTO answers AS a VALUES (?, ?, '', 1, ?, ?) ON CONFLICT (hash) DO UPDATE
 WHERE a.state = 0 OR a.body IS NULL OR a.body <> excluded.body
 """
 """Records an answer; one that is repeated because a connection ended counts once."""
-RELEASE = "UPDATE answers SET state = 3, owner = '' WHERE hash = ? AND owner = ?"
+RELEASE = """
+UPDATE answers SET state = CASE WHEN body IS NULL THEN 3 ELSE 2 END, owner = ''
+WHERE hash = ? AND owner = ?
+"""
+"""Ends a claim: the hash, the owner. A request with an answer that is claimed had failed."""
 TOTALS = "SELECT state, count(*), sum(cost) FROM answers GROUP BY state"
 FORGET_OWNER = "DELETE FROM owners WHERE id = ?"
 NOTE_BATCH = """

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
 
 from interlingua.bulk.answers import Answer
 from interlingua.bulk.ledger import sql
 from interlingua.bulk.ledger.base import Groups, split_hashes
-from interlingua.bulk.ledger.contract import LEASE, Entry, Totals
+from interlingua.bulk.ledger.contract import LEASE, Account, Entry, Totals
+from interlingua.bulk.ledger.owners import try_lock
+from interlingua.client.stores.contract import Store
 from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
 from interlingua.spec.errors import ConfigurationError, StoreError
 
@@ -24,6 +31,7 @@ _SCHEMA = Schema(
     application_id=0x494C424C,  # "ILBL"
     version=1,
     synchronous="FULL",  # an answer that was paid for survives a power cut
+    keeps_log=True,
     rescue="restore a copy; without it, all rows are paid for again",
     script="""
 CREATE TABLE IF NOT EXISTS answers (hash BLOB PRIMARY KEY, state INTEGER NOT NULL,
@@ -32,6 +40,8 @@ CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, ends REAL NOT NULL) WITH
 CREATE TABLE IF NOT EXISTS batches (reference TEXT PRIMARY KEY, hashes BLOB NOT NULL) WITHOUT ROWID
 """,
 )
+_ACCOUNT = "account"
+_PAUSE = 0.01  # seconds
 _FIND = "SELECT state, owner, attempts, body FROM answers WHERE hash = ?"
 _MOUNTS = Path("/proc/self/mountinfo")  # of Linux; elsewhere a network folder is not known
 _NETWORK = frozenset(
@@ -121,18 +131,31 @@ class SQLiteLedger(sql.SqlLedger):
         read = self._thread.read if len(hashes) <= _MANY else self._thread.read_much
         return await read(work)
 
-    async def claim(self, request: bytes, attempts: int) -> Entry | None:
-        """Take a request for this process; else the entry that stands in its way."""
+    async def claim(self, requests: Sequence[bytes], attempts: int) -> list[Entry | None]:
+        """Take requests for this process; else the entries that stand in their way."""
         if self._is_full:
             raise StoreError(f"The disk of {self._reserve.parent} is full. Make room, and go on.")
-        entry: Entry | None = await self._writes.add((self._claim, request, attempts))
-        return entry
+        # A claim that a power cut removes was that of a process which the power cut has ended.
+        return await self._thread.write(
+            lambda connection: self._claim(connection, requests, attempts), is_forced=False
+        )
 
-    def _claim(self, connection: Connection, request: bytes, attempts: int) -> Entry | None:
-        if connection.execute(sql.CLAIM, (request, self._id, attempts)).rowcount:
-            return None
+    def _claim(
+        self, connection: Connection, requests: Sequence[bytes], attempts: int
+    ) -> list[Entry | None]:
+        values = [(request, self._id, attempts) for request in requests]
+        if connection.executemany(sql.CLAIM, values).rowcount == len(requests):
+            return [None] * len(requests)
+        return [self._find_claim(connection, request) for request in requests]
+
+    def _find_claim(self, connection: Connection, request: bytes) -> Entry | None:
+        """None if a request is this owner's, or was taken from one that is gone."""
         entry = _find(connection, request)
-        if entry is None or entry.state != "claimed" or self._is_held(connection, entry.owner):
+        if entry is None or entry.state != "claimed":
+            return entry
+        if entry.owner == self._id:
+            return None
+        if self._is_held(connection, entry.owner):
             return entry
         connection.execute(sql.TAKE_OVER, (self._id, request, entry.owner))
         return None
@@ -159,9 +182,10 @@ class SQLiteLedger(sql.SqlLedger):
                 self._reserve.unlink(missing_ok=True)
             await self._writes.add(write)
 
-    async def release(self, request: bytes) -> None:
-        """End the claim of a request that was not sent."""
-        await self._writes.add((_change, sql.RELEASE, (request, self._id)))
+    async def release(self, requests: Sequence[bytes]) -> None:
+        """End the claims of requests that were not sent."""
+        values = [(request, self._id) for request in requests]
+        await self._writes.add((_change_many, sql.RELEASE, values))
 
     async def totals(self) -> Totals:
         """Return the sums over all entries."""
@@ -170,6 +194,23 @@ class SQLiteLedger(sql.SqlLedger):
             return sql.read_totals(connection.execute(sql.TOTALS))
 
         return await self._thread.read_much(work)
+
+    async def open_account(self, store: Store) -> Account:
+        """
+        Return the account of the processes that share this ledger now.
+
+        Who is alone opens a new one, from what the ledger has recorded: what a dead process had
+        reserved is free at once, and what was spent without a budget counts.
+        """
+        with FileIO(self._folder / "account", "a") as file:
+            while not try_lock(file):  # noqa: ASYNC110 -- another process holds it
+                await asyncio.sleep(_PAUSE)
+            note = await store.get(_ACCOUNT)
+            if note is not None and self._owner is not None and not self._owner.is_alone():
+                return msgspec.json.decode(note, type=Account)
+            account = Account(f"bulk-{uuid4().hex}", (await self.totals()).cost)
+            await store.put(_ACCOUNT, msgspec.json.encode(account))
+        return account
 
     async def batches(self) -> dict[str, list[bytes]]:
         """Return the batches that were not read yet."""
@@ -214,3 +255,9 @@ def _find(connection: Connection, request: bytes) -> Entry | None:
 
 def _change(connection: Connection, statement: str, values: tuple[object, ...]) -> None:
     connection.execute(statement, values)
+
+
+def _change_many(
+    connection: Connection, statement: str, values: Sequence[tuple[object, ...]]
+) -> None:
+    connection.executemany(statement, values)

@@ -34,6 +34,8 @@ _BATCH = 1_000
 """How many writes one transaction has at most."""
 _CHECKPOINT_BYTES = 4 * 1024 * 1024
 """How long the write-ahead log grows before its pages are copied into the file."""
+_CHECKPOINT_PAGES = 1_000
+"""The same in pages, for a log that is kept."""
 _SMALLEST_FILE = 512
 """Bytes; the smallest page that SQLite knows."""
 _PAUSE = 0.001
@@ -73,6 +75,8 @@ class Schema(Record, frozen=True, kw_only=True):
     """What to do about a damaged file, for messages."""
     synchronous: str = "NORMAL"
     """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
+    keeps_log: bool = False
+    """The log is written from its beginning again, not emptied: FULL costs less if it is long."""
     copies: Copies | None = None
     is_private: bool = False
     """A new file can be read and written only by its owner."""
@@ -82,6 +86,7 @@ class _Job(NamedTuple):
     work: Callable[[Connection], Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
+    is_forced: bool
 
 
 class _Answer(NamedTuple):
@@ -122,20 +127,25 @@ class SQLiteThread:
         self._lock = threading.Lock()
         self._running: _Running | None = None
 
-    async def write(self, work: Callable[[Connection], Result]) -> Result:
+    async def write(
+        self, work: Callable[[Connection], Result], *, is_forced: bool = True
+    ) -> Result:
         """
         Run a function in a transaction; what it returned, after the commit.
 
         If it raises, what it did is undone. It may run twice, so it must change only the database.
+        What is not forced may be lost by a power cut, and costs less where the schema has FULL.
         """
-        future: asyncio.Future[Result] = self.post(work)
+        future: asyncio.Future[Result] = self.post(work, is_forced=is_forced)
         return await future
 
-    def post(self, work: Callable[[Connection], Result]) -> asyncio.Future[Result]:
+    def post(
+        self, work: Callable[[Connection], Result], *, is_forced: bool = True
+    ) -> asyncio.Future[Result]:
         """Run a function as `write` does; the future of its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
-        self._start(_Job(work, future, loop))
+        self._start(_Job(work, future, loop, is_forced))
         return future
 
     async def read(self, work: Callable[[Connection], Result]) -> Result:
@@ -211,6 +221,7 @@ class _Running:
         self._path = path
         self._schema = schema
         self._timeout = timeout
+        self._is_forced = True  # commits of the writer
         self.read_lock = threading.Lock()
         """Held while the reader is used."""
         self.thread = threading.Thread(
@@ -256,7 +267,7 @@ class _Running:
     def _run(self, jobs: Sequence[_Job], *, is_repaired: bool = False) -> list[_Answer]:
         """The result of each job: all in one transaction, or each in its own if one fails."""
         try:
-            connection = self._begin()
+            connection = self._begin(is_forced=any(job.is_forced for job in jobs))
         except Exception as error:  # noqa: BLE001 -- each caller gets it
             return [_Answer(job, None, _wrap(self._path, self._schema, error)) for job in jobs]
         try:
@@ -292,11 +303,16 @@ class _Running:
             return False
         return True
 
-    def _begin(self) -> Connection:
+    def _begin(self, *, is_forced: bool) -> Connection:
         if self.connections is not None and self.is_replaced(self.connections):
             self._close()
         if self.connections is None:
             self.connections = _open(self._path, self._schema, self._timeout)
+            self._is_forced = True
+        if is_forced != self._is_forced and self._schema.synchronous == "FULL":
+            level = "FULL" if is_forced else "NORMAL"
+            self.connections.writer.execute(f"PRAGMA synchronous={level}")
+            self._is_forced = is_forced
         _begin(self.connections.writer, self._timeout)
         return self.connections.writer
 
@@ -308,6 +324,8 @@ class _Running:
         """
         import sqlite3
 
+        if self._schema.keeps_log:
+            return
         with contextlib.suppress(sqlite3.Error, OSError):
             if _size(_log(self._path)) > _CHECKPOINT_BYTES:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -382,7 +400,8 @@ def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     try:
         writer.execute("PRAGMA journal_mode=WAL").fetchall()
         writer.execute(f"PRAGMA synchronous={schema.synchronous}")
-        writer.execute("PRAGMA wal_autocheckpoint=0")
+        pages = _CHECKPOINT_PAGES if schema.keeps_log else 0
+        writer.execute(f"PRAGMA wal_autocheckpoint={pages}")
         if copies is not None:
             copies.attach(writer, path)
         _begin(writer, timeout)
