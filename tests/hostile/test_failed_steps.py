@@ -23,6 +23,7 @@ from interlingua.middleware import Fallback
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.content import Text
 from interlingua.spec.contracts import Frame
+from interlingua.spec.defaults import MANY_PARTS
 from interlingua.spec.errors import SDKError
 from interlingua.spec.response import Response
 from interlingua.transport import CannedReply, CannedTransport
@@ -30,7 +31,7 @@ from interlingua.wire.aws_event_stream import encode_event
 from interlingua.wire.sse import encode_sse
 from support import patterns
 
-COUNT = 1_500
+COUNTS = (MANY_PARTS + 100, MANY_PARTS + 600)
 FEW = 8  # function calls in one step for each part: for 100,000 parts, some 50 ms
 ARGUMENTS = '{"a": [1, "te'
 MINUTE = 60.0
@@ -208,8 +209,8 @@ async def end_with(way, adapter, count, open_events, middleware):
 def work_for_each(make):
     """The function calls that each further part adds to the largest step."""
     asyncio.run(make(10))  # what is imported or loaded once
-    once, twice = (work(make(count)) for count in (COUNT, 2 * COUNT))
-    return (twice - once) / COUNT
+    fewer, more = (work(make(count)) for count in COUNTS)
+    return (more - fewer) / (COUNTS[1] - COUNTS[0])
 
 
 def work(main):
