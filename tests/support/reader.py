@@ -93,7 +93,7 @@ def other_adapters(url):
 def simulated_providers(monkeypatch, *answers):
     """Set the variables and the default client; the simulator answers."""
     monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
-    videos = [VideoScript(polls=0), VideoScript()]  # the first video of a page is ready when it is asked for
+    videos = [VideoScript(polls=0), VideoScript()]  # the first is ready at once
     with serve_in_thread(Simulator(*answers or [answer], videos=videos)) as server:
         for name in KEYS:
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
