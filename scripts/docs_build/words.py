@@ -299,7 +299,6 @@ MEANINGS = {
     "CircuitBreaker.cooldown": "Seconds until one call is let through to try.",
     "CircuitBreaker.max_cooldown": "The longest cooldown; it doubles with each try that fails.",
     "CircuitBreaker.errors": "The classes of errors that count.",
-    "ClientApplication.storage": "The most that is stored for each caller.",
     "CircuitBreaker.store": "Where the circuits are, if several processes share them.",
     "Fallback.errors": "The classes or types of errors after which the next model is asked.",
     "Fallback.finish_reasons": "The finish reasons after which the next model is asked.",
