@@ -298,6 +298,7 @@ MEANINGS = {
     "CircuitBreaker.window": "The seconds within which failures count.",
     "CircuitBreaker.cooldown": "Seconds until one call is let through to try.",
     "CircuitBreaker.max_cooldown": "The longest cooldown; it doubles with each try that fails.",
+    "CircuitBreaker.errors": "The classes of errors that count.",
     "CircuitBreaker.store": "Where the circuits are, if several processes share them.",
     "Fallback.errors": "The classes or types of errors after which the next model is asked.",
     "Fallback.finish_reasons": "The finish reasons after which the next model is asked.",

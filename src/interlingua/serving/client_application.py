@@ -208,8 +208,8 @@ class ClientApplication(Application):
     `authorize` finds the caller of a request, and refuses a wrong key. A request of more than
     `max_body` bytes is refused. `kept` keeps responses, so that requests can refer to them; `store`
     has the files of callers, and where their batches and videos are. Processes that serve the same
-    callers need the same stores. `policy` limits what callers may ask for, and `storage` how much
-    is stored for each.
+    callers need the same stores. `policy` limits what callers may ask for. `storage` limits how
+    much is stored for each.
     """
 
     def __init__(

@@ -28,6 +28,7 @@ class Storage(NamedTuple):
     """The most that is stored for one caller."""
 
     files: int = 1_000
+    """That were uploaded, and are neither deleted nor over."""
     file_bytes: int = _GIB
     """Of all files together."""
     jobs: int = 1_000
