@@ -197,7 +197,7 @@ def test_an_image_goes_back_to_its_maker_as_it_came(key):
         assert case.stream is not None or sent in case.response["output"]
 
 
-TARGETS = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
+TARGETS = dialects.names()
 
 
 @every_chat
