@@ -110,7 +110,8 @@ def head(front, path, **headers):
         with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
             return reply.status, reply.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        with error:
+            return error.code, error.read()
 
 
 @pytest.mark.parametrize(

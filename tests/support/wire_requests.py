@@ -34,7 +34,8 @@ def ask(front, path, body=None, *, key=None, method="POST", **headers):
         with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 -- on loopback
             return _read(reply)
     except urllib.error.HTTPError as error:
-        return _read(error)
+        with error:
+            return _read(error)
 
 
 def _read(reply):
